@@ -1,0 +1,1 @@
+"""Everything of Lockstep that is not a window: patterns, engines, the simulator and the engine's process."""

@@ -1,0 +1,131 @@
+"""The protocol that every engine implements. Host programs in `gpu/patterns/` speak nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+
+
+@dataclass(frozen=True)
+class Device:
+    """What an engine runs on.
+
+    Parameters
+    ----------
+    engine : str
+        "cuda", "simulator" or "null".
+    name : str
+        As the driver or the operating system gives it.
+    executor : str
+        What executes a kernel: "gpu", "lockstep" or "null".
+    max_threads_per_block, shared_bytes_per_block, multiprocessors : int
+        Limits that host programs shape their launches by.
+    """
+
+    engine: str
+    name: str
+    executor: str
+    max_threads_per_block: int
+    shared_bytes_per_block: int
+    multiprocessors: int
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """Milliseconds spent in each phase, measured by device events on a GPU and by a clock on the simulator."""
+
+    upload: float = 0.0
+    kernel: float = 0.0
+    download: float = 0.0
+
+
+class Buffer(Protocol):
+    """An array in the device's memory."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+
+class Kernel(Protocol):
+    """A `__global__` function of a built module."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Module(Protocol):
+    """A built kernel file."""
+
+    def kernel(self, name: str) -> Kernel:
+        """Find a `__global__` function; KernelError where there is none of that name."""
+        ...
+
+    def set_constant(self, name: str, values: Array) -> None:
+        """Copy `values` to the beginning of a `__constant__` variable; KernelError where it does not fit."""
+        ...
+
+
+Argument = Buffer | np.generic
+Extent = Sequence[int]
+
+
+class Engine(Protocol):
+    """Builds kernels, holds their memory, launches and times them.
+
+    `sources` maps a kernel file's name to text that replaces the file's, for edited kernels. `on_progress` is called
+    with a fraction in 0..1 while a long launch runs, where the engine can tell.
+    """
+
+    device: Device
+    sources: dict[str, str]
+    on_progress: Callable[[float], None]
+
+    def build(self, file: str, defines: Mapping[str, int | str] = ...) -> Module:
+        """Compile `kernels/<file>` with `-D` constants; cached. CompileError carries the log and our line."""
+        ...
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
+        """Return an uninitialised buffer; LaunchError when the device's memory does not suffice."""
+        ...
+
+    def upload(self, values: Array) -> Buffer:
+        """Return a buffer with a copy of `values`."""
+        ...
+
+    def download(self, buffer: Buffer) -> Array:
+        """Return a copy of a buffer's contents."""
+        ...
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        """Set every element of a buffer."""
+        ...
+
+    def free(self, buffer: Buffer) -> None:
+        """Give a buffer's memory back at once."""
+        ...
+
+    def launch(
+        self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0
+    ) -> None:
+        """Run a kernel over `grid` blocks of `block` threads (x, y, z); scalars are NumPy scalars of the right type."""
+        ...
+
+    def take_times(self) -> PhaseTimes:
+        """Wait for the device, return the phase times since the last call, and begin anew."""
+        ...
+
+    def close(self) -> None:
+        """Give back all that the engine holds."""
+        ...

@@ -1,0 +1,67 @@
+"""An engine that runs nothing: every buffer is zeros. It lets the window and the engine's process be tested alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
+
+
+@dataclass(frozen=True)
+class NullKernel:
+    """The name of a kernel, and no code."""
+
+    name: str
+
+
+class NullModule:
+    """A module in which every kernel and every constant exists."""
+
+    def kernel(self, name: str) -> NullKernel:
+        return NullKernel(name)
+
+    def set_constant(self, name: str, values: Array) -> None:
+        pass
+
+
+class NullEngine:
+    """Answers every call of the Engine protocol at once; downloads are zeros."""
+
+    def __init__(self) -> None:
+        self.device = Device("null", "no device", "null", 1024, 48 * 1024, 1)
+        self.sources: dict[str, str] = {}
+        self.on_progress: Callable[[float], None] = lambda fraction: None
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> NullModule:
+        return NullModule()
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return np.zeros(tuple(shape), dtype)
+
+    def upload(self, values: Array) -> npt.NDArray[Any]:
+        return np.zeros_like(values)
+
+    def download(self, buffer: Buffer) -> Array:
+        return np.zeros(buffer.shape, buffer.dtype)
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        pass
+
+    def free(self, buffer: Buffer) -> None:
+        pass
+
+    def launch(
+        self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0
+    ) -> None:
+        pass
+
+    def take_times(self) -> PhaseTimes:
+        return PhaseTimes()
+
+    def close(self) -> None:
+        pass

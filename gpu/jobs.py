@@ -1,0 +1,136 @@
+"""What crosses the border between the window and the engine's process: frozen requests in, events out, plain data only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu.engines.base import Device, PhaseTimes
+from gpu.errors import SourcePosition
+from gpu.pattern import Progress
+from gpu.shared import SharedArray
+
+
+@dataclass(frozen=True)
+class LoadImage:
+    """Read an image file.
+
+    The Result's arrays are `image` (as it is in the file: uint8 or uint16, (height, width) or (height, width, 3)),
+    `maxval` (a 0-d array: the value of white) and `picture` (uint8, for a screen).
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class SaveArray:
+    """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv."""
+
+    path: str
+    array: SharedArray
+
+
+@dataclass(frozen=True)
+class RunPattern:
+    """Run one variant of a pattern.
+
+    Parameters
+    ----------
+    pattern, variant : str
+        Names of the declaration.
+    params : mapping
+        Values of the pattern's parameters; those left out take their defaults.
+    inputs : mapping of str to SharedArray
+        For the image patterns: `image` and `maxval`, as a LoadImage gave them.
+    seed : int
+        What random inputs grow from.
+    verify : bool
+        Whether to compute the reference and compare.
+    sources : mapping of str to str
+        Edited kernel files: text by file name.
+
+    The Result's arrays are the host program's outputs, and what the pattern presents of them (`picture`).
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    verify: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+Request = LoadImage | SaveArray | RunPattern
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Work done per second of kernel time, such as 812.5 "Mpixel/s"."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The largest difference from the reference: absolute, and relative to the reference's largest magnitude."""
+
+    max_abs: float
+    max_rel: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run measured. `deviation` and `verified` are None where no reference was computed."""
+
+    pattern: str
+    engine: str
+    executor: str
+    device: str
+    variant: str
+    time_ms: PhaseTimes
+    throughput: Throughput
+    deviation: Deviation | None
+    verified: bool | None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The engine's process is up, on this device."""
+
+    device: Device
+
+
+@dataclass(frozen=True)
+class Result:
+    """A request succeeded. `report` is there for a RunPattern."""
+
+    arrays: Mapping[str, SharedArray]
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request failed; nothing of it remains and the next request is welcome.
+
+    Parameters
+    ----------
+    kind : {"input", "compile", "launch", "engine", "crash", "cancelled", "bug"}
+        Who can mend it: the input, the kernel's source, the kernel's run, the machine's set-up; or the engine's
+        process died, the user stopped it, or Lockstep itself is at fault.
+    message, advice, detail : str
+        One sentence; what to do; evidence of any length.
+    position : SourcePosition or None
+        Where in a kernel's source.
+    """
+
+    kind: str
+    message: str
+    advice: str = ""
+    detail: str = ""
+    position: SourcePosition | None = None
+
+
+Event = Ready | Progress | Result | Failure

@@ -1,0 +1,264 @@
+"""What a pattern declares: one declaration drives the window's forms, the command line, the benchmarks and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+
+Array = npt.NDArray[Any]
+Inputs = Mapping[str, Array]
+Outputs = Mapping[str, Array]
+Value = str | int | float | Array
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: `fraction` in 0..1, or None where that is not known."""
+
+    fraction: float | None
+    message: str = ""
+
+
+HostProgram = Callable[[Engine, Inputs, Params], Generator[Progress, None, Outputs]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One setting of a pattern.
+
+    Parameters
+    ----------
+    name : str
+        The name in `params`; the command line's option is `--name`.
+    label, help, unit : str
+        What a form shows: a short label, a sentence, the unit.
+    only_if : tuple of (str, tuple of str) or None
+        The name of a Choice and the options for which this parameter counts; None means always.
+    """
+
+    name: str
+    label: str
+    help: str = ""
+    unit: str = ""
+    only_if: tuple[str, tuple[str, ...]] | None = None
+
+    @property
+    def initial(self) -> Value:
+        """The value a form starts with."""
+        raise NotImplementedError
+
+    def check(self, value: Any) -> Value:
+        """Return `value` as this parameter holds it, from a value or from its text; InputError says what is allowed."""
+        raise NotImplementedError
+
+    def applies(self, params: Params) -> bool:
+        """Whether this parameter counts, given the others."""
+        return self.only_if is None or params.get(self.only_if[0]) in self.only_if[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Parameter):
+    """One of `options`."""
+
+    options: tuple[str, ...]
+    default: str
+
+    @property
+    def initial(self) -> str:
+        return self.default
+
+    def check(self, value: Any) -> str:
+        if value not in self.options:
+            raise InputError(f"--{self.name} is one of {', '.join(self.options)}, not {value!r}.")
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Parameter):
+    """A whole number from `minimum` to `maximum` in steps of `step`."""
+
+    default: int
+    minimum: int
+    maximum: int
+    step: int = 1
+
+    @property
+    def initial(self) -> int:
+        return self.default
+
+    def check(self, value: Any) -> int:
+        try:
+            number = int(value)
+            whole = number == float(value)
+        except (TypeError, ValueError, OverflowError):
+            number, whole = 0, False
+        if not whole or not self.minimum <= number <= self.maximum or (number - self.minimum) % self.step:
+            steps = f" in steps of {self.step}" if self.step > 1 else ""
+            raise InputError(
+                f"--{self.name} is a whole number from {self.minimum} to {self.maximum}{steps}, not {value!r}."
+            )
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix(Parameter):
+    """A square float32 matrix with an odd number of rows up to `maximum`; its text is the path of a .npy or .csv."""
+
+    default: tuple[tuple[float, ...], ...]
+    maximum: int
+
+    @property
+    def initial(self) -> Array:
+        return np.array(self.default, np.float32)
+
+    def check(self, value: Any) -> Array:
+        matrix = _read_matrix(self.name, Path(value)) if isinstance(value, str | Path) else np.asarray(value)
+        rows = matrix.shape[0] if matrix.ndim == 2 else 0
+        if matrix.ndim != 2 or matrix.shape[1] != rows or rows % 2 == 0 or rows > self.maximum:
+            shape = " x ".join(map(str, matrix.shape)) or "a single number"
+            raise InputError(
+                f"--{self.name} is a square matrix with an odd number of rows up to {self.maximum}, not {shape}."
+            )
+        if not np.issubdtype(matrix.dtype, np.number) or np.issubdtype(matrix.dtype, np.complexfloating):
+            raise InputError(f"--{self.name} holds real numbers, not {matrix.dtype}.")
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(matrix, np.float32)
+        if not np.isfinite(single).all():
+            raise InputError(f"--{self.name} holds a value that is not a finite float32.")
+        return single
+
+
+def _read_matrix(name: str, path: Path) -> Array:
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False))
+        return np.loadtxt(path, delimiter=",", ndmin=2)
+    except FileNotFoundError:
+        raise InputError(f"--{name}: there is no file {path}.") from None
+    except (OSError, ValueError, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "not a matrix"
+        raise InputError(f"--{name}: {path} cannot be read as a matrix: {reason}") from None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One rung of a ladder.
+
+    Parameters
+    ----------
+    name, title : str
+        The name on the command line, and the one people read.
+    run : HostProgram
+        Launches the kernels: a generator that yields Progress between launches and returns the outputs.
+    idea, limit : str
+        What this rung does differently, and what still limits it: the reason for the next rung.
+    kernels : tuple of str
+        The `__global__` functions it launches.
+    cautionary : str
+        Why its results are wrong by design, as in a race; empty for a correct variant.
+    """
+
+    name: str
+    title: str
+    run: HostProgram
+    idea: str
+    limit: str
+    kernels: tuple[str, ...]
+    cautionary: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The least a pattern must move and compute, whatever the variant."""
+
+    bytes_read: int
+    bytes_written: int
+    flops: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """What throughput counts, such as pixels: `amount` of `unit`."""
+
+    amount: int
+    unit: str
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    """Accept every combination of input and parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """A parallel algorithm: its input, its parameters, its ladder of variants, and how to know that they are right.
+
+    Parameters
+    ----------
+    name, title, summary : str
+        The name on the command line, the one people read, and one sentence about it.
+    kernels : str
+        The file under `kernels/` that holds the ladder.
+    view : {"filtered-image", "image-counts"}
+        What the window's Run tab shows.
+    parameters : tuple of Parameter
+    variants : tuple of Variant
+        The ladder, first rung first.
+    default_variant : str
+        The variant that a run takes when none is named.
+    result : str
+        The name of the output that is verified and saved.
+    reference : callable
+        The result in float64 or integers, computed on the CPU by a library: (inputs, params) -> array.
+    tolerance : callable
+        The largest absolute error of a correct result: (inputs, params) -> float.
+    cost, work : callable
+        (inputs, params) -> Cost and Work.
+    present : callable
+        The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. An image view's
+        `picture` is uint8 or uint16, shape (height, width) or (height, width, 3).
+    accept : callable
+        Raises InputError where inputs and parameters do not go together.
+    """
+
+    name: str
+    title: str
+    summary: str
+    kernels: str
+    view: Literal["filtered-image", "image-counts"]
+    parameters: tuple[Parameter, ...]
+    variants: tuple[Variant, ...]
+    default_variant: str
+    result: str
+    reference: Callable[[Inputs, Params], Array]
+    tolerance: Callable[[Inputs, Params], float]
+    cost: Callable[[Inputs, Params], Cost]
+    work: Callable[[Inputs, Params], Work]
+    present: Callable[[Inputs, Params, Outputs], Outputs]
+    accept: Callable[[Inputs, Params], None] = field(default=_accept)
+
+    def variant(self, name: str) -> Variant:
+        """Return the variant of that name, or raise InputError that lists the names."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        names = ", ".join(variant.name for variant in self.variants)
+        raise InputError(f"{self.title} has no variant {name!r}; there are {names}.")
+
+    def check(self, given: Params) -> dict[str, Any]:
+        """Return every parameter's value, defaults for those not given; raise InputError for a bad or unknown one."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in given:
+            if name not in known:
+                raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(known)}.")
+        return {
+            name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()
+        }
