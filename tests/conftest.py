@@ -1,0 +1,66 @@
+"""What every test gets: no screen, settings of its own, and a failure when something complains in the log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from PyQt6.QtCore import QSettings
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+_COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
+
+
+@cache
+def _why_no_gpu() -> str:
+    """Return why GPU tests cannot run, or "". Another process looks, so that none of CUDA stays in this one."""
+    try:
+        looked = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", _COUNT_DEVICES], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"no CUDA device: {error}"
+    if looked.returncode == 0 and looked.stdout.strip() not in ("", "0"):
+        return ""
+    complaint = looked.stderr.strip().splitlines()
+    return f"no CUDA device: {complaint[-1] if complaint else 'none was found'}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--require-gpu", action="store_true", help="fail, rather than skip, the GPU tests without a GPU")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = [item for item in items if item.get_closest_marker("gpu")]
+    if not wanted or config.getoption("--require-gpu"):
+        return
+    if reason := _why_no_gpu():
+        for item in wanted:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def _no_unexpected_log(caplog: pytest.LogCaptureFixture):
+    """Fail a test that logs a warning or worse. One that means to looks at `caplog` and then calls `caplog.clear()`."""
+    yield
+    complaints = [record.getMessage() for record in caplog.get_records("call") if record.levelno >= logging.WARNING]
+    assert not complaints, f"unexpected log messages: {complaints}"
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's settings out of the tests, and the tests out of the user's settings."""
+    folder = tmp_path_factory.mktemp("settings")
+    # For the processes that a test starts. The cache stays where it is: compiled kernels are worth keeping.
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    # Only the ini format obeys a path on every system; the native one is the registry on Windows.
+    QSettings.setDefaultFormat(QSettings.Format.IniFormat)
+    for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
+        QSettings.setPath(QSettings.Format.IniFormat, scope, str(folder))
+        QSettings.setPath(QSettings.Format.NativeFormat, scope, str(folder))

@@ -1,0 +1,47 @@
+"""The harness itself: a warning, a log message or a stray setting makes a test fail."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+
+def test_a_python_warning_is_an_error():
+    with pytest.raises(UserWarning, match="careful"):
+        warnings.warn("careful", stacklevel=1)
+
+
+def test_an_expected_log_message_is_cleared(caplog):
+    logging.getLogger("gpu.test").warning("expected")
+    assert caplog.messages == ["expected"]
+    caplog.clear()
+
+
+@pytest.mark.parametrize(("level", "outcome"), [("warning", "errors"), ("info", "passed")])
+def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    pytester.makeconftest("from tests.conftest import _no_unexpected_log")
+    pytester.makepyfile(f"import logging\ndef test_it():\n    logging.getLogger('x').{level}('surprise')\n")
+    result = pytester.runpytest_subprocess()
+    assert result.parseoutcomes().get(outcome) == 1
+
+
+def test_settings_live_in_a_folder_of_the_test(qapp, tmp_path_factory):
+    from PyQt6.QtCore import QSettings
+
+    settings = QSettings("Lockstep", "Lockstep")
+    assert settings.fileName().startswith(str(tmp_path_factory.getbasetemp()))
+    assert not settings.allKeys()
+    settings.setValue("a", 1)
+    settings.sync()
+
+
+def test_settings_are_new_in_every_test(qapp):
+    from PyQt6.QtCore import QSettings
+
+    assert not QSettings("Lockstep", "Lockstep").allKeys()
