@@ -50,7 +50,8 @@ class RunPattern:
     sources : mapping of str to str
         Edited kernel files: text by file name.
 
-    The Result's arrays are the host program's outputs, and what the pattern presents of them (`picture`).
+    The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
+    `image` with the input's levels where the result is an image.
     """
 
     pattern: str

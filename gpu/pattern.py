@@ -223,8 +223,9 @@ class Pattern:
     cost, work : callable
         (inputs, params) -> Cost and Work.
     present : callable
-        The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. An image view's
-        `picture` is uint8 or uint16, shape (height, width) or (height, width, 3).
+        The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
+        shape (height, width) or (height, width, 3), for a screen; `image`, where the result is an image, has the
+        input's dtype and levels, for a file and for a further pattern.
     accept : callable
         Raises InputError where inputs and parameters do not go together.
     """

@@ -1,0 +1,190 @@
+"""Convolution of an image with a K x K filter."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from gpu import filters
+from gpu.engines.base import Engine
+from gpu.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Matrix,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Variant,
+    Work,
+)
+from gpu.patterns.image_planes import blocks_for, channels_last, planes_of, screen_picture
+
+ORDER = 1
+
+_FILE = "convolution.cu"
+_TILE = (32, 16, 1)
+_BORDERS = ("clamp", "zero")
+
+
+def filter_of(params: Params) -> Array:
+    """Return the coefficients that the parameters ask for: float32, shape (K, K)."""
+    if params["filter"] == "custom":
+        return np.asarray(params["coefficients"], np.float32)
+    return filters.coefficients(params["filter"], params["size"])
+
+
+def _host_program(kernel_name: str, *, filter_in_constant_memory: bool) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        weights = filter_of(params)
+        radius = weights.shape[0] // 2
+        module = engine.build(_FILE, {"RADIUS": radius})
+        kernel = module.kernel(kernel_name)
+        border = np.int32(_BORDERS.index(params["border"]))
+
+        planes = planes_of(inputs["image"], np.float32)
+        channels, height, width = planes.shape
+        image = engine.upload(planes)
+        del planes
+        out = engine.allocate(image.shape, np.float32)
+        extent = (np.int32(width), np.int32(height))
+        grid = (*blocks_for((width, height), _TILE), channels)
+        yield Progress(0.1, "uploaded")
+
+        if filter_in_constant_memory:
+            module.set_constant("FILTER", weights)
+            engine.launch(kernel, grid, _TILE, image, out, *extent, border)
+        else:
+            taps = engine.upload(weights)
+            engine.launch(kernel, grid, _TILE, image, taps, out, *extent, np.int32(radius), border)
+            engine.free(taps)
+        engine.free(image)
+        yield Progress(0.9, "convolved")
+
+        result = channels_last(engine.download(out), inputs["image"])
+        engine.free(out)
+        return {"result": result}
+
+    return run
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    from scipy import ndimage
+
+    weights = filter_of(params).astype(np.float64)
+    mode = {"clamp": "nearest", "zero": "constant"}[params["border"]]
+    planes = planes_of(inputs["image"], inputs["image"].dtype)
+    expected = np.empty(planes.shape, np.float64)
+    for plane, out in zip(planes, expected, strict=True):
+        ndimage.correlate(plane, weights, output=out, mode=mode)
+    return channels_last(expected, inputs["image"])
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of a float32 sum of K * K products, whatever its order."""
+    weights = filter_of(params).astype(np.float64)
+    terms = weights.size + 1
+    return float(terms * np.finfo(np.float32).eps * np.abs(weights).sum() * float(inputs["maxval"]))
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    values = inputs["image"].size
+    return Cost(bytes_read=4 * values, bytes_written=4 * values, flops=2 * filter_of(params).size * values)
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    height, width = inputs["image"].shape[:2]
+    return Work(height * width, "pixel")
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-grey."""
+    image, maxval = inputs["image"], int(inputs["maxval"])
+    offset = np.float32(maxval / 2) if abs(float(filter_of(params).sum())) < 1e-3 else np.float32(0)
+    rounded = np.empty(image.shape, image.dtype)
+    for row in range(0, image.shape[0], 64):
+        band = outputs["result"][row : row + 64] + offset
+        rounded[row : row + 64] = np.clip(np.rint(band), 0, maxval)
+    return {"image": rounded, "picture": screen_picture(rounded, maxval)}
+
+
+PATTERN = Pattern(
+    name="convolution",
+    title="Convolution",
+    summary="Each pixel becomes a weighted sum of its neighbours: blur, sharpen, find edges.",
+    kernels=_FILE,
+    view="filtered-image",
+    parameters=(
+        Choice(
+            name="filter",
+            label="Filter",
+            help="What the coefficients do to the image.",
+            options=(*filters.NAMES, "custom"),
+            default="gaussian",
+        ),
+        Integer(
+            name="size",
+            label="Size",
+            help="Rows and columns of the filter.",
+            unit="pixels",
+            default=9,
+            minimum=3,
+            maximum=31,
+            step=2,
+            only_if=("filter", filters.NAMES),
+        ),
+        Choice(
+            name="border",
+            label="Border",
+            help="What lies outside of the image: the nearest pixel again, or zeros.",
+            options=_BORDERS,
+            default="clamp",
+        ),
+        Matrix(
+            name="coefficients",
+            label="Coefficients",
+            help="Your own filter, as rows of numbers.",
+            default=((0, 0, 0), (0, 1, 0), (0, 0, 0)),
+            maximum=31,
+            only_if=("filter", ("custom",)),
+        ),
+    ),
+    variants=(
+        Variant(
+            "naive",
+            "Naive",
+            run=_host_program("convolve_naive", filter_in_constant_memory=False),
+            idea="One thread a pixel; pixels and filter come from global memory.",
+            limit="Half of all loads fetch the same few coefficients.",
+            kernels=("convolve_naive",),
+        ),
+        Variant(
+            "constant",
+            "Filter in constant memory",
+            run=_host_program("convolve_constant", filter_in_constant_memory=True),
+            idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
+            limit="Neighbouring threads fetch the same pixels again and again.",
+            kernels=("convolve_constant",),
+        ),
+        Variant(
+            "tiled",
+            "Tiled in shared memory",
+            run=_host_program("convolve_tiled", filter_in_constant_memory=True),
+            idea="A block fetches its pixels and a halo around them once, into shared memory.",
+            limit="One shared load for each multiply-add.",
+            kernels=("convolve_tiled",),
+        ),
+    ),
+    default_variant="tiled",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=_present,
+)
