@@ -7,7 +7,9 @@ every system, and what a killed process leaves behind is a folder that its paren
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
+import math
 import os
 import shutil
 import tempfile
@@ -19,6 +21,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from gpu.errors import InputError
 
 Array = npt.NDArray[Any]
 
@@ -46,23 +50,37 @@ class SharedFolder:
     ----------
     path : str or None
         An existing folder, for the process that joins; None makes a new one, which `close` removes.
+    label : str
+        How the names of this process's files begin. Every process that joins needs one of its own: a process number
+        will not do, because systems give them again while the arrays of a dead process are still in use.
     """
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None = None, *, label: str = "host") -> None:
         self._owned = path is None
+        self._label = label
         self.path = path or tempfile.mkdtemp(prefix="lockstep-", dir=_memory_backed_folder())
         self._numbers = itertools.count()
+        self._adopted: weakref.WeakValueDictionary[str, SharedArray] = weakref.WeakValueDictionary()
+        self._stuck: set[str] = set()
 
     def create(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SharedArray:
-        """Return a new array of zeros."""
-        name = f"{os.getpid()}-{next(self._numbers)}"
-        handle = SharedArray(str(Path(self.path, name)), tuple(shape), np.dtype(dtype).str)
-        size = int(np.prod(handle.shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        with open(handle.path, "wb") as file:
-            file.truncate(size)
-            if size and hasattr(os, "posix_fallocate"):
-                # A full memory-backed folder must say so now: a mapped page that cannot be had kills the process.
-                os.posix_fallocate(file.fileno(), 0, size)
+        """Return a new array of zeros; InputError where there is no room for it."""
+        path = str(Path(self.path, f"{self._label}-{next(self._numbers)}"))
+        handle = SharedArray(path, tuple(int(extent) for extent in shape), np.dtype(dtype).str)
+        size = math.prod(handle.shape) * np.dtype(dtype).itemsize
+        try:
+            with open(path, "xb") as file:
+                file.truncate(size)
+                if size:
+                    _claim(file.fileno(), size)
+        except OSError as error:
+            _remove(path, self._stuck)
+            if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.ENOMEM):
+                raise
+            raise InputError(
+                f"There is no room for an array of {size / 2**20:.0f} MiB in {self.path}.",
+                advice="Use a smaller input, close other programs, or free space there.",
+            ) from None
         return handle
 
     def put(self, values: Array) -> SharedArray:
@@ -73,9 +91,29 @@ class SharedFolder:
         return handle
 
     def adopt(self, handle: SharedArray) -> SharedArray:
-        """Let the array's file go when `handle` does; return `handle`."""
-        weakref.finalize(handle, _remove, handle.path)
-        return handle
+        """Let the array's file go when the returned handle does: `handle`, or the one adopted earlier for that file."""
+        self._retry()
+        adopted = self._adopted.get(handle.path)
+        if adopted is None:
+            adopted = self._adopted[handle.path] = handle
+            weakref.finalize(handle, _remove, handle.path, self._stuck)
+        return adopted
+
+    def discard(self, handle: SharedArray) -> None:
+        """Remove an array's file now."""
+        _remove(handle.path, self._stuck)
+
+    def sweep(self, label: str) -> None:
+        """Remove what a dead process of that label left, except what is adopted."""
+        with contextlib.suppress(OSError):
+            for file in os.scandir(self.path):
+                if file.name.startswith(f"{label}-") and self._adopted.get(file.path) is None:
+                    _remove(file.path, self._stuck)
+
+    def _retry(self) -> None:
+        for path in tuple(self._stuck):
+            self._stuck.discard(path)
+            _remove(path, self._stuck)
 
     def close(self) -> None:
         """Remove the folder, where this process made it."""
@@ -83,9 +121,25 @@ class SharedFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
+def _claim(file: int, size: int) -> None:
+    """Reserve a file's memory now: a mapped page that cannot be had later kills the process."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # this file system cannot reserve
+            raise
+
+
+def _remove(path: str, stuck: set[str]) -> None:
+    """Remove a file; Windows refuses while somebody maps it, so it then waits in `stuck` for the next array."""
+    try:
         os.unlink(path)
+    except PermissionError:
+        stuck.add(path)
+    except OSError:
+        pass
 
 
 def _memory_backed_folder() -> str | None:

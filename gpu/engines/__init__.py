@@ -1,1 +1,50 @@
-"""The engines that run kernels: a GPU through PyCUDA, or the simulator. One protocol, so one host program drives both."""
+"""The engines that run kernels: a GPU through PyCUDA, or the simulator; one protocol, so a host program drives both."""
+
+from __future__ import annotations
+
+import importlib
+
+from gpu.engines.base import Engine
+from gpu.errors import EngineUnavailableError
+
+ENGINES = {
+    "cuda": "gpu.engines.cuda:CudaEngine",
+    "simulator": "gpu.engines.simulator:SimulatorEngine",
+    "null": "gpu.engines.null:NullEngine",
+}
+NAMES = ("auto", "cuda", "simulator")
+"""What a user may ask for."""
+
+
+def create(name: str) -> Engine:
+    """Return a new engine.
+
+    Parameters
+    ----------
+    name : str
+        "cuda", "simulator", "null"; "auto" for cuda where that works and the simulator elsewhere; or "module:Class" for
+        any other class that implements the protocol, which tests use.
+
+    Raises
+    ------
+    EngineUnavailableError
+        Where it cannot work here; the reason and the remedy are in it.
+    """
+    if name == "auto":
+        try:
+            return create("cuda")
+        except EngineUnavailableError:
+            return create("simulator")
+    target = ENGINES.get(name, name)
+    if ":" not in target:
+        raise EngineUnavailableError(f"There is no engine {name!r}.", advice=f"Choose one of {', '.join(NAMES)}.")
+    module_name, _, class_name = target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise EngineUnavailableError(
+            f"The engine {name} is not installed here: {error}.",
+            advice="`python main.py devices` says what is missing.",
+        ) from error
+    engine: Engine = getattr(module, class_name)()
+    return engine

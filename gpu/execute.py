@@ -1,0 +1,202 @@
+"""Carry out a request, on an engine and in the process that calls."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu import verify
+from gpu.engines.base import Engine, PhaseTimes
+from gpu.errors import (
+    CompileError,
+    EngineUnavailableError,
+    KernelError,
+    LockstepError,
+)
+from gpu.jobs import Failure, LoadImage, Report, Request, Result, SaveArray, Throughput
+from gpu.pattern import Array, Inputs, Outputs, Pattern, Progress, Variant, Work
+from gpu.patterns import find_pattern
+from gpu.shared import SharedArray, SharedFolder
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: the host program's outputs, what the pattern presents of them, and the figures."""
+
+    outputs: Outputs
+    presented: Outputs
+    report: Report
+
+
+def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) -> Result:
+    """Carry out a request; the result's arrays are new ones in `folder`."""
+    match request:
+        case LoadImage(path):
+            return Result(_share(_load(path), folder))
+        case SaveArray(path, array):
+            from gpu import export
+
+            export.save(path, array.open())
+            return Result({})
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    outcome = run_pattern(
+        engine,
+        pattern,
+        pattern.variant(request.variant),
+        inputs,
+        request.params,
+        tell,
+        with_reference=request.verify,
+        sources=request.sources,
+    )
+    return Result(_share({**outcome.outputs, **outcome.presented}, folder), outcome.report)
+
+
+def run_pattern(
+    engine: Engine,
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    with_reference: bool = True,
+    sources: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Run one variant, and compare its result with the reference unless `with_reference` is False.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile or fails while it runs.
+    """
+    params = pattern.check(given)
+    pattern.accept(inputs, params)
+    engine.sources = dict(sources or {})
+    engine.take_times()
+    try:
+        outputs = _drive(engine, variant, inputs, params, tell)
+        times = engine.take_times()
+    finally:
+        engine.sources = {}
+    deviation, verified = None, None
+    if with_reference:
+        tell(Progress(None, "comparing with the reference"))
+        deviation, verified = verify.compare(
+            outputs[pattern.result], pattern.reference(inputs, params), pattern.tolerance(inputs, params)
+        )
+    device = engine.device
+    return Outcome(
+        outputs,
+        pattern.present(inputs, params, outputs),
+        Report(
+            pattern=pattern.name,
+            engine=device.engine,
+            executor=device.executor,
+            device=device.name,
+            variant=variant.name,
+            time_ms=times,
+            throughput=throughput(pattern.work(inputs, params), times),
+            deviation=deviation,
+            verified=verified,
+        ),
+    )
+
+
+def throughput(work: Work, times: PhaseTimes) -> Throughput:
+    """Return the work done per second of kernel time, in millions; 0 where no time was measured."""
+    per_second = work.amount / (times.kernel / 1e3) if times.kernel > 0 else 0.0
+    return Throughput(per_second / 1e6, f"M{work.unit}/s")
+
+
+def failure_of(error: Exception) -> Failure:
+    """Turn an exception into plain data; call it while the exception is being handled."""
+    match error:
+        case LockstepError():
+            position = error.position if isinstance(error, KernelError) else None
+            return Failure(_kind(error), error.message, error.advice, error.detail, position)
+        case MemoryError():
+            return Failure(
+                "input",
+                "There is not enough memory for this.",
+                "Use a smaller input, or close other programs.",
+                traceback.format_exc(),
+            )
+    return Failure(
+        "bug",
+        f"Lockstep made a mistake: {type(error).__name__}: {error}",
+        "Please report it, together with the details.",
+        traceback.format_exc(),
+    )
+
+
+def _kind(error: LockstepError) -> str:
+    match error:
+        case CompileError():
+            return "compile"
+        case KernelError():
+            return "launch"
+        case EngineUnavailableError():
+            return "engine"
+    return "input"
+
+
+def _drive(engine: Engine, variant: Variant, inputs: Inputs, params: Mapping[str, Any], tell: Tell) -> Outputs:
+    """Run a host program to its end, telling how far it is: between launches by itself, within one by the engine."""
+    latest = Progress(0.0)
+    furthest = 0.0
+
+    def launched(fraction: float) -> None:
+        # The engine knows how far a launch is, not how many follow: let it fill what the host program left open.
+        nonlocal furthest
+        done = latest.fraction or 0.0
+        furthest = max(furthest, done + (1 - done) * fraction)
+        tell(Progress(furthest, latest.message))
+
+    quiet, engine.on_progress = engine.on_progress, launched
+    program = variant.run(engine, inputs, params)
+    try:
+        while True:
+            latest = next(program)
+            furthest = max(furthest, latest.fraction or 0.0)
+            tell(latest if latest.fraction is None else Progress(furthest, latest.message))
+    except StopIteration as end:
+        outputs: Outputs = end.value
+        return outputs
+    finally:
+        program.close()
+        engine.on_progress = quiet
+
+
+def _load(path: str) -> dict[str, Array]:
+    from gpu import images
+
+    image = images.read_image(path)
+    return {
+        "image": image.pixels,
+        "maxval": np.array(image.maxval, image.pixels.dtype),
+        "picture": images.picture(image),
+    }
+
+
+def _share(arrays: Mapping[str, Array], folder: SharedFolder) -> dict[str, SharedArray]:
+    """Copy arrays into the folder, an array with two names once; all of them or none."""
+    handles: dict[int, SharedArray] = {}
+    try:
+        for values in arrays.values():
+            if id(values) not in handles:
+                handles[id(values)] = folder.put(values)
+    except BaseException:
+        for handle in handles.values():
+            folder.discard(handle)
+        raise
+    return {name: handles[id(values)] for name, values in arrays.items()}
