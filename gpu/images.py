@@ -35,7 +35,7 @@ Pixels = npt.NDArray[Any]
 
 LIMIT_PIXELS = 256 * 2**20
 SAMPLES = Path(__file__).resolve().parents[1] / "assets" / "images"
-DEFAULT_SAMPLE = SAMPLES / "chelsea.png"
+DEFAULT_SAMPLE = SAMPLES / "cat.png"
 READABLE = (".pgm", ".ppm", ".pbm", ".pnm", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 WRITABLE = (".pgm", ".ppm", ".png")
 
