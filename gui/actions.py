@@ -1,0 +1,152 @@
+"""Everything the window does, as actions with shortcuts, and the menu that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
+from PyQt6.QtWidgets import QMenu
+
+from gui.theme import FONT_SIZES, THEMES
+
+if TYPE_CHECKING:
+    from gui.main_window import MainWindow
+
+VARIANT_KEYS = "123456789"
+
+
+class Actions:
+    """The window's actions and its menu.
+
+    Parameters
+    ----------
+    window : MainWindow
+        Its methods are what the actions do.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self.menu = QMenu(window)
+        self.menu.setAccessibleName("Menu")
+        self.by_name: dict[str, QAction] = {}
+        self._fill_file()
+        self._fill_run()
+        self._fill_view()
+        self._fill_help()
+
+    def _add(
+        self, menu: QMenu, name: str, text: str, do: Callable[[], object], *keys: str | QKeySequence.StandardKey
+    ) -> QAction:
+        action = QAction(text, self._window)
+        if keys:
+            action.setShortcuts([QKeySequence(key) for key in keys])
+        action.triggered.connect(lambda *_: do())
+        menu.addAction(action)
+        # Without a menu bar a shortcut works only where its action belongs to the window itself.
+        self._window.addAction(action)
+        self.by_name[name] = action
+        return action
+
+    def _submenu(self, menu: QMenu, title: str) -> QMenu:
+        made = QMenu(title, menu)
+        menu.addMenu(made)
+        return made
+
+    def _fill_file(self) -> None:
+        window, menu = self._window, self._submenu(self.menu, "File")
+        self._add(menu, "open", "Open image…", window.files.ask_open, "Ctrl+O")
+        self.recent = self._submenu(menu, "Open recent")
+        self.recent.aboutToShow.connect(self._fill_recent)
+        self.samples = self._submenu(menu, "Sample images")
+        menu.addSeparator()
+        self._add(menu, "save", "Save result…", window.files.ask_save, "Ctrl+S")
+        self._add(menu, "export", "Export picture of the results…", window.files.ask_export, "Ctrl+E")
+        self._add(menu, "screenshot", "Save screenshot…", window.files.ask_screenshot, "Ctrl+Shift+S")
+        menu.addSeparator()
+        self._add(menu, "preferences", "Preferences…", window.show_preferences, "Ctrl+,")
+        menu.addSeparator()
+        self._add(menu, "quit", "Quit", window.close, "Ctrl+Q")
+
+    def _fill_recent(self) -> None:
+        self.recent.clear()
+        paths = self._window.memory.recent
+        for path in paths:
+            action = self.recent.addAction(path.name)
+            assert action is not None
+            action.setToolTip(str(path))
+            action.triggered.connect(lambda _, path=path: self._window.open_image(path))
+        if paths:
+            self.recent.addSeparator()
+            clear = self.recent.addAction("Clear this list")
+            assert clear is not None
+            clear.triggered.connect(lambda _: self._window.memory.clear_recent())
+        else:
+            nothing = self.recent.addAction("Nothing yet")
+            assert nothing is not None
+            nothing.setEnabled(False)
+
+    def _fill_run(self) -> None:
+        window, menu = self._window, self._submenu(self.menu, "Run")
+        self._add(menu, "run", "Run", window.run, "F5")
+        self._add(menu, "stop", "Stop", window.stop, "Esc")
+        menu.addSeparator()
+        self.variants = self._submenu(menu, "Variant")
+        for key in VARIANT_KEYS:
+            index = int(key) - 1
+            self._add(self.variants, f"variant {key}", "", lambda index=index: window.choose_variant_at(index), key)
+        menu.addSeparator()
+        self._add(menu, "previous", "Previous pattern", lambda: window.step_pattern(-1), "[")
+        self._add(menu, "next", "Next pattern", lambda: window.step_pattern(1), "]")
+
+    def _fill_view(self) -> None:
+        window, menu = self._window, self._submenu(self.menu, "View")
+        self.themes = QActionGroup(window)
+        for name in THEMES:
+            action = self._add(menu, f"theme {name}", f"{name.capitalize()} theme", lambda n=name: window.set_theme(n))
+            action.setCheckable(True)
+            self.themes.addAction(action)
+        self._add(menu, "toggle theme", "Switch theme", window.toggle_theme, "Ctrl+T")
+        menu.addSeparator()
+        sizes = self._submenu(menu, "Text size")
+        self.sizes = QActionGroup(window)
+        for name in FONT_SIZES:
+            action = self._add(
+                sizes, f"text {name}", name.capitalize(), lambda n=name: window.set_text_size(n)
+            )
+            action.setCheckable(True)
+            self.sizes.addAction(action)
+        self._add(menu, "larger", "Larger text", lambda: window.step_text_size(1), "Ctrl++", "Ctrl+=")
+        self._add(menu, "smaller", "Smaller text", lambda: window.step_text_size(-1), "Ctrl+-")
+        menu.addSeparator()
+        self._add(menu, "scale", "Histogram: linear or logarithmic", window.toggle_scale, "Ctrl+L")
+        self._add(menu, "full screen", "Full screen", window.toggle_full_screen, "F11")
+
+    def _fill_help(self) -> None:
+        menu = self._submenu(self.menu, "Help")
+        self._add(menu, "shortcuts", "Keyboard", self._window.show_shortcuts, "F1")
+        self._add(menu, "about", "About Lockstep", self._window.show_about)
+        self._add(self.menu, "menu", "Menu", self._window.open_menu, "F10").setVisible(False)
+
+    def show_variants(self, titles: list[str]) -> None:
+        """List a pattern's variants in the menu."""
+        for index, key in enumerate(VARIANT_KEYS):
+            action = self.by_name[f"variant {key}"]
+            there = index < len(titles)
+            action.setVisible(there)
+            action.setEnabled(there)
+            action.setText(titles[index] if there else "")
+
+    def show_choices(self, theme: str, text_size: str) -> None:
+        """Tick the theme and the text size."""
+        self.by_name[f"theme {theme}"].setChecked(True)
+        self.by_name[f"text {text_size}"].setChecked(True)
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Return what each shortcut does, in the order of the menu."""
+        rows = []
+        for name, action in self.by_name.items():
+            if action.shortcuts() and not name.startswith("variant"):
+                text = action.text().rstrip("…")
+                rows.append((action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText), text))
+        return [*rows, ("1 … 9", "Variant of that number")]

@@ -1,0 +1,54 @@
+"""A message that stands in the way of nothing: one sentence, advice, and detail for those who want it."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
+
+from gui.theme import code_font, look
+from gui.widgets import button, label, restyle, row
+
+
+class Banner(QFrame):
+    """Hidden until there is something to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("banner", "bad")
+        self.setAccessibleName("Message")
+        self.message = label("", "card-title", wrap=True, name="Message")
+        self.advice = label("", "muted", wrap=True, name="Advice")
+        for text in (self.message, self.advice):
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.more = button("Details", "flat", tip="Show the evidence")
+        self.more.setCheckable(True)
+        self.dismiss = button("Dismiss", "flat", tip="Close this message")
+        self.detail = QPlainTextEdit()
+        self.detail.setReadOnly(True)
+        self.detail.setAccessibleName("Details")
+        self.detail.setTabChangesFocus(True)
+        self.more.toggled.connect(self.detail.setVisible)
+        self.dismiss.clicked.connect(self.hide)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 8, 8, 8)
+        layout.setSpacing(3)
+        top = row(self.message, self.more, self.dismiss)
+        top.setStretch(0, 1)
+        layout.addLayout(top)
+        layout.addWidget(self.advice)
+        layout.addWidget(self.detail)
+        self.hide()
+
+    def say(self, message: str, advice: str = "", detail: str = "", tone: str = "bad") -> None:
+        """Show a message in `tone`: bad, warn or neutral."""
+        restyle(self, "banner", tone)
+        self.message.setText(message)
+        self.advice.setText(advice)
+        self.advice.setVisible(bool(advice))
+        self.detail.setPlainText(detail)
+        self.detail.setFont(code_font(look().small_px))
+        self.detail.setMaximumHeight(look().px(150))
+        self.more.setChecked(False)
+        self.more.setVisible(bool(detail))
+        self.detail.hide()
+        self.show()

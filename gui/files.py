@@ -1,0 +1,77 @@
+"""Asking for file names, and writing what the window itself can draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtGui import QPixmap
+from PyQt6.QtWidgets import QFileDialog
+
+if TYPE_CHECKING:
+    from gui.main_window import MainWindow
+
+_READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
+_IMAGE_RESULT = (
+    "PNG image (*.png);;Grey image (*.pgm);;Colour image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
+)
+_COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
+
+
+class Files:
+    """The dialogs of one window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def _folder(self) -> Path:
+        recent = self._window.memory.recent
+        return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
+
+    def ask_open(self) -> None:
+        """Ask for an image and open it."""
+        name, _ = QFileDialog.getOpenFileName(self._window, "Open image", str(self._folder()), _READABLE)
+        if name:
+            self._window.open_image(Path(name))
+
+    def ask_save(self) -> None:
+        """Ask where to, and save the result."""
+        bench = self._window.bench
+        outcome = bench.outcomes.get(bench.chosen)
+        if outcome is None:
+            self._window.banner.say("There is no result to save yet.", "Run the pattern first (F5).", tone="neutral")
+            return
+        image = "image" in outcome.handles
+        suffix = ".png" if image else ".csv"
+        suggested = self._folder() / f"{outcome.image.path.stem}-{outcome.pattern}-{outcome.variant}{suffix}"
+        name, _ = QFileDialog.getSaveFileName(
+            self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT
+        )
+        if name:
+            path = Path(name)
+            bench.save(path if path.suffix else path.with_name(path.name + suffix))
+
+    def ask_export(self) -> None:
+        """Ask where to, and save a picture of the results without the controls."""
+        self._ask_picture("Export picture", self._window.page.view.grab(), self._window.bench.chosen)
+
+    def ask_screenshot(self) -> None:
+        """Ask where to, and save a picture of the window."""
+        self._ask_picture("Save screenshot", self._window.grab(), "lockstep")
+
+    def _ask_picture(self, title: str, pixmap: QPixmap, stem: str) -> None:
+        suggested = self._folder() / f"{stem}.png"
+        name, _ = QFileDialog.getSaveFileName(self._window, title, str(suggested), "PNG image (*.png)")
+        if name:
+            path = Path(name)
+            self.write_picture(pixmap, path if path.suffix else path.with_name(path.name + ".png"))
+
+    def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
+        """Write a picture; say so, or say why not."""
+        if pixmap.save(str(path)):
+            self._window.status.say(f"Saved {path.name}")
+            return True
+        known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
+        advice = "Choose a folder that you may write to." if known else "Let the name end in .png."
+        self._window.banner.say(f"{path.name} cannot be written.", advice)
+        return False

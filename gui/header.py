@@ -1,0 +1,118 @@
+"""The bar on top: what is shown, on which engine, by which variant; run and stop."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QMenu, QProgressBar, QToolButton, QVBoxLayout
+
+from gpu.pattern import Pattern
+from gui.theme import look
+from gui.widgets import button, label, role
+
+ENGINES = {
+    "auto": ("Automatic", "The GPU where there is one, else the simulator"),
+    "cuda": ("NVIDIA GPU", "The kernels compiled by nvcc, run on the GPU"),
+    "simulator": ("CPU simulator", "The same kernels, run by a SIMT simulator"),
+}
+
+
+class Header(QFrame):
+    """Brand, title, engine and variant lists, Run and Stop."""
+
+    engine_chosen = pyqtSignal(str)
+    variant_chosen = pyqtSignal(str)
+    run_wanted = pyqtSignal()
+    stop_wanted = pyqtSignal()
+
+    def __init__(self, menu: QMenu) -> None:
+        super().__init__()
+        role(self, "bar")
+        self.menu = QToolButton()
+        role(self.menu, "flat")
+        self.menu.setText("☰")
+        self.menu.setToolTip("Menu (F10)")
+        self.menu.setAccessibleName("Menu")
+        self.menu.setMenu(menu)
+        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.title = label("", "title", name="Pattern")
+        self.summary = label("", "muted", name="What the pattern does")
+        self.summary.setMinimumWidth(0)
+        self.engine = QComboBox()
+        self.engine.setAccessibleName("Engine")
+        for name, (text, tip) in ENGINES.items():
+            self.engine.addItem(text, name)
+            self.engine.setItemData(self.engine.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.engine.setToolTip("What runs the kernels")
+        self.variant = QComboBox()
+        self.variant.setAccessibleName("Variant")
+        self.variant.setToolTip("Rung of the ladder (keys 1 to 9)")
+        self.run = button("Run", "primary", tip="Run again (F5)")
+        self.stop = button("Stop", tip="Stop at once (Esc)")
+        self.stop.setEnabled(False)
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setRange(0, 1000)
+        self.progress.setAccessibleName("Progress")
+
+        line = QHBoxLayout()
+        line.setContentsMargins(8, 8, 12, 5)
+        line.setSpacing(8)
+        line.addWidget(self.menu)
+        line.addWidget(label("Lockstep", "brand"))
+        line.addSpacing(20)
+        line.addWidget(self.title)
+        line.addSpacing(4)
+        line.addWidget(self.summary, 1)
+        for widget in (self.engine, self.variant, self.run, self.stop):
+            line.addWidget(widget)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(self.progress)
+        self.engine.activated.connect(lambda: self.engine_chosen.emit(self.engine.currentData()))
+        self.variant.activated.connect(lambda: self.variant_chosen.emit(self.variant.currentData()))
+        self.run.clicked.connect(self.run_wanted)
+        self.stop.clicked.connect(self.stop_wanted)
+        self.resize_with_text()
+
+    def resize_with_text(self) -> None:
+        """Take widths that go with the text's size."""
+        self.engine.setFixedWidth(look().px(140))
+        self.variant.setFixedWidth(look().px(230))
+
+    def show_pattern(self, pattern: Pattern, variant: str) -> None:
+        """Show a pattern's name and its ladder."""
+        self.title.setText(pattern.title)
+        self.summary.setText(pattern.summary)
+        self.summary.setToolTip(pattern.summary)
+        self.variant.clear()
+        for number, each in enumerate(pattern.variants, 1):
+            mark = "  (wrong on purpose)" if each.cautionary else ""
+            self.variant.addItem(f"{number}  {each.title}{mark}", each.name)
+            self.variant.setItemData(number - 1, each.idea, Qt.ItemDataRole.ToolTipRole)
+        self.show_variant(variant)
+
+    def show_variant(self, name: str) -> None:
+        """Show which variant is chosen."""
+        self.variant.setCurrentIndex(self.variant.findData(name))
+
+    def show_engine(self, name: str) -> None:
+        """Show which engine is asked for."""
+        if self.engine.findData(name) < 0:
+            self.engine.addItem(name.capitalize(), name)
+        self.engine.setCurrentIndex(self.engine.findData(name))
+
+    def show_busy(self, busy: bool) -> None:
+        """Let Stop be pressed while there is something to stop."""
+        self.stop.setEnabled(busy)
+        if not busy:
+            self.progress.setRange(0, 1000)
+            self.progress.setValue(0)
+
+    def show_progress(self, fraction: float | None) -> None:
+        """Show how far a run is; None is not known."""
+        self.progress.setRange(0, 0 if fraction is None else 1000)
+        if fraction is not None:
+            self.progress.setValue(round(1000 * fraction))

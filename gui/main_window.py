@@ -1,0 +1,386 @@
+"""The window: puts the pieces together and passes on what happens between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PyQt6.QtCore import QSize, Qt, QTimer
+from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu.jobs import Failure
+from gui.actions import Actions
+from gui.banner import Banner
+from gui.files import Files
+from gui.header import Header
+from gui.jobs import HostFactory, Jobs, engine_host
+from gui.pattern_page import PatternPage
+from gui.settings import Memory
+from gui.sidebar import Sidebar
+from gui.status_line import StatusLine, Survey, survey_devices
+from gui.style import style_sheet
+from gui.theme import FONT_SIZES, THEMES, Look, look, palette, set_look
+from gui.widgets import role
+from gui.workbench import LevelCounts, OpenImage, Outcome, Workbench
+
+
+class MainWindow(QMainWindow):
+    """Lockstep's window.
+
+    Parameters
+    ----------
+    memory : Memory
+        What is remembered from the last time.
+    engine : str
+        The engine to start with; "" means the one that is remembered.
+    factory, survey : callable
+        Make the engine's host and look for devices; tests have their own.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | None = None,
+        engine: str = "",
+        factory: HostFactory = engine_host,
+        survey: Survey = survey_devices,
+    ) -> None:
+        super().__init__()
+        self.memory = memory or Memory()
+        self.engine = engine or self.memory.engine
+        self.jobs = Jobs(factory, self)
+        # The engine's process takes a moment to come up: it does so while the window is built.
+        self.jobs.start(self.engine)
+        self.bench = Workbench(self.jobs, self)
+        for name, pattern in self.bench.patterns.items():
+            settings = self.bench.settings[name]
+            settings.variant, settings.params = self.memory.variant(pattern), self.memory.params(pattern)
+        set_look(Look(THEMES[self.memory.theme], FONT_SIZES[self.memory.text_size]))
+
+        self.setWindowTitle("Lockstep")
+        self.setMinimumSize(960, 600)
+        self.resize(QSize(1280, 720))
+        self.setAcceptDrops(True)
+        self.pages: dict[str, PatternPage] = {}
+        self.files = Files(self)
+        self.actions_ = Actions(self)
+        self.header = Header(self.actions_.menu)
+        self.sidebar = Sidebar(self.bench.patterns)
+        self.banner = Banner()
+        self.status = StatusLine(survey)
+        self.stack = QStackedWidget()
+        self._lay_out()
+        self._connect()
+        self._apply_look()
+        self.header.show_engine(self.engine)
+        chosen = self.memory.pattern
+        self._show_page(chosen if chosen in self.bench.patterns else self.bench.chosen)
+        if geometry := self.memory.bytes("geometry"):
+            self.restoreGeometry(geometry)
+
+    # --- putting together
+
+    def _lay_out(self) -> None:
+        middle = QWidget()
+        role(middle, "canvas")
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self._banner_place = QWidget()
+        place = QVBoxLayout(self._banner_place)
+        place.setContentsMargins(8, 8, 8, 0)
+        place.addWidget(self.banner)
+        column.addWidget(self._banner_place)
+        column.addWidget(self.stack, 1)
+        body = QHBoxLayout()
+        body.setSpacing(0)
+        body.addWidget(self.sidebar)
+        body.addWidget(middle, 1)
+        whole = QWidget()
+        layout = QVBoxLayout(whole)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.header)
+        layout.addLayout(body, 1)
+        layout.addWidget(self.status)
+        self.setCentralWidget(whole)
+
+    def _connect(self) -> None:
+        self.header.engine_chosen.connect(self.set_engine)
+        self.header.variant_chosen.connect(self.choose_variant)
+        self.header.run_wanted.connect(self.run)
+        self.header.stop_wanted.connect(self.stop)
+        self.sidebar.pattern_chosen.connect(self.choose_pattern)
+        self.sidebar.image_chosen.connect(self.open_image)
+        self.sidebar.open_wanted.connect(self.files.ask_open)
+        self.sidebar.preferences_wanted.connect(self.show_preferences)
+        self.status.why_wanted.connect(self.show_devices)
+        self.jobs.ready.connect(self.status.show_device)
+        self.jobs.broken.connect(self.show_failure)
+        self.jobs.busy_changed.connect(self.header.show_busy)
+        self.bench.image_changed.connect(self._show_image)
+        self.bench.progressed.connect(lambda progress: self.header.show_progress(progress.fraction))
+        self.bench.run_finished.connect(self._show_outcome)
+        self.bench.run_failed.connect(self.show_failure)
+        self.bench.counted.connect(self._show_counts)
+        self.bench.problem.connect(self.show_failure)
+        self.bench.saved.connect(lambda path: self.status.say(f"Saved {Path(path).name}"))
+
+    def begin(self, image: Path | None = None) -> None:
+        """Open the first image, then look around: for samples and for a GPU."""
+        from gpu.images import DEFAULT_SAMPLE, sample_images
+
+        samples = sample_images()
+        self.sidebar.add_samples(samples)
+        for path in samples:
+            action = self.actions_.samples.addAction(path.stem)
+            assert action is not None
+            action.triggered.connect(lambda _, path=path: self.open_image(path))
+        remembered = self.memory.image
+        if image is not None:
+            self.open_image(image, DEFAULT_SAMPLE)
+        elif remembered is not None and remembered.is_file():
+            self.bench.open(remembered, DEFAULT_SAMPLE)
+        else:
+            self.bench.open(DEFAULT_SAMPLE)
+        for path in samples:
+            self.bench.thumbnail(path, self.sidebar.thumbnails[path].show_picture)
+        self.status.look_for_gpu()
+
+    # --- what happens
+
+    @property
+    def page(self) -> PatternPage:
+        """Return the page that is shown."""
+        return self.pages[self.bench.chosen]
+
+    def _show_page(self, name: str) -> None:
+        settings = self.bench.settings[name]
+        if name not in self.pages:
+            page = PatternPage(self.bench.patterns[name], settings)
+            page.params_changed.connect(self._take_params)
+            self.pages[name] = page
+            self.stack.addWidget(page)
+            page.view.levels.set_scale(self.memory.scale)
+            page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
+            for key, splitter in self._splitters(page).items():
+                if state := self.memory.bytes(f"{name}/{key}"):
+                    splitter.restoreState(state)
+            if self.bench.image is not None:
+                page.show_image(self.bench.image)
+        self.bench.chosen = name
+        self.stack.setCurrentWidget(self.pages[name])
+        self.sidebar.mark_pattern(name)
+        pattern = self.bench.patterns[name]
+        self.header.show_pattern(pattern, settings.variant)
+        self.actions_.show_variants([variant.title for variant in pattern.variants])
+
+    @staticmethod
+    def _splitters(page: PatternPage) -> dict[str, Any]:
+        return {"page": page.splitter, "view": page.view.splitter}
+
+    def choose_pattern(self, name: str) -> None:
+        """Show another pattern's page."""
+        if name == self.bench.chosen and name in self.pages:
+            self.sidebar.mark_pattern(name)
+            return
+        self._show_page(name)
+        self.bench.choose_pattern(name)
+
+    def step_pattern(self, by: int) -> None:
+        """Go to the next or the previous pattern."""
+        names = list(self.bench.patterns)
+        self.choose_pattern(names[(names.index(self.bench.chosen) + by) % len(names)])
+
+    def choose_variant(self, name: str) -> None:
+        """Run another variant of the pattern."""
+        self.header.show_variant(name)
+        self.page.show_variant(name)
+        self.bench.choose_variant(name)
+
+    def choose_variant_at(self, index: int) -> None:
+        """Run the variant of that place in the ladder, where there is one."""
+        variants = self.bench.pattern.variants
+        if index < len(variants):
+            self.choose_variant(variants[index].name)
+
+    def _take_params(self, params: dict[str, Any]) -> None:
+        self.bench.choose_params(params)
+
+    def open_image(self, path: Path, fallback: Path | None = None) -> None:
+        """Open an image; the one that is shown stays if it cannot be read."""
+        self.status.say(f"Opening {path.name}…")
+        self.bench.open(path, fallback)
+
+    def _show_image(self, image: OpenImage) -> None:
+        self.banner.hide()
+        self.setWindowTitle(f"{image.path.name} – Lockstep")
+        self.status.say(f"{image.path.name}: {image.description}")
+        for page in self.pages.values():
+            page.show_image(image)
+        self.sidebar.mark_image(image.path)
+        self.memory.image = image.path
+        if image.path not in self.sidebar.thumbnails:
+            self.memory.add_recent(image.path)
+
+    def _show_outcome(self, outcome: Outcome) -> None:
+        self.header.show_progress(0.0)
+        self.pages[outcome.pattern].show_outcome(outcome)
+
+    def _show_counts(self, counts: LevelCounts) -> None:
+        for page in self.pages.values():
+            if page.pattern.view == "filtered-image":
+                page.show_counts(counts)
+
+    def show_failure(self, failure: Failure) -> None:
+        """Say what went wrong; all else stays as it was."""
+        self.header.show_progress(0.0)
+        if failure.kind == "cancelled":
+            self.status.say("Stopped")
+            return
+        where = f"{failure.position}\n" if failure.position else ""
+        self.banner.say(failure.message, failure.advice, where + failure.detail)
+
+    def run(self) -> None:
+        """Run again, and check the result."""
+        self.bench.run(verify=True)
+
+    def stop(self) -> None:
+        """Stop what runs; with nothing to stop, close the message."""
+        if self.header.stop.isEnabled():
+            self.bench.stop()
+        else:
+            self.banner.hide()
+
+    def set_engine(self, name: str) -> None:
+        """Go on with another engine."""
+        if name == self.engine:
+            return
+        self.engine = self.memory.engine = name
+        self.header.show_engine(name)
+        self.banner.hide()
+        self.jobs.start(name)
+        self.bench.engine_changed()
+
+    # --- looks
+
+    def _apply_look(self) -> None:
+        now = look()
+        self.setPalette(palette(now.theme))
+        self.setStyleSheet(style_sheet(now))
+        self.header.resize_with_text()
+        self.sidebar.resize_with_text()
+        self.actions_.show_choices(self.memory.theme, self.memory.text_size)
+
+    def set_theme(self, name: str) -> None:
+        """Show the window in another theme."""
+        self.memory.theme = name
+        set_look(Look(THEMES[name], look().text_px))
+        self._apply_look()
+
+    def toggle_theme(self) -> None:
+        """Go from dark to light, or back."""
+        self.set_theme("light" if self.memory.theme == "dark" else "dark")
+
+    def set_text_size(self, name: str) -> None:
+        """Show all text larger or smaller."""
+        self.memory.text_size = name
+        set_look(Look(look().theme, FONT_SIZES[name]))
+        self._apply_look()
+
+    def step_text_size(self, by: int) -> None:
+        """Take the next larger or smaller text."""
+        names = list(FONT_SIZES)
+        self.set_text_size(names[min(max(names.index(self.memory.text_size) + by, 0), len(names) - 1)])
+
+    def toggle_scale(self) -> None:
+        """Go from linear to logarithmic counts, or back."""
+        self.page.view.levels.set_scale("linear" if self.page.view.levels.scale.chosen == "log" else "log")
+
+    def _remember_scale(self, chosen: Any, on: bool) -> None:
+        if on:
+            self.memory.scale = chosen.text()
+            for page in self.pages.values():
+                page.view.levels.set_scale(chosen.text())
+
+    def toggle_full_screen(self) -> None:
+        """Fill the screen, or leave it."""
+        self.showNormal() if self.isFullScreen() else self.showFullScreen()
+
+    # --- dialogs
+
+    def open_menu(self) -> None:
+        """Open the menu from the keyboard."""
+        self.header.menu.showMenu()
+
+    def show_preferences(self) -> None:
+        """Show the preferences; the window goes on meanwhile."""
+        from gui.preferences import Preferences
+
+        dialog = Preferences(self, self.memory.theme, self.memory.text_size, self.engine)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.theme_chosen.connect(self.set_theme)
+        dialog.text_size_chosen.connect(self.set_text_size)
+        dialog.engine_chosen.connect(self.set_engine)
+        dialog.open()
+
+    def show_devices(self, found: list[Any]) -> None:
+        """Say what engines there are, and what the others lack."""
+        lines = []
+        for status in found:
+            lines.append(f"{status.name or status.engine}: {'ready' if status.usable else status.reason}")
+            if not status.usable and status.remedy:
+                lines.append(f"    {status.remedy}")
+        unusable = next((status for status in found if not status.usable), None)
+        message = f"No GPU is used: {unusable.reason}" if unusable else "Every engine is ready."
+        advice = unusable.remedy if unusable else ""
+        self.banner.say(message, advice, "\n".join(lines), tone="neutral")
+
+    def show_shortcuts(self) -> None:
+        """List the keys."""
+        rows = "".join(
+            f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td>{text}</td></tr>"
+            for key, text in self.actions_.keys()
+        )
+        self._show_text("Keyboard", f"<table>{rows}</table>")
+
+    def show_about(self) -> None:
+        """Say what this is."""
+        self._show_text(
+            "About Lockstep",
+            "<h3>Lockstep</h3><p>Shows how parallel algorithms run on a GPU. The kernels are ordinary CUDA C++: "
+            "they run on an NVIDIA GPU through PyCUDA, or on a SIMT simulator.</p>",
+        )
+
+    def _show_text(self, title: str, text: str) -> None:
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle(title)
+        box.setTextFormat(Qt.TextFormat.RichText)
+        box.setText(text)
+        box.open()
+
+    # --- files dropped, and the end
+
+    def dragEnterEvent(self, event: Any) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: Any) -> None:
+        for url in event.mimeData().urls():
+            if url.isLocalFile():
+                event.acceptProposedAction()
+                # Opened once the drop is over: the file manager waits for it.
+                QTimer.singleShot(0, lambda path=Path(url.toLocalFile()): self.open_image(path))
+                return
+
+    def closeEvent(self, event: Any) -> None:
+        self.memory.pattern = self.bench.chosen
+        for name, settings in self.bench.settings.items():
+            self.memory.store_settings(name, settings.variant, settings.params)
+        for name, page in self.pages.items():
+            for key, splitter in self._splitters(page).items():
+                self.memory.store_bytes(f"{name}/{key}", splitter.saveState())
+        self.memory.store_bytes("geometry", self.saveGeometry())
+        self.memory.sync()
+        self.jobs.close()
+        super().closeEvent(event)

@@ -1,0 +1,187 @@
+"""The page of a pattern, the same for every pattern: settings, results, kernel source, numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+
+from gpu.jobs import Report
+from gpu.pattern import Pattern
+from gui.forms import ParameterForm
+from gui.run_view.numbers import NumbersCard
+from gui.run_view.view import view_for
+from gui.source_pane import SourcePane
+from gui.theme import look
+from gui.widgets import Card, as_count, as_figure, label, role
+from gui.workbench import LevelCounts, OpenImage, Outcome, Settings
+
+
+class Caution(QFrame):
+    """Says that a variant is wrong on purpose, why, and what that has just done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("banner", "warn")
+        self.setAccessibleName("Caution")
+        self.why = label("", wrap=True, name="Why this variant is wrong")
+        self.lesson = QLabel()
+        role(self.lesson, "card-title")
+        self.lesson.setWordWrap(True)
+        self.lesson.setAccessibleName("What went wrong in this run")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 8, 14, 8)
+        layout.setSpacing(2)
+        layout.addWidget(self.lesson)
+        layout.addWidget(self.why)
+        self.hide()
+
+    def show_variant(self, why: str) -> None:
+        """Show why a variant is wrong; empty text hides all."""
+        self.why.setText(why)
+        self.lesson.setText("Wrong on purpose")
+        self.setVisible(bool(why))
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show what went wrong in a run."""
+        self.lesson.setText(lesson_of(outcome))
+
+
+def lesson_of(outcome: Outcome) -> str:
+    """Return what a run of a cautionary variant did to its result, in one sentence."""
+    counts = outcome.arrays.get("counts")
+    if counts is not None:
+        due = outcome.image.values.size
+        lost = due - int(counts.sum(dtype="int64"))
+        if lost:
+            return f"{as_count(lost)} of {as_count(due)} updates lost ({lost / due:.1%})"
+        return "No update was lost this time; nothing makes sure of that"
+    deviation = outcome.report.deviation
+    if deviation is not None and outcome.report.verified is False:
+        return f"The result is off by up to {as_figure(deviation.max_abs)}"
+    return "Right this time; nothing makes sure of that"
+
+
+class PatternPage(QWidget):
+    """One pattern's settings, and its tabs: Run today, more to come; a lone tab has no need of a bar.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    settings : Settings
+        What is chosen at first.
+    """
+
+    params_changed = pyqtSignal(dict)
+
+    def __init__(self, pattern: Pattern, settings: Settings) -> None:
+        super().__init__()
+        role(self, "canvas")
+        self.pattern = pattern
+        self.form = ParameterForm(pattern.parameters)
+        self.form.set_values(settings.params)
+        self.caution = Caution()
+        self.view = view_for(pattern, self.form)
+        self.source = SourcePane()
+        self.numbers = NumbersCard()
+        self.tabs = QTabBar()
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setAutoHide(True)
+        self.stack = QStackedWidget()
+        self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
+        self.add_tab("Run", self._run_tab())
+
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        layout.addWidget(self.tabs)
+        layout.addWidget(self.stack, 1)
+        self.form.changed.connect(self._take_params)
+        self.show_variant(settings.variant)
+        self.view.show_params(settings.params)
+
+    def add_tab(self, title: str, content: QWidget) -> None:
+        """Add a way to look at the pattern."""
+        self.stack.addWidget(content)
+        self.tabs.addTab(title)
+
+    def _run_tab(self) -> QWidget:
+        bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
+        bar.title.hide()
+        bar.body.setSpacing(0)
+        bar.body.addWidget(self.form)
+        left = QWidget()
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(bar)
+        column.addWidget(self.caution)
+        column.addWidget(self.view, 1)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        self.idea = Card("", margins=(12, 10, 12, 10))
+        self.idea.setAccessibleName("Variant")
+        self.idea.title.setWordWrap(True)
+        self.idea_text = label("", "muted", wrap=True, name="Idea of the variant")
+        self.limit_text = label("", "caption", wrap=True, name="What limits the variant")
+        self.idea.body.setSpacing(4)
+        self.idea.body.addWidget(self.idea_text)
+        self.idea.body.addWidget(self.limit_text)
+        column.addWidget(self.idea)
+        column.addWidget(self.source, 1)
+        column.addWidget(self.numbers)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(8)
+        self.splitter.addWidget(left)
+        self.splitter.addWidget(right)
+        self.splitter.setStretchFactor(0, 5)
+        self.splitter.setStretchFactor(1, 3)
+        self.splitter.setSizes([look().px(720), look().px(390)])
+        holder = QWidget()
+        line = QHBoxLayout(holder)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.splitter)
+        return holder
+
+    def show_variant(self, name: str) -> None:
+        """Show a variant's kernel and idea."""
+        variant = self.pattern.variant(name)
+        number = self.pattern.variants.index(variant) + 1
+        self.idea.title.setText(f"{number}  {variant.title}")
+        self.idea_text.setText(variant.idea)
+        self.limit_text.setText(f"Limit: {variant.limit}")
+        self.caution.show_variant(variant.cautionary)
+        self.source.show_kernel(self.pattern.kernels, variant.kernels[0])
+        self.numbers.forget_verdict()
+
+    def show_settings(self, settings: Settings) -> None:
+        """Show settings that come from elsewhere."""
+        self.form.set_values(settings.params)
+        self.view.show_params(settings.params)
+        self.show_variant(settings.variant)
+
+    def show_image(self, image: OpenImage) -> None:
+        """Show another input."""
+        self.view.show_image(image)
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show what a run gave."""
+        self.view.show_outcome(outcome)
+        variant = self.pattern.variant(outcome.variant)
+        if variant.cautionary:
+            self.caution.show_outcome(outcome)
+        report: Report = outcome.report
+        self.numbers.show_report(report, expected_wrong=bool(variant.cautionary))
+
+    def show_counts(self, counts: LevelCounts) -> None:
+        """Show counted levels."""
+        self.view.show_counts(counts)
+
+    def _take_params(self, params: dict[str, Any]) -> None:
+        self.view.show_params(params)
+        self.params_changed.emit(params)

@@ -1,0 +1,95 @@
+"""The card that shows the filter: its coefficients, and for the custom one the means to change them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PyQt6.QtWidgets import QSpinBox
+
+from gpu import filters
+from gui.forms import MatrixField, ParameterForm
+from gui.matrix_editor import short_number
+from gui.widgets import Card, button, label, row
+
+
+class FilterCard(Card):
+    """Coefficients of the filter in use.
+
+    Parameters
+    ----------
+    form : ParameterForm
+        Holds the fields `filter`, `size` and `coefficients`.
+    """
+
+    def __init__(self, form: ParameterForm) -> None:
+        super().__init__("Filter")
+        self._form = form
+        field = form.fields["coefficients"]
+        assert isinstance(field, MatrixField)
+        self.field = field
+        self.edit = button("Edit", "flat", tip="Copy these coefficients and edit the copy", name="Edit the filter")
+        self.edit.clicked.connect(self._edit)
+        self.normalise = button("Sum to 1", "flat", tip="Divide by the sum, which keeps the brightness")
+        self.normalise.clicked.connect(self._normalise)
+        self.size = QSpinBox()
+        self.size.setRange(1, field.parameter.maximum)
+        self.size.setSingleStep(2)
+        self.size.setAccessibleName("Rows and columns of your filter")
+        self.size.setToolTip("Rows and columns of your filter: an odd number")
+        self.size.valueChanged.connect(self._resize_filter)
+        self.head.addStretch(1)
+        for widget in (self.size, self.normalise, self.edit):
+            self.head.addWidget(widget)
+        self.body.addWidget(self.field.editor, 1)
+        self.sum = label("", "caption", name="Sum of the coefficients")
+        self.body.addLayout(row(self.sum))
+        self.body.setSpacing(6)
+        self.field.editor.refused.connect(lambda message: form.refuse(message, "coefficients"))
+
+    def show_params(self, params: dict[str, Any]) -> None:
+        """Show the filter that the parameters ask for."""
+        own = params["filter"] == "custom"
+        if own:
+            self.field.edit()
+        else:
+            self.field.preview(filters.coefficients(params["filter"], params["size"]))
+        self.edit.setVisible(not own)
+        self.normalise.setVisible(own)
+        self.size.setVisible(own)
+        values = self.field.editor.values
+        self.size.blockSignals(True)
+        self.size.setValue(len(values))
+        self.size.blockSignals(False)
+        side, total = len(values), float(values.sum(dtype=np.float64))
+        total = 0.0 if abs(total) < 1e-6 else round(total, 6)
+        self.sum.setText(f"{side} × {side}, sum {short_number(total)}")
+        self.sum.setToolTip("A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-grey.")
+
+    def _edit(self) -> None:
+        self._form.change(filter="custom", coefficients=self.field.editor.values.copy())
+        self.field.editor.setFocus()
+        middle = len(self.field.value) // 2
+        model = self.field.editor.model()
+        assert model is not None
+        self.field.editor.setCurrentIndex(model.index(middle, middle))
+
+    def _normalise(self) -> None:
+        values = self.field.value
+        total = float(values.sum(dtype=np.float64))
+        if abs(total) > 1e-6:
+            self._form.change(coefficients=(values / total).astype(np.float32))
+        else:
+            self._form.refuse("The coefficients add up to 0: they cannot be made to add up to 1.", "coefficients")
+
+    def _resize_filter(self, side: int) -> None:
+        """Cut the filter to the new size, or surround it with zeros."""
+        if side % 2 == 0:
+            self._form.refuse(f"A filter has an odd number of rows, not {side}.", "coefficients")
+            return
+        old = self.field.value
+        new = np.zeros((side, side), np.float32)
+        shared = min(side, len(old))
+        there, here = (side - shared) // 2, (len(old) - shared) // 2
+        new[there : there + shared, there : there + shared] = old[here : here + shared, here : here + shared]
+        self._form.change(coefficients=new)

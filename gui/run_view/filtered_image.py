@@ -1,0 +1,89 @@
+"""An image before and after, its levels, and the filter in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QSplitter, QVBoxLayout
+
+from gui.forms import ParameterForm
+from gui.run_view.filter_card import FilterCard
+from gui.run_view.image_pane import ImagePane
+from gui.run_view.levels_card import LevelsCard
+from gui.run_view.numbers import as_time
+from gui.run_view.view import RunView, pixel_text, titled_pane
+from gui.workbench import LevelCounts, OpenImage, Outcome
+
+
+class FilteredImageView(RunView):
+    """The Run tab of a pattern that turns an image into an image."""
+
+    def __init__(self, form: ParameterForm) -> None:
+        super().__init__()
+        self.before, self.after = ImagePane("Image before"), ImagePane("Image after")
+        self.after.link(self.before)
+        before_card, self._before_text = titled_pane(self.before, "Before")
+        after_card, self._after_text = titled_pane(self.after, "After")
+        self.levels = LevelsCard("Histogram", sides=True)
+        self.filter = FilterCard(form)
+        self._image: OpenImage | None = None
+        self._outcome: Outcome | None = None
+        for pane in (self.before, self.after):
+            pane.hovered.connect(self._read)
+
+        pictures = QSplitter(Qt.Orientation.Horizontal)
+        pictures.addWidget(before_card)
+        pictures.addWidget(after_card)
+        below = QSplitter(Qt.Orientation.Horizontal)
+        below.addWidget(self.levels)
+        below.addWidget(self.filter)
+        below.setStretchFactor(0, 3)
+        below.setStretchFactor(1, 1)
+        below.setSizes([640, 250])
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(pictures)
+        self.splitter.addWidget(below)
+        self.splitter.setStretchFactor(0, 3)
+        self.splitter.setStretchFactor(1, 2)
+        self.splitter.setSizes([330, 220])
+        for splitter in (pictures, below, self.splitter):
+            splitter.setChildrenCollapsible(False)
+            splitter.setHandleWidth(8)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.splitter)
+
+    def show_image(self, image: OpenImage) -> None:
+        self._image, self._outcome = image, None
+        self.before.show_picture(image.picture)
+        self.after.show_picture(image.picture)
+        self.levels.forget()
+        self._read(None)
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self.after.show_picture(outcome.arrays["picture"])
+        self._read(None)
+
+    def show_counts(self, counts: LevelCounts) -> None:
+        self.levels.show_counts(counts.side, counts.counts, counts.maxval)
+        took = as_time(counts.report.time_ms.kernel)
+        self.levels.note.setText(f"counted by our kernel {counts.report.pattern} / {counts.report.variant} in {took}")
+
+    def show_params(self, params: dict[str, Any]) -> None:
+        self.filter.show_params(params)
+
+    def _read(self, pixel: tuple[int, int] | None) -> None:
+        self.before.mark(pixel)
+        self.after.mark(pixel)
+        image, outcome = self._image, self._outcome
+        if image is None:
+            return
+        if pixel is None:
+            self._before_text.setText(f"{image.path.name}   {image.description}")
+            self._after_text.setText("" if outcome is None else outcome.variant)
+            return
+        self._before_text.setText(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
+        if outcome is not None:
+            self._after_text.setText(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(outcome.arrays['result'], pixel)}")

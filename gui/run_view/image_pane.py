@@ -1,0 +1,171 @@
+"""A picture to look at closely: zoom with the wheel, pan by dragging, and read the pixel under the pointer."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
+from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from gpu.pattern import Array
+from gui.run_view.pyramid import Pyramid
+from gui.theme import look
+
+
+class PictureItem(pg.GraphicsObject):
+    """Paints a pyramid's best copy, smooth from afar and in clear squares from near by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pyramid: Pyramid | None = None
+        self.marked: tuple[int, int] | None = None
+
+    def show_picture(self, picture: Array) -> None:
+        """Paint another picture."""
+        if self.pyramid is not None:
+            self.pyramid.abandon()
+            self.pyramid.grown.disconnect(self.update)
+        self.prepareGeometryChange()
+        self.pyramid = Pyramid(picture)
+        self.pyramid.grown.connect(self.update)
+        self.update()
+
+    def mark(self, pixel: tuple[int, int] | None) -> None:
+        """Frame a pixel."""
+        if pixel != self.marked:
+            self.marked = pixel
+            self.update()
+
+    def boundingRect(self) -> QRectF:
+        if self.pyramid is None:
+            return QRectF()
+        height, width = self.pyramid.shape
+        return QRectF(0, 0, width, height)
+
+    def paint(self, painter: QPainter, *_: object) -> None:
+        if self.pyramid is None:
+            return
+        # What one pixel of the picture is on the screen: text scaling and high-density screens are in the transform.
+        scale = abs(painter.deviceTransform().m11())
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scale < 2.0)
+        painter.drawImage(self.boundingRect(), self.pyramid.level_for(scale))
+        if self.marked is not None:
+            pen = QPen(QColor(look().theme.accent), 2)
+            pen.setCosmetic(True)
+            painter.setPen(pen)
+            # From afar one pixel is too small for a frame: then the frame stands a little around it.
+            reach = max(0.0, 3.0 / max(scale, 1e-9) - 0.5)
+            x, y = self.marked
+            painter.drawRect(QRectF(x - reach, y - reach, 1 + 2 * reach, 1 + 2 * reach))
+
+
+class ImagePane(QWidget):
+    """A picture in a view of its own; `link` lets two of them zoom and pan together."""
+
+    hovered = pyqtSignal(object)
+    """(x, y) of the pixel under the pointer, or None."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setToolTip("Wheel: zoom. Drag: pan. Double click or 0: whole image. Arrow keys: move the pixel frame.")
+        self._widget = pg.GraphicsView(parent=self)
+        self._widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.box = pg.ViewBox(lockAspect=True, invertY=True, enableMenu=False, defaultPadding=0.0)
+        self._widget.setCentralItem(self.box)
+        self.item = PictureItem()
+        self.box.addItem(self.item, ignoreBounds=True)
+        self._cursor: tuple[int, int] | None = None
+        self._fitted = True
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._widget)
+        self._widget.scene().sigMouseMoved.connect(self._moved)
+        self._widget.viewport().installEventFilter(self)
+        self.box.sigRangeChangedManually.connect(self._let_go)
+        self.setMinimumSize(120, 90)
+
+    def link(self, other: ImagePane) -> None:
+        """Zoom and pan together with another pane."""
+        self.box.setXLink(other.box)
+        self.box.setYLink(other.box)
+
+    def show_picture(self, picture: Array) -> None:
+        """Show another picture; the zoom stays where the size does."""
+        before = self.item.pyramid.shape if self.item.pyramid else None
+        self.item.show_picture(picture)
+        if before != self.item.pyramid.shape:
+            self._cursor = None
+            self.item.mark(None)
+            height, width = self.item.pyramid.shape
+            reach = max(height, width)
+            self.box.setLimits(
+                xMin=-reach, xMax=width + reach, yMin=-reach, yMax=height + reach, minXRange=4, minYRange=4
+            )
+            self.fit()
+
+    def fit(self) -> None:
+        """Show the whole image."""
+        self._fitted = True
+        self.box.setRange(self.item.boundingRect(), padding=0.0)
+
+    def mark(self, pixel: tuple[int, int] | None) -> None:
+        """Frame the pixel that the other pane's pointer is on."""
+        self.item.mark(pixel)
+
+    def _let_go(self, *_: object) -> None:
+        self._fitted = False
+
+    def eventFilter(self, watched: object, event: object) -> bool:
+        kind = event.type()
+        if kind == event.Type.Leave:
+            self._hover(None)
+        elif kind == event.Type.MouseButtonDblClick:
+            self.fit()
+            return True
+        elif kind == event.Type.MouseButtonPress:
+            self.setFocus(Qt.FocusReason.MouseFocusReason)
+        return False
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)
+        if self._fitted and self.item.pyramid is not None:
+            self.fit()
+
+    def changeEvent(self, event: object) -> None:
+        super().changeEvent(event)
+        if event.type() in (event.Type.StyleChange, event.Type.PaletteChange) and hasattr(self, "_widget"):
+            self._widget.setBackground(look().theme.surface)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {
+            Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
+        }  # fmt: skip
+        if event.key() in steps and self.item.pyramid is not None:
+            height, width = self.item.pyramid.shape
+            x, y = self._cursor or (width // 2, height // 2)
+            dx, dy = steps[Qt.Key(event.key())]
+            self._hover((min(max(x + dx, 0), width - 1), min(max(y + dy, 0), height - 1)))
+        elif event.text() in ("+", "-", "="):
+            factor = 1.25 if event.text() == "-" else 0.8
+            self._fitted = False
+            self.box.scaleBy((factor, factor))
+        elif event.text() == "0":
+            self.fit()
+        else:
+            super().keyPressEvent(event)
+
+    def _moved(self, position: QPointF) -> None:
+        if self.item.pyramid is None:
+            return
+        point = self.box.mapSceneToView(position)
+        x, y = int(point.x() // 1), int(point.y() // 1)
+        height, width = self.item.pyramid.shape
+        self._hover((x, y) if 0 <= x < width and 0 <= y < height else None)
+
+    def _hover(self, pixel: tuple[int, int] | None) -> None:
+        self._cursor = pixel
+        self.item.mark(pixel)
+        self.hovered.emit(pixel)

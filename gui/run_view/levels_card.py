@@ -1,0 +1,90 @@
+"""The card that shows a histogram: scale, channels, and the count under the pointer."""
+
+from __future__ import annotations
+
+from gpu.pattern import Array
+from gui.run_view.histogram_plot import CHANNELS, HistogramPlot
+from gui.widgets import Card, Segments, as_count, label, row
+
+
+class LevelsCard(Card):
+    """A histogram with its controls.
+
+    Parameters
+    ----------
+    title : str
+    sides : bool
+        Whether there are two histograms, before and after, to choose from or to compare.
+    """
+
+    def __init__(self, title: str, *, sides: bool) -> None:
+        super().__init__(title, margins=(12, 8, 8, 6))
+        self.plot = HistogramPlot(title)
+        self.readout = label("", "code", name="Count under the pointer")
+        self.scale = Segments(("linear", "log"), "Scale")
+        self.side = Segments(("before", "after", "both"), "Histogram of")
+        self.side.choose("both")
+        self.side.setVisible(sides)
+        self.head.addWidget(self.readout)
+        self.head.addStretch(1)
+        self.head.addWidget(self.side)
+        self.head.addWidget(self.scale)
+        self.body.addWidget(self.plot, 1)
+        self.note = label("", "caption", name="How it was counted")
+        self.legend = label("", "caption")
+        self.body.addLayout(row(self.note, 0, self.legend))
+        self.body.setSpacing(4)
+        self._counts: dict[str, Array] = {}
+        self._maxval = 255
+        self.scale.group.buttonToggled.connect(self._rescale)
+        self.side.group.buttonToggled.connect(lambda _, on: on and self._show())
+        self.plot.hovered.connect(self._read)
+
+    def show_counts(self, side: str, counts: Array, maxval: int) -> None:
+        """Show the counts of one side; a card without sides has "after" only."""
+        self._counts[side] = counts
+        self._maxval = maxval
+        self._show()
+
+    def forget(self) -> None:
+        """Forget what is shown: it belongs to another image."""
+        self._counts.clear()
+
+    def set_scale(self, name: str) -> None:
+        """Choose "linear" or "log"."""
+        self.scale.choose(name)
+
+    def _rescale(self, _: object, on: bool) -> None:
+        if on:
+            self.plot.set_logarithmic(self.scale.chosen == "log")
+
+    def _chosen(self) -> tuple[Array | None, Array | None]:
+        before, after = self._counts.get("before"), self._counts.get("after")
+        if before is not None and after is not None and before.shape != after.shape:
+            return after, None
+        if self.side.chosen == "before":
+            return (before if before is not None else after), None
+        if self.side.chosen == "after" or before is None or after is None:
+            return (after if after is not None else before), None
+        return after, before
+
+    def _show(self) -> None:
+        counts, reference = self._chosen()
+        if counts is not None:
+            self.plot.show_counts(counts, reference)
+            self.legend.setText("solid: after   dotted: before" if reference is not None else "")
+
+    def _read(self, index: int | None) -> None:
+        counts, reference = self._chosen()
+        if index is None or counts is None or index >= counts.shape[1]:
+            self.readout.setText("")
+            return
+        bins, levels = counts.shape[1], self._maxval + 1
+        # Level v falls into bin v * bins // levels, so a bin begins at the first level that reaches it.
+        low, high = -(-index * levels // bins), -(-(index + 1) * levels // bins) - 1
+        text = f"level {low}" if low == high else f"levels {low}–{high}" if low < high else f"bin {index}, no level"
+        for channel, name in enumerate(CHANNELS.get(len(counts), ())):
+            now = as_count(int(counts[channel, index]))
+            was = f"{as_count(int(reference[channel, index]))} → " if reference is not None else ""
+            text += f"   {name if len(counts) == 1 else name[0].upper()} {was}{now}"
+        self.readout.setText(text)

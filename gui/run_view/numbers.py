@@ -1,0 +1,149 @@
+"""What a run cost and whether it was right: throughput, the time of each phase, the error against the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import QRectF, Qt
+from PyQt6.QtGui import QColor, QPainter, QPainterPath
+from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+
+from gpu.engines.base import PhaseTimes
+from gpu.jobs import Report
+from gui.theme import look
+from gui.widgets import Badge, Card, as_figure, label, row
+
+PHASES = ("upload", "kernel", "download")
+
+
+class PhaseBar(QWidget):
+    """The three phases' shares of the time, side by side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shares = (0.0, 0.0, 0.0)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(8)
+
+    def show_times(self, times: PhaseTimes) -> None:
+        """Show other times."""
+        total = times.upload + times.kernel + times.download
+        self._shares = tuple(getattr(times, name) / total if total > 0 else 0.0 for name in PHASES)  # type: ignore[assignment]
+        self.setAccessibleName(
+            ", ".join(f"{name} {share:.0%}" for name, share in zip(PHASES, self._shares, strict=True))
+        )
+        self.update()
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        outline = QPainterPath()
+        outline.addRoundedRect(QRectF(self.rect()), 4, 4)
+        painter.setClipPath(outline)
+        painter.fillRect(self.rect(), QColor(look().theme.raised))
+        left = 0.0
+        for share, colour in zip(self._shares, phase_colours(), strict=True):
+            width = share * self.width()
+            painter.fillRect(QRectF(left, 0, max(0.0, width - 1), self.height()), QColor(colour))
+            left += width
+        painter.end()
+
+
+def phase_colours() -> tuple[str, str, str]:
+    """Return the colours of upload, kernel and download: the kernel's is the accent."""
+    theme = look().theme
+    return theme.faint, theme.accent, theme.muted
+
+
+class _Dot(QWidget):
+    def __init__(self, phase: int) -> None:
+        super().__init__()
+        self._phase = phase
+        self.setFixedSize(9, 9)
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(phase_colours()[self._phase]))
+        painter.drawEllipse(QRectF(0.5, 0.5, 8, 8))
+        painter.end()
+
+
+class NumbersCard(Card):
+    """The report of the newest run."""
+
+    def __init__(self) -> None:
+        super().__init__("This run")
+        self.source = Badge()
+        self.source.setToolTip("Measured on this machine, by device events or by a clock around the engine's work.")
+        self.verdict = Badge()
+        self.head.addWidget(self.source)
+        self.head.addStretch(1)
+        self.head.addWidget(self.verdict)
+
+        self.figure = label("–", "figure", name="Throughput")
+        self.unit = label("", "muted")
+        figure_row = row(self.figure, self.unit, 0, spacing=8)
+        figure_row.setAlignment(self.unit, Qt.AlignmentFlag.AlignBottom)
+        self.body.addLayout(figure_row)
+        self.bar = PhaseBar()
+        self.body.addWidget(self.bar)
+
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(7)
+        grid.setVerticalSpacing(0)
+        self.times: dict[str, QLabel] = {}
+        for index, phase in enumerate(PHASES):
+            grid.addWidget(_Dot(index), 0, 3 * index, Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(label(phase, "caption"), 0, 3 * index + 1)
+            self.times[phase] = label("–", "code", name=f"{phase} time")
+            grid.addWidget(self.times[phase], 1, 3 * index + 1)
+            grid.setColumnStretch(3 * index + 2, 1)
+        self.body.addLayout(grid)
+        self.error = label("", "caption", wrap=True, name="Error against the reference")
+        self.body.addWidget(self.error)
+        self.verdict.hide()
+        self.source.hide()
+
+    def show_report(self, report: Report, *, expected_wrong: bool) -> None:
+        """Show a report. A wrong result is `expected_wrong` where that is the variant's lesson."""
+        self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
+        self.unit.setText(f"{report.throughput.unit}  kernel time only")
+        self.source.say("measured", "neutral", self.source.toolTip())
+        self.bar.show_times(report.time_ms)
+        for phase, shown in self.times.items():
+            shown.setText(as_time(getattr(report.time_ms, phase)))
+        deviation = report.deviation
+        if report.verified is None or deviation is None:
+            self.verdict.say("checking…", "neutral", "The reference is computed when the settings rest.")
+            self.error.setText("Largest error: not known yet")
+            return
+        if deviation.max_abs == 0:
+            self.error.setText("No difference from the reference, computed apart on the CPU.")
+        else:
+            self.error.setText(
+                f"Largest error {as_figure(deviation.max_abs)}, relative {as_figure(deviation.max_rel)}, "
+                "against a reference computed apart on the CPU."
+            )
+        if report.verified:
+            self.verdict.say("✓ verified", "good", "The result agrees with a reference in float64 or integers.")
+        elif expected_wrong:
+            self.verdict.say("wrong, by design", "warn", "This variant is here to show what goes wrong.")
+        else:
+            self.verdict.say("✗ differs from reference", "bad", "The result is further off than rounding explains.")
+
+    def forget_verdict(self) -> None:
+        """Say nothing of right or wrong while the next run is on its way."""
+        self.verdict.say("", "neutral")
+
+
+def as_time(milliseconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.2f} s"
+    if milliseconds >= 100:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds >= 1:
+        return f"{milliseconds:.2f} ms"
+    return f"{milliseconds * 1000:.0f} µs"

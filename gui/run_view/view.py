@@ -1,0 +1,69 @@
+"""What every view of results offers to the page, and which view a pattern has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
+
+from gpu.pattern import Array, Pattern
+from gui.forms import ParameterForm
+from gui.run_view.image_pane import ImagePane
+from gui.run_view.levels_card import LevelsCard
+from gui.widgets import as_figure, label, role, row
+from gui.workbench import LevelCounts, OpenImage, Outcome
+
+
+class RunView(QWidget):
+    """The part of a page that shows a pattern's input and output; what does not concern a view it ignores."""
+
+    levels: LevelsCard
+    splitter: QSplitter
+
+    def show_image(self, image: OpenImage) -> None:
+        """Show another input."""
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show what a run gave."""
+
+    def show_counts(self, counts: LevelCounts) -> None:
+        """Show counted levels."""
+
+    def show_params(self, params: dict[str, Any]) -> None:
+        """Show the parameters that the next run has."""
+
+
+def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
+    """Return a new view for a pattern's kind of result."""
+    if pattern.view == "filtered-image":
+        from gui.run_view.filtered_image import FilteredImageView
+
+        return FilteredImageView(form)
+    from gui.run_view.image_counts import ImageCountsView
+
+    return ImageCountsView()
+
+
+def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, Any]:
+    """Return a card that holds a pane below a title line, and the label at the line's end."""
+    card = QFrame()
+    role(card, "card")
+    end = label("", "caption")
+    layout = QVBoxLayout(card)
+    layout.setContentsMargins(1, 8, 1, 1)
+    layout.setSpacing(6)
+    head = row(label(title, "card-title"), 0, end)
+    head.setContentsMargins(12, 0, 12, 0)
+    layout.addLayout(head)
+    layout.addWidget(pane, 1)
+    return card, end
+
+
+def pixel_text(values: Array, pixel: tuple[int, int]) -> str:
+    """Return a pixel's value, or the three of a colour."""
+    x, y = pixel
+    if y >= values.shape[0] or x >= values.shape[1]:
+        return ""
+    found = values[y, x]
+    parts = [found] if values.ndim == 2 else list(found)
+    return " ".join(str(int(part)) if values.dtype.kind in "ui" else as_figure(float(part)) for part in parts)

@@ -1,0 +1,83 @@
+"""The line at the foot: what runs the kernels, what has just happened, and why there is no GPU."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtWidgets import QFrame, QHBoxLayout
+
+from gpu.engines.base import Device
+from gui.widgets import button, label, role
+
+Survey = Callable[[], list[Any]]
+_ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Null engine"}
+
+
+def survey_devices() -> list[Any]:
+    """Return the state of every engine on this machine; takes up to a second."""
+    from gpu.devices import survey
+
+    return survey()
+
+
+class StatusLine(QFrame):
+    """Engine, device and executor; a passing word; the GPU."""
+
+    surveyed = pyqtSignal(object)
+    why_wanted = pyqtSignal(object)
+
+    def __init__(self, survey: Survey = survey_devices) -> None:
+        super().__init__()
+        role(self, "foot")
+        self.device = label("Starting the engine…", "caption", name="Engine and device")
+        self.word = label("", "caption", name="Latest event")
+        self.gpu = button("", "link", tip="Why the GPU is not used")
+        self.gpu.hide()
+        self._survey = survey
+        self._found: list[Any] = []
+        self._fade = QTimer(self, singleShot=True, interval=6000)
+        self._fade.timeout.connect(self.word.clear)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(16, 3, 12, 3)
+        layout.setSpacing(16)
+        layout.addWidget(self.device)
+        layout.addWidget(self.word, 1, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self.gpu)
+        self.surveyed.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self.gpu.clicked.connect(lambda: self.why_wanted.emit(self._found))
+
+    def show_device(self, device: Device) -> None:
+        """Show what the engine runs on."""
+        engine = _ENGINE_NAMES.get(device.engine, device.engine)
+        self.device.setText(f"{engine}  ·  {device.name}  ·  {device.executor} executor")
+
+    def say(self, text: str) -> None:
+        """Show a passing word."""
+        self.word.setText(text)
+        self._fade.start()
+
+    def look_for_gpu(self) -> None:
+        """Find out, aside, whether there is a GPU."""
+        threading.Thread(target=self._look, name="device-survey", daemon=True).start()
+
+    def _look(self) -> None:
+        try:
+            found = self._survey()
+        except ImportError:
+            return
+        # The window may have gone in the meantime, and its Qt half with it.
+        try:
+            self.surveyed.emit(found)
+        except RuntimeError:
+            return
+
+    def _take(self, found: list[Any]) -> None:
+        self._found = found
+        gpu = next((status for status in found if status.engine == "cuda"), None)
+        usable = gpu is not None and gpu.usable
+        self.gpu.setText(f"GPU: {gpu.name}" if usable else "GPU: none found (why?)")
+        self.gpu.setToolTip("What the machine has" if usable else "Why there is no GPU, and what can be done")
+        self.gpu.show()

@@ -1,0 +1,162 @@
+"""Small pieces that the window is put together from."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import (
+    QBoxLayout,
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+
+def role(widget: QWidget, name: str) -> None:
+    """Give `widget` the look that the style sheet has for `name`."""
+    widget.setProperty("role", name)
+
+
+def restyle(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that the style sheet looks at, and let it look again."""
+    if widget.property(name) == value:
+        return
+    widget.setProperty(name, value)
+    if style := widget.style():
+        style.unpolish(widget)
+        style.polish(widget)
+
+
+def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "") -> QLabel:
+    """Return a label with plain text."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setWordWrap(wrap)
+    if look:
+        role(made, look)
+    if name:
+        made.setAccessibleName(name)
+    return made
+
+
+def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPushButton:
+    """Return a push button that Tab reaches."""
+    made = QPushButton(text)
+    if look:
+        role(made, look)
+    made.setToolTip(tip)
+    made.setAccessibleName(name or text)
+    made.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return made
+
+
+def row(*items: QWidget | int, spacing: int = 8) -> QHBoxLayout:
+    """Return a row of widgets; a number is a gap, and 0 one that stretches."""
+    layout = QHBoxLayout()
+    _fill(layout, items, spacing)
+    return layout
+
+
+def column(*items: QWidget | int, spacing: int = 8) -> QVBoxLayout:
+    """Return a column of widgets; a number is a gap, and 0 one that stretches."""
+    layout = QVBoxLayout()
+    _fill(layout, items, spacing)
+    return layout
+
+
+def _fill(layout: QBoxLayout, items: tuple[QWidget | int, ...], spacing: int) -> None:
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(spacing)
+    for item in items:
+        if isinstance(item, QWidget):
+            layout.addWidget(item)
+        elif item:
+            layout.addSpacing(item)
+        else:
+            layout.addStretch(1)
+
+
+class Badge(QLabel):
+    """A word in a pill: "measured", "verified"."""
+
+    def __init__(self, text: str = "", tone: str = "neutral") -> None:
+        super().__init__(text)
+        self.setProperty("badge", tone)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def say(self, text: str, tone: str, tip: str = "") -> None:
+        """Show `text` in `tone`: neutral, good, warn or bad. No text hides the badge."""
+        self.setText(text)
+        self.setToolTip(tip)
+        self.setAccessibleName(text)
+        restyle(self, "badge", tone)
+        self.setVisible(bool(text))
+
+
+class Card(QFrame):
+    """A surface with a title line; `head` takes more for that line, `body` the rest."""
+
+    def __init__(self, title: str, *, margins: tuple[int, int, int, int] = (12, 10, 12, 12)) -> None:
+        super().__init__()
+        role(self, "card")
+        self.setAccessibleName(title)
+        self.title = label(title, "card-title")
+        self.head = row(self.title)
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(*margins)
+        self.body.setSpacing(8)
+        self.body.addLayout(self.head)
+
+
+class Segments(QWidget):
+    """A few exclusive choices side by side."""
+
+    def __init__(self, names: tuple[str, ...], accessible: str) -> None:
+        super().__init__()
+        self.setAccessibleName(accessible)
+        self.group = QButtonGroup(self)
+        self.buttons = {}
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        for name in names:
+            made = button(name, "segment", name=f"{accessible}: {name}")
+            made.setCheckable(True)
+            self.group.addButton(made)
+            self.buttons[name] = made
+            layout.addWidget(made)
+        self.buttons[names[0]].setChecked(True)
+
+    def choose(self, name: str) -> None:
+        """Choose `name` as a click would."""
+        self.buttons[name].setChecked(True)
+
+    @property
+    def chosen(self) -> str:
+        """Return the name that is chosen."""
+        return next(name for name, made in self.buttons.items() if made.isChecked())
+
+
+def as_count(number: float) -> str:
+    """Return a whole number with thin spaces between thousands: 1 048 576."""
+    return f"{int(number):,}".replace(",", "\u2009")
+
+
+def as_figure(value: float) -> str:
+    """Return a number to three or four digits, as people read it."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 1000:
+        return as_count(round(value))
+    if size >= 100:
+        return f"{value:.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    if size >= 0.01:
+        return f"{value:.2f}" if size >= 1 else f"{value:.3f}"
+    return f"{value:.1e}"

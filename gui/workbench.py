@@ -1,0 +1,286 @@
+"""What the window works on: the image, the patterns' settings, and their runs. It knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QObject, QTimer, pyqtSignal
+
+from gpu.jobs import Failure, LoadImage, Report, Result, RunPattern, SaveArray
+from gpu.pattern import Array, Pattern
+from gpu.patterns import all_patterns
+from gpu.shared import SharedArray
+from gui.jobs import Jobs
+
+DEBOUNCE_MS = 25
+SETTLE_MS = 450
+COUNTER = "histogram"
+"""The pattern that counts the levels which other patterns' pages show."""
+
+
+@dataclass(frozen=True)
+class OpenImage:
+    """An image that was read: handles for the engine, and arrays for the screen."""
+
+    path: Path
+    inputs: Mapping[str, SharedArray]
+    values: Array
+    picture: Array
+    maxval: int
+
+    @property
+    def channels(self) -> int:
+        """Return 1 for grey, 3 for colour."""
+        return 1 if self.values.ndim == 2 else self.values.shape[2]
+
+    @property
+    def description(self) -> str:
+        """Return its size, kind and depth, as people say it."""
+        height, width = self.values.shape[:2]
+        kind = "grey" if self.channels == 1 else "colour"
+        return f"{width} × {height} {kind}, {'8' if self.maxval < 256 else '16'} bit"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that succeeded: what was asked, and what came of it."""
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any]
+    image: OpenImage
+    report: Report
+    handles: Mapping[str, SharedArray]
+    arrays: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    """The levels of one side of an image pattern, "before" or "after", counted by our own kernel."""
+
+    side: str
+    counts: Array
+    maxval: int
+    report: Report
+
+
+@dataclass
+class Settings:
+    """What is chosen on a pattern's page."""
+
+    variant: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+class Workbench(QObject):
+    """Opens images, runs the pattern that is chosen, and counts the levels of what it shows."""
+
+    image_changed = pyqtSignal(object)
+    run_started = pyqtSignal(str)
+    progressed = pyqtSignal(object)
+    run_finished = pyqtSignal(object)
+    run_failed = pyqtSignal(object)
+    counted = pyqtSignal(object)
+    problem = pyqtSignal(object)
+    saved = pyqtSignal(str)
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.jobs = jobs
+        self.patterns: dict[str, Pattern] = all_patterns()
+        self.settings = {
+            name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
+        }
+        self.chosen = next(iter(self.patterns))
+        self.image: OpenImage | None = None
+        self.outcomes: dict[str, Outcome] = {}
+        self._fallback: Path | None = None
+        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._debounce.timeout.connect(self._run_live)
+        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
+        self._settle.timeout.connect(lambda: self.run(verify=True))
+
+    @property
+    def pattern(self) -> Pattern:
+        """Return the pattern that is chosen."""
+        return self.patterns[self.chosen]
+
+    # --- images
+
+    def open(self, path: Path, fallback: Path | None = None) -> None:
+        """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                if event.kind != "cancelled":
+                    self.problem.emit(event)
+                if self.image is None and fallback is not None and fallback != path:
+                    self.open(fallback)
+                return
+            self._take_image(path, event)
+
+        self.jobs.post("open", LoadImage(str(path)), done, priority=3)
+
+    def _take_image(self, path: Path, result: Result) -> None:
+        handles = result.arrays
+        self.image = OpenImage(
+            path=path,
+            inputs={"image": handles["image"], "maxval": handles["maxval"]},
+            values=handles["image"].open(),
+            picture=handles["picture"].open(),
+            maxval=int(handles["maxval"].open()),
+        )
+        self.outcomes.clear()
+        for channel in ("run", "count before", "count after"):
+            self.jobs.drop(channel)
+        self.image_changed.emit(self.image)
+        if self.pattern.view == "filtered-image":
+            self._count("before", self.image.inputs, self.image)
+        self.run(verify=True)
+
+    def engine_changed(self) -> None:
+        """Hand the image to the new engine's process, and run there."""
+        self.outcomes.clear()
+        if self.image is None:
+            return
+        old = self.image
+        inputs = {
+            "image": self.jobs.folder.put(old.values),
+            "maxval": self.jobs.folder.put(np.asarray(old.maxval, np.uint32)),
+        }
+        for handle in inputs.values():
+            self.jobs.folder.adopt(handle)
+        self.image = OpenImage(old.path, inputs, old.values, old.picture, old.maxval)
+        self.run(verify=True)
+
+    # --- choices
+
+    def choose_pattern(self, name: str) -> None:
+        """Show another pattern, and run it unless its last run still holds."""
+        self.chosen = name
+        self._debounce.stop()
+        self._settle.stop()
+        self.jobs.drop("run")
+        if self.image is None:
+            return
+        done = self.outcomes.get(name)
+        wanted = self.settings[name]
+        if done is None or done.variant != wanted.variant or not _same(done.params, wanted.params):
+            if self.pattern.view == "filtered-image":
+                self._count("before", self.image.inputs, self.image)
+            self.run(verify=True)
+
+    def choose_variant(self, name: str) -> None:
+        """Run another variant."""
+        self.settings[self.chosen].variant = self.pattern.variant(name).name
+        self.run_soon()
+
+    def choose_params(self, params: Mapping[str, Any]) -> None:
+        """Run with other parameters."""
+        self.settings[self.chosen].params = dict(params)
+        self.run_soon()
+
+    # --- runs
+
+    def run_soon(self) -> None:
+        """Run a moment from now; until then more changes may come."""
+        self._debounce.start()
+
+    def _run_live(self) -> None:
+        # A change that follows another at once is a drag: show it unchecked, and check when the hand rests.
+        dragging = self._settle.isActive() or self.jobs.waits("run")
+        self.run(verify=not dragging)
+        if dragging:
+            self._settle.start()
+
+    def run(self, *, verify: bool = True) -> None:
+        """Run the chosen pattern on the image that is open."""
+        self._debounce.stop()
+        if verify:
+            self._settle.stop()
+        image = self.image
+        if image is None:
+            return
+        name, wanted = self.chosen, self.settings[self.chosen]
+        request = RunPattern(name, wanted.variant, dict(wanted.params), dict(image.inputs), verify=verify)
+        self.jobs.post("run", request, lambda event: self._take_run(request, image, event), self.progressed.emit, 2)
+        self.run_started.emit(name)
+
+    def stop(self) -> None:
+        """Stop whatever runs."""
+        self._debounce.stop()
+        self._settle.stop()
+        self.jobs.stop()
+
+    def _take_run(self, request: RunPattern, image: OpenImage, event: Result | Failure) -> None:
+        if isinstance(event, Failure):
+            self.run_failed.emit(event)
+            return
+        if image is not self.image:
+            return
+        assert event.report is not None
+        outcome = Outcome(
+            request.pattern,
+            request.variant,
+            request.params,
+            image,
+            event.report,
+            event.arrays,
+            {name: handle.open() for name, handle in event.arrays.items()},
+        )
+        self.outcomes[request.pattern] = outcome
+        self.run_finished.emit(outcome)
+        if self.patterns[request.pattern].view == "filtered-image" and "image" in event.arrays:
+            self._count("after", {**image.inputs, "image": event.arrays["image"]}, image)
+
+    def _count(self, side: str, inputs: Mapping[str, SharedArray], image: OpenImage) -> None:
+        counter = self.patterns.get(COUNTER)
+        if counter is None:
+            return
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                if event.kind != "cancelled":
+                    self.problem.emit(event)
+            elif image is self.image and event.report is not None:
+                counts = event.arrays[counter.result].open()
+                self.counted.emit(LevelCounts(side, counts, image.maxval, event.report))
+
+        request = RunPattern(COUNTER, counter.default_variant, {}, dict(inputs), verify=False)
+        self.jobs.post(f"count {side}", request, done, priority=1)
+
+    # --- results
+
+    def save(self, path: Path) -> None:
+        """Write the chosen pattern's result: levels for an image file, the values themselves for .npy and .csv."""
+        outcome = self.outcomes.get(self.chosen)
+        if outcome is None:
+            return
+        pattern = self.patterns[outcome.pattern]
+        as_values = path.suffix.lower() in (".npy", ".csv")
+        handle = outcome.handles.get(pattern.result if as_values else "image", outcome.handles[pattern.result])
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                self.problem.emit(event)
+            else:
+                self.saved.emit(str(path))
+
+        self.jobs.post("save", SaveArray(str(path), handle), done, priority=3)
+
+    def thumbnail(self, path: Path, done: Callable[[Array], None]) -> None:
+        """Read an image for a small picture of it, when nothing else is to be done."""
+
+        def take(event: Result | Failure) -> None:
+            if isinstance(event, Result):
+                done(event.arrays["picture"].open())
+
+        self.jobs.post(f"thumbnail {path}", LoadImage(str(path)), take, priority=-1)
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
