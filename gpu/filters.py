@@ -35,12 +35,14 @@ def coefficients(name: str, size: int) -> Array:
         Odd, at least 3.
     """
     if name == "box":
-        return np.full((size, size), 1 / size**2, np.float32)
+        box: Array = np.full((size, size), 1 / size**2, np.float32)
+        return box
     if name == "gaussian":
         offsets = np.arange(size) - size // 2
         # The deviation that makes the border's weight small but not wasted: about 1.1 at size 5, 6 at size 31.
         curve = np.exp(-0.5 * (offsets / (0.15 * size + 0.35)) ** 2)
-        return (np.outer(curve, curve) / curve.sum() ** 2).astype(np.float32)
+        gaussian: Array = (np.outer(curve, curve) / curve.sum() ** 2).astype(np.float32)
+        return gaussian
     return _widened(np.array(_THREE_BY_THREE[name], np.float64), size).astype(np.float32)
 
 

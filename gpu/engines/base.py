@@ -116,9 +116,7 @@ class Engine(Protocol):
         """Give a buffer's memory back at once."""
         ...
 
-    def launch(
-        self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0
-    ) -> None:
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         """Run a kernel over `grid` blocks of `block` threads (x, y, z); scalars are NumPy scalars of the right type."""
         ...
 

@@ -55,9 +55,7 @@ class NullEngine:
     def free(self, buffer: Buffer) -> None:
         pass
 
-    def launch(
-        self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0
-    ) -> None:
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         pass
 
     def take_times(self) -> PhaseTimes:

@@ -1,0 +1,109 @@
+"""The simulator as an engine: buffers are NumPy arrays, times are read off a clock."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
+from gpu.errors import KernelError, LaunchError
+from gpu.simulator.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel, SimulatedModule
+from gpu.simulator.memory import POISON
+
+
+@dataclass(eq=False)
+class SimulatedBuffer:
+    """An array in the simulated device's memory; `data` are its bytes."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    data: npt.NDArray[np.uint8]
+
+
+class SimulatorEngine:
+    """Runs kernels on the CPU, from the text that a GPU would compile."""
+
+    def __init__(self) -> None:
+        # Blocks enough for 16 multiprocessors fill a gang, and leave work for the loops over a grid's stride.
+        self.device = Device(
+            "simulator",
+            platform.processor() or platform.machine(),
+            "lockstep",
+            MAXIMUM_THREADS,
+            MAXIMUM_SHARED_BYTES,
+            16,
+        )
+        self.sources: dict[str, str] = {}
+        self.on_progress: Callable[[float], None] = lambda fraction: None
+        self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
+        self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
+        path = KERNELS / file
+        text = self.sources.get(file)
+        if text is None:
+            try:
+                text = path.read_text(encoding="utf-8")
+            except OSError:
+                raise KernelError(f"There is no kernel file {file}.") from None
+        key = (file, text, *sorted((defines or {}).items()))
+        if key not in self._modules:
+            self._modules[key] = SimulatedModule(text, path, defines or {})
+        return self._modules[key]
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        try:
+            return SimulatedBuffer(tuple(shape), kind, np.full(size, POISON, np.uint8))
+        except MemoryError:
+            raise LaunchError(
+                f"This machine has no memory left for an array of {size / 2**20:.0f} MB.",
+                advice="Take a smaller input.",
+            ) from None
+
+    def upload(self, values: Array) -> SimulatedBuffer:
+        with self._timed("upload"):
+            data = np.array(values, order="C").reshape(-1).view(np.uint8)
+        return SimulatedBuffer(values.shape, values.dtype, data)
+
+    def download(self, buffer: Buffer) -> Array:
+        assert isinstance(buffer, SimulatedBuffer)
+        with self._timed("download"):
+            return buffer.data.view(buffer.dtype).reshape(buffer.shape).copy()
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        assert isinstance(buffer, SimulatedBuffer)
+        with self._timed("kernel"):
+            buffer.data.view(buffer.dtype).fill(value)
+
+    def free(self, buffer: Buffer) -> None:
+        assert isinstance(buffer, SimulatedBuffer)
+        buffer.data = np.empty(0, np.uint8)
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        with self._timed("kernel"):
+            kernel.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)  # type: ignore[arg-type]
+
+    def take_times(self) -> PhaseTimes:
+        times = PhaseTimes(**self._times)
+        self._times = dict.fromkeys(self._times, 0.0)
+        return times
+
+    def close(self) -> None:
+        self._modules.clear()
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self._times[phase] += 1e3 * (time.perf_counter() - start)

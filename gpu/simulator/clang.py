@@ -1,0 +1,174 @@
+"""libclang, as far as the front end needs it: parsing CUDA C++, and three calls that its Python binding leaves out."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from clang import cindex
+from clang.cindex import Cursor, CursorKind, TypeKind
+
+from gpu.errors import CompileError, SourcePosition
+
+_SHIM = Path(__file__).parent / "shim"
+
+_ARGUMENTS = (
+    "-x",
+    "cuda",
+    "--cuda-device-only",
+    "--cuda-gpu-arch=sm_90",
+    "-nocudainc",
+    "-nocudalib",
+    "-nostdinc",
+    "-nostdinc++",
+    "-std=c++17",
+    "-Wno-unknown-cuda-version",
+    "-Wno-pragma-once-outside-header",
+    "-I",
+    str(_SHIM),
+    "-include",
+    str(_SHIM / "lockstep_device.h"),
+)
+
+
+def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> Cursor:
+    """Parse a CUDA C++ file and return the cursor of its translation unit.
+
+    Parameters
+    ----------
+    text : str
+        The source, which may differ from what the file holds.
+    path : Path
+        Where it belongs: includes are looked for beside it.
+    defines : mapping
+        Macros.
+
+    Raises
+    ------
+    CompileError
+        With every error that clang found, each with its source line and a caret.
+    """
+    macros = [f"-D{name}={value}" for name, value in defines.items()]
+    unit = _index().parse(str(path), args=[*_ARGUMENTS, *macros, f"-I{path.parent}"], unsaved_files=[(str(path), text)])
+    errors = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Error]
+    if errors:
+        first = _position(errors[0].location)
+        log = "\n".join(_describe(error, text, path) for error in errors)
+        raise CompileError(f"{first}: {errors[0].spelling}", position=first, detail=log)
+    return unit.cursor
+
+
+@cache
+def _index() -> cindex.Index:
+    return cindex.Index.create()
+
+
+def _describe(error: cindex.Diagnostic, text: str, path: Path) -> str:
+    message = f"{_position(error.location)}: error: {error.spelling}"
+    if error.location.file is None or Path(error.location.file.name) != path:
+        return message
+    line = text.splitlines()[error.location.line - 1]
+    return f"{message}\n    {line}\n    {' ' * (error.location.column - 1)}^"
+
+
+def _position(location: cindex.SourceLocation) -> SourcePosition:
+    file = Path(location.file.name).name if location.file else "the command line"
+    return SourcePosition(file, location.line, location.column)
+
+
+def start_of(cursor: Cursor) -> SourcePosition:
+    """Return where a cursor's text begins."""
+    return _position(cursor.extent.start)
+
+
+def operand_positions(cursor: Cursor) -> Iterator[tuple[str, int]]:
+    """Yield the spelling and the offset of each token of a cursor."""
+    for token in cursor.get_tokens():
+        yield token.spelling, token.extent.start.offset
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(cindex.conf.lib, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+@cache
+def _calls() -> dict[str, Any]:
+    text, number, pointer = cindex._CXString, ctypes.c_int, ctypes.c_void_p  # noqa: SLF001
+    return {
+        "binary": _function("clang_getCursorBinaryOperatorKind", number, Cursor),
+        "binary_spelling": _function("clang_getBinaryOperatorKindSpelling", text, number),
+        "unary": _function("clang_getCursorUnaryOperatorKind", number, Cursor),
+        "evaluate": _function("clang_Cursor_Evaluate", pointer, Cursor),
+        "kind": _function("clang_EvalResult_getKind", number, pointer),
+        "integer": _function("clang_EvalResult_getAsLongLong", ctypes.c_longlong, pointer),
+        "is_unsigned": _function("clang_EvalResult_isUnsignedInt", ctypes.c_uint, pointer),
+        "unsigned": _function("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong, pointer),
+        "double": _function("clang_EvalResult_getAsDouble", ctypes.c_double, pointer),
+        "dispose": _function("clang_EvalResult_dispose", None, pointer),
+    }
+
+
+@cache
+def _binary_spelling(kind: int) -> str:
+    result = _calls()["binary_spelling"](kind)
+    spelling = cindex.conf.lib.clang_getCString(result)
+    return spelling.decode() if isinstance(spelling, bytes) else str(spelling)
+
+
+def binary_operator(cursor: Cursor) -> str:
+    """Return the operator of a binary or compound assignment expression, such as `+` or `<<=`."""
+    return _binary_spelling(_calls()["binary"](cursor))
+
+
+_UNARY = {
+    1: "x++",
+    2: "x--",
+    3: "++x",
+    4: "--x",
+    5: "&",
+    6: "*",
+    7: "+",
+    8: "-",
+    9: "~",
+    10: "!",
+    13: "__extension__",
+}
+
+
+def unary_operator(cursor: Cursor) -> str:
+    """Return a unary operator; `x++`, `++x`, `x--` and `--x` tell the increments apart."""
+    kind = _calls()["unary"](cursor)
+    return _UNARY.get(kind, f"unary operator {kind}")
+
+
+def evaluate(cursor: Cursor) -> int | float | None:
+    """Return the value of a constant expression or of a constant's declaration, None where there is none."""
+    calls = _calls()
+    result = calls["evaluate"](cursor)
+    if not result:
+        return None
+    try:
+        kind = calls["kind"](result)
+        if kind == 1:
+            return int(calls["unsigned" if calls["is_unsigned"](result) else "integer"](result))
+        return float(calls["double"](result)) if kind == 2 else None
+    finally:
+        calls["dispose"](result)
+
+
+__all__ = [
+    "Cursor",
+    "CursorKind",
+    "TypeKind",
+    "binary_operator",
+    "evaluate",
+    "operand_positions",
+    "parse",
+    "start_of",
+    "unary_operator",
+]

@@ -1,0 +1,158 @@
+"""Launches: a grid is cut into gangs of whole blocks, which run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import KernelError, LaunchError
+from gpu.simulator import ir
+from gpu.simulator.frontend import Program
+from gpu.simulator.lanes import Gang, Geometry
+from gpu.simulator.lockstep import CompiledFunction, LockstepCompiler
+from gpu.simulator.memory import POISON, Address, FlatMemory
+from gpu.simulator.types import Pointer, Scalar
+
+Array = npt.NDArray[Any]
+
+# Enough lanes to drown Python's overhead in NumPy's work, few enough that a kernel's variables stay in the cache.
+GANG_LANES = 1 << 15
+
+MAXIMUM_THREADS = 1024
+MAXIMUM_SHARED_BYTES = 48 * 1024
+
+
+class SimulatedKernel:
+    """A `__global__` function, lowered and ready to launch."""
+
+    def __init__(self, function: ir.Function, compiled: CompiledFunction, variables: dict[str, Address]) -> None:
+        self.name = function.name
+        self._function = function
+        self._compiled = compiled
+        self._variables = variables
+
+    def launch(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[Array | np.generic],
+        *,
+        shared_bytes: int = 0,
+        on_progress: Callable[[float], None] = lambda fraction: None,
+    ) -> None:
+        """Run the kernel over `grid` blocks of `block` threads.
+
+        Parameters
+        ----------
+        grid, block : sequence of int
+            Extents in x, y and z.
+        arguments : sequence
+            For a pointer the one-dimensional uint8 array that is its memory, for a scalar a NumPy scalar.
+        shared_bytes : int
+            The size of the extern __shared__ array.
+        on_progress : callable
+            Called with the fraction of the grid that is done.
+
+        Raises
+        ------
+        LaunchError
+            For a launch that no GPU takes, and for what the kernel does wrong, with its line, thread and block.
+        """
+        self._check(grid, block, shared_bytes)
+        values = self._bind(arguments)
+        count = grid[0] * grid[1] * grid[2]
+        geometries: dict[int, Geometry] = {}
+        with np.errstate(all="ignore"):
+            for first, blocks in _gangs(grid, block):
+                if blocks not in geometries:
+                    geometries[blocks] = Geometry(block, blocks)
+                gang = Gang(geometries[blocks], grid, first, shared_bytes)
+                self._compiled.launch(gang, list(values), self._variables)
+                on_progress((first + blocks) / count)
+
+    def _check(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
+        threads = block[0] * block[1] * block[2]
+        if min(*grid, *block) < 1:
+            raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
+        if threads > MAXIMUM_THREADS:
+            raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
+        static = sum(shared.count * shared.element.size for shared in self._function.shared)
+        if static + shared_bytes > MAXIMUM_SHARED_BYTES:
+            raise LaunchError(
+                f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
+                f"{MAXIMUM_SHARED_BYTES} are there."
+            )
+
+    def _bind(self, arguments: Sequence[Array | np.generic]) -> list[Any]:
+        parameters = self._function.parameters
+        if len(arguments) != len(parameters):
+            raise LaunchError(f"{self.name} takes {len(parameters)} arguments, not {len(arguments)}.")
+        values: list[Any] = []
+        for (name, type), argument in zip(parameters, arguments, strict=True):
+            if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
+                values.append(Address(FlatMemory(name, "global", argument)))
+            elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:
+                values.append(argument)
+            else:
+                given = "an array" if isinstance(argument, np.ndarray) else argument.dtype
+                raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
+        return values
+
+
+def _gangs(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Cut the grid into runs of blocks (first, count). Gangs end with rows or planes where that costs no size."""
+    lanes = Geometry(block, 1).lanes
+    most = max(1, GANG_LANES // lanes)
+    row, plane = grid[0], grid[0] * grid[1]
+    piece = plane if plane <= most else max(1, most // row) * row if row <= most else most
+    border = plane if row <= most else row
+    total = plane * grid[2]
+    first = 0
+    while first < total:
+        blocks = min(piece, border - first % border)
+        yield first, blocks
+        first += blocks
+
+
+class SimulatedModule:
+    """A kernel file, with the memory of its `__constant__` and `__device__` variables."""
+
+    def __init__(self, text: str, path: Path, defines: Mapping[str, int | str]) -> None:
+        self._program = Program(text, path, defines)
+        self._compiler = LockstepCompiler()
+        self._kernels: dict[str, SimulatedKernel] = {}
+        self._variables = {name: Address(_memory_of(variable)) for name, variable in self._program.variables.items()}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the `__global__` functions."""
+        return self._program.kernels
+
+    def kernel(self, name: str) -> SimulatedKernel:
+        """Return a kernel; CompileError says what of it the simulator does not support."""
+        if name not in self._kernels:
+            function = self._program.kernel(name)
+            self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
+        return self._kernels[name]
+
+    def set_constant(self, name: str, values: Array) -> None:
+        """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
+        memory = self._variables[name].memory if name in self._variables else None
+        if not isinstance(memory, FlatMemory):
+            raise KernelError(f"There is no __constant__ variable {name!r}.")
+        data = np.ascontiguousarray(values).view(np.uint8).ravel()
+        if data.size > memory.data.size:
+            raise KernelError(f"{name} holds {memory.data.size} bytes; {data.size} do not fit.")
+        memory.data[: data.size] = data
+
+
+def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:
+    data = np.full(variable.count * variable.element.size, POISON, np.uint8)
+    values = data.view(variable.element.dtype)
+    values[...] = 0
+    values[: len(variable.initial)] = variable.initial
+    return FlatMemory(variable.name, variable.space, data, writable=variable.space != "constant")

@@ -1,0 +1,256 @@
+"""The lockstep executor: each statement runs in all lanes of a gang at once, as NumPy operations under a mask.
+
+A kernel is compiled to closures once. A value is one NumPy scalar where all lanes agree, which loop counters and
+constants do, or an array of one value a lane. A statement takes the mask of the lanes that run it and returns the mask
+of those that go on to the next one; lanes that break, continue or return wait in the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.expressions import ExpressionCompiler, Frame, assign_local
+from gpu.simulator.lanes import Gang, Mask, union
+from gpu.simulator.memory import Address, LocalMemory, SharedMemory, Site
+from gpu.simulator.types import Pointer
+
+Step = Callable[[Frame, Mask], Mask | None]
+
+# About what a gang runs in ten minutes: nobody waits longer for a kernel that is not stuck.
+MAXIMUM_ROUNDS = 10_000_000
+
+
+class CompiledFunction:
+    """A kernel or `__device__` function, ready to run."""
+
+    def __init__(self, function: ir.Function, compiler: LockstepCompiler) -> None:
+        self.function = function
+        self._compiler = compiler
+        self._body: Step | None = None
+
+    def call(self, caller: Frame, mask: Mask, arguments: list[Any]) -> Any:
+        """Run a `__device__` function in the lanes of `mask` and return its value."""
+        frame = Frame(caller.gang, self.function.slots, caller.kernel, caller.globals, caller.depth + 1)
+        self._run(frame, mask, arguments)
+        return frame.result
+
+    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address]) -> None:
+        """Run a kernel in all lanes of a gang, to its end."""
+        frame = Frame(gang, self.function.slots, None, variables, 0)
+        self._run(frame, gang.geometry.everyone, arguments)
+
+    def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> None:
+        if self._body is None:
+            self._body = self._compiler.statement(self.function.body)
+        for shared in self.function.shared:
+            frame.values[shared.slot] = _shared_memory(frame.gang, shared)
+        for slot, argument in enumerate(arguments):
+            frame.values[slot] = argument
+            frame.owners[slot] = mask
+        self._body(frame, mask)
+
+
+class LockstepCompiler(ExpressionCompiler):
+    """Compiles statements to steps. Functions are compiled once, when they are first called."""
+
+    def __init__(self) -> None:
+        self._functions: dict[int, CompiledFunction] = {}
+
+    def function(self, function: ir.Function) -> CompiledFunction:
+        """Return a function, ready to be called."""
+        if id(function) not in self._functions:
+            self._functions[id(function)] = CompiledFunction(function, self)
+        return self._functions[id(function)]
+
+    def statement(self, statement: ir.Statement) -> Step:
+        """Return the step of a statement."""
+        match statement:
+            case ir.Evaluate(expression):
+                return self._evaluate(expression)
+            case ir.Declare():
+                return self._declare(statement)
+            case ir.DeclareArray():
+                return self._declare_array(statement)
+            case ir.Block(statements):
+                return _in_order([self.statement(inner) for inner in statements])
+            case ir.If():
+                return self._if(statement)
+            case ir.Loop():
+                return self._loop(statement)
+            case ir.Jump("break"):
+                return _break
+            case ir.Jump():
+                return _continue
+            case ir.Return(value):
+                return self._return(value)
+            case ir.Barrier(position):
+                return lambda frame, mask: _barrier(frame, mask, position)
+
+    def _evaluate(self, expression: ir.Expression) -> Step:
+        run = self.expression(expression)
+
+        def step(frame: Frame, mask: Mask) -> Mask:
+            run(frame, mask)
+            return mask
+
+        return step
+
+    def _declare(self, statement: ir.Declare) -> Step:
+        slot, type = statement.slot, statement.type
+        if statement.value is None:
+            empty = Address(None) if isinstance(type, Pointer) else type.dtype.type(0)
+            run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
+        else:
+            run = self.expression(statement.value)
+
+        def step(frame: Frame, mask: Mask) -> Mask:
+            frame.values[slot] = run(frame, mask)
+            frame.owners[slot] = mask
+            return mask
+
+        return step
+
+    def _declare_array(self, statement: ir.DeclareArray) -> Step:
+        slot, dtype, count, name = statement.slot, statement.element.dtype, statement.count, statement.name
+        values = None if statement.values is None else [self.expression(value) for value in statement.values]
+        site = Site(statement.position, "write")
+
+        def step(frame: Frame, mask: Mask) -> Mask:
+            memory = LocalMemory(name, count, dtype, frame.gang.geometry.lanes)
+            if values is not None:
+                zero = dtype.type(0)
+                for element in range(count):
+                    value = values[element](frame, mask) if element < len(values) else zero
+                    memory.store(frame.gang, element, dtype, value, mask, site)
+            frame.values[slot] = Address(memory)
+            frame.owners[slot] = mask
+            return mask
+
+        return step
+
+    def _if(self, statement: ir.If) -> Step:
+        condition = self.expression(statement.condition)
+        then = self.statement(statement.then)
+        orelse = self.statement(statement.orelse) if statement.orelse is not None else None
+
+        def step(frame: Frame, mask: Mask) -> Mask | None:
+            true, false = mask.split(condition(frame, mask))
+            left = then(frame, true) if true is not None else None
+            right = orelse(frame, false) if orelse is not None and false is not None else false
+            if left is true and right is false:
+                return mask  # nobody was lost: the same mask, so that what it owns is known to be its own
+            return union(left, right)
+
+        return step
+
+    def _loop(self, statement: ir.Loop) -> Step:
+        condition = self.expression(statement.condition) if statement.condition is not None else None
+        advance = self.expression(statement.step) if statement.step is not None else None
+        body = self.statement(statement.body)
+        tests_first, position = statement.tests_first, statement.position
+
+        def step(frame: Frame, mask: Mask) -> Mask | None:
+            returned, outer = frame.returned, frame.continued
+            live: Mask | None = mask
+            tests = tests_first
+            while live is not None:
+                if tests and condition is not None:
+                    live, _ = live.split(condition(frame, live))
+                    if live is None:
+                        break
+                tests = True
+                frame.continued = None
+                before = live
+                live = body(frame, live)
+                if frame.continued is not None:
+                    live = union(live, frame.continued)
+                    if live is not None and live.count == before.count:
+                        live = before
+                if live is not None and advance is not None:
+                    advance(frame, live)
+                frame.gang.rounds += 1
+                if frame.gang.rounds > MAXIMUM_ROUNDS:
+                    raise _endless(frame, live or mask, position)
+            frame.continued = outer
+            return mask if _same(frame.returned, returned) else mask.without(frame.returned)
+
+        return step
+
+    def _return(self, value: ir.Expression | None) -> Step:
+        run = self.expression(value) if value is not None else None
+
+        def step(frame: Frame, mask: Mask) -> None:
+            if run is not None:
+                result = run(frame, mask)
+                frame.result = result if frame.result is None else assign_local(frame.result, result, mask)
+            frame.returned = union(frame.returned, mask)
+
+        return step
+
+
+def _shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
+    """Return a gang's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
+    key = "extern" if shared.dynamic else shared
+    if key not in gang.shared:
+        size = gang.shared_bytes if shared.dynamic else shared.count * shared.element.size
+        gang.shared[key] = SharedMemory(shared.name, size, gang)
+    return Address(gang.shared[key])
+
+
+def _same(first: Mask | None, second: Mask | None) -> bool:
+    return first is second
+
+
+def _in_order(steps: list[Step]) -> Step:
+    def step(frame: Frame, mask: Mask) -> Mask | None:
+        live: Mask | None = mask
+        for run in steps:
+            live = run(frame, live)  # type: ignore[arg-type]  # the loop ends before None is passed on
+            if live is None:
+                return None
+        return live
+
+    return steps[0] if len(steps) == 1 else step
+
+
+def _break(frame: Frame, mask: Mask) -> None:
+    """Leave the loop: its lanes come back when it ends."""
+
+
+def _continue(frame: Frame, mask: Mask) -> None:
+    frame.continued = union(frame.continued, mask)
+
+
+def _barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
+    """Pass where all threads of each block that comes here, but for those that have ended, are here."""
+    geometry = frame.gang.geometry
+    kernel = frame.kernel or frame
+    expected = geometry.everyone.without(kernel.returned)
+    if expected is None or mask.count == expected.count:
+        return mask
+    shape = (geometry.blocks, geometry.lanes_per_block)
+    here, due = mask.bits.reshape(shape), expected.bits.reshape(shape)
+    missing = (due & ~here) & here.any(axis=1, keepdims=True)
+    if missing.any():
+        lane = int(np.flatnonzero(missing)[0])
+        raise LaunchError(
+            f"{position}: Barrier error: __syncthreads() is not reached by all threads of the block; "
+            f"{frame.gang.describe(lane)} does not come.",
+            position=position,
+            advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
+        )
+    return mask
+
+
+def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:
+    return LaunchError(
+        f"{position}: this loop does not end: {frame.gang.describe(int(mask.lanes[0]))} is still in it after "
+        f"{MAXIMUM_ROUNDS} rounds.",
+        position=position,
+        advice="Check what ends the loop.",
+    )
