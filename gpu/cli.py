@@ -1,0 +1,186 @@
+"""The commands, made from the declarations: run, list, devices; tour and the window are handed in."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from gpu import interrupts
+from gpu.errors import CompileError, KernelError, LockstepError
+from gpu.pattern import Choice, Integer, Parameter
+
+OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
+
+_EPILOG = f"""\
+exit codes:
+  {OK}    it ran, and the result is right (or wrong by design, in a cautionary variant)
+  {FAILED}    a kernel did not compile, failed while it ran, or gave a result that is not right
+  {REFUSED}    nothing was run: bad input, or an engine that is not there
+  {STOPPED}  stopped by Ctrl+C
+"""
+
+_PARAMETER = "parameter "
+"""How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
+
+Command = Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(REFUSED, f"{self.prog}: {message} (--help tells more)\n")
+
+
+def main(arguments: Sequence[str], *, window: Callable[[], int], tour: Callable[[str], int]) -> int:
+    """Run one command and return the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        What stands after the program's name.
+    window : callable
+        Opens the window, for no arguments; returns the exit code.
+    tour : callable
+        Drives the window through every pattern and saves pictures in a folder.
+    """
+    try:
+        options = _parser(window, tour).parse_args(arguments)
+        command: Command = options.command
+        return command(options)
+    except LockstepError as error:
+        _complain(error)
+        return FAILED if isinstance(error, KernelError) else REFUSED
+    except MemoryError:
+        print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt:
+        print(interrupts.SENTENCE, file=sys.stderr)
+        return STOPPED
+
+
+def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="lockstep",
+        description="Shows how parallel algorithms run on a GPU. Without a command it opens the window.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=lambda options: window())
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_run(commands)
+
+    listing = commands.add_parser("list", help="the patterns, their variants and parameters", allow_abbrev=False)
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.set_defaults(command=_list)
+
+    devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
+    devices.add_argument("--json", action="store_true", help="print JSON")
+    devices.set_defaults(command=_devices)
+
+    touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
+    touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
+    touring.set_defaults(command=lambda options: tour(options.folder))
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from gpu.engines import NAMES
+    from gpu.patterns import all_patterns
+
+    run = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
+    patterns = run.add_subparsers(title="patterns", metavar="PATTERN", required=True)
+    for pattern in all_patterns().values():
+        own = patterns.add_parser(
+            pattern.name,
+            help=pattern.summary,
+            description=pattern.summary,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        own.set_defaults(command=_run, pattern=pattern)
+        own.add_argument("--engine", choices=NAMES, default="auto", help="auto takes a GPU where one can be used")
+        own.add_argument(
+            "--variant",
+            choices=[variant.name for variant in pattern.variants],
+            help=f"default: {pattern.default_variant}",
+        )
+        own.add_argument("--input", metavar="FILE", help="an image (default: a photograph that comes with Lockstep)")
+        own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
+        own.add_argument("--seed", type=int, default=0, help="what random inputs grow from; an image is not random")
+        own.add_argument("--json", action="store_true", help="print JSON")
+        group = own.add_argument_group("parameters")
+        for parameter in pattern.parameters:
+            group.add_argument(
+                f"--{parameter.name}",
+                dest=f"{_PARAMETER}{parameter.name}",
+                metavar=_metavar(parameter),
+                help=_help(parameter),
+            )
+
+
+def _metavar(parameter: Parameter) -> str:
+    if isinstance(parameter, Choice):
+        return "|".join(parameter.options)
+    return "N" if isinstance(parameter, Integer) else "FILE"
+
+
+def _help(parameter: Parameter) -> str:
+    text = parameter.help
+    if isinstance(parameter, Choice | Integer):
+        unit = f" {parameter.unit}" if parameter.unit else ""
+        text += f" Default: {parameter.default}{unit}."
+    if parameter.only_if:
+        text += f" Only with --{parameter.only_if[0]} {', '.join(parameter.only_if[1])}."
+    return text.replace("%", "%%")
+
+
+def _complain(error: LockstepError) -> None:
+    position = f"{error.position}: " if isinstance(error, KernelError) and error.position else ""
+    sentence = " ".join(f"{position}{error.message} {error.advice}".split())
+    print(f"lockstep: {sentence}", file=sys.stderr)
+    if isinstance(error, CompileError) and error.detail:
+        print(error.detail, file=sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from gpu import cli_run
+
+    given = {
+        name.removeprefix(_PARAMETER): value
+        for name, value in vars(options).items()
+        if name.startswith(_PARAMETER) and value is not None
+    }
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        right = cli_run.run(
+            options.pattern,
+            options.variant or options.pattern.default_variant,
+            given,
+            engine_name=options.engine,
+            source=options.input,
+            target=options.output,
+            as_json=options.json,
+        )
+    return OK if right else FAILED
+
+
+def _list(options: argparse.Namespace) -> int:
+    from gpu import cli_text
+    from gpu.patterns import all_patterns
+
+    patterns = tuple(all_patterns().values())
+    print(cli_text.patterns_as_json(patterns) if options.json else cli_text.patterns_as_text(patterns))
+    return OK
+
+
+def _devices(options: argparse.Namespace) -> int:
+    from gpu import cli_text
+    from gpu.devices import survey
+
+    found = survey()
+    print(cli_text.devices_as_json(found) if options.json else cli_text.devices_as_text(found))
+    return OK

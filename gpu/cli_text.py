@@ -1,0 +1,165 @@
+"""What the commands print: as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gpu.devices import DeviceStatus
+from gpu.images import Image
+from gpu.jobs import Report
+from gpu.pattern import Choice, Integer, Matrix, Parameter, Pattern, Variant
+
+_RIGHT_OF_NAMES = 12
+
+
+def report_as_json(report: Report) -> str:
+    """Return a run's figures; what is infinite or was not computed is null."""
+    deviation = report.deviation
+    return json.dumps(
+        {
+            "pattern": report.pattern,
+            "engine": report.engine,
+            "executor": report.executor,
+            "device": report.device,
+            "variant": report.variant,
+            "time_ms": asdict(report.time_ms),
+            "throughput": asdict(report.throughput),
+            "error": {
+                "max_abs": _finite(deviation.max_abs if deviation else None),
+                "max_rel": _finite(deviation.max_rel if deviation else None),
+            },
+            "verified": report.verified,
+        },
+        indent=2,
+        allow_nan=False,
+    )
+
+
+def report_as_text(report: Report, pattern: Pattern, source: Path, image: Image, target: str | None) -> str:
+    """Return a run's figures, with their units and where they come from."""
+    variant = pattern.variant(report.variant)
+    height, width = image.pixels.shape[:2]
+    kind = "grey" if image.pixels.ndim == 2 else "colour"
+    times = report.time_ms
+    clock = "measured by device events" if report.engine == "cuda" else "measured by a clock, simulated"
+    rows = [
+        ("engine", f"{report.engine} ({report.executor})"),
+        ("device", report.device),
+        ("variant", f"{variant.name}: {variant.title}"),
+        ("input", f"{source.name}, {width} x {height}, {kind}, white is {image.maxval}"),
+        ("upload", f"{_figure(times.upload)} ms  {clock}"),
+        ("kernel", f"{_figure(times.kernel)} ms  {clock}"),
+        ("download", f"{_figure(times.download)} ms  {clock}"),
+        ("throughput", f"{_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone"),
+    ]
+    if deviation := report.deviation:
+        errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
+        rows.append(("error", f"{errors}  against a reference on the CPU"))
+    rows.append(("verified", _verdict(report.verified, variant)))
+    if target:
+        rows.append(("saved", target))
+    return "\n".join([pattern.title, *(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)])
+
+
+def patterns_as_json(patterns: Iterable[Pattern]) -> str:
+    """Return the declarations: names, titles, variants and parameters."""
+    return json.dumps([_pattern_data(pattern) for pattern in patterns], indent=2)
+
+
+def patterns_as_text(patterns: Iterable[Pattern]) -> str:
+    """Return the declarations as an indented list."""
+    return "\n\n".join("\n".join(_pattern_lines(pattern)) for pattern in patterns)
+
+
+def devices_as_json(devices: Sequence[DeviceStatus]) -> str:
+    """Return what there is to run on."""
+    return json.dumps([asdict(device) for device in devices], indent=2)
+
+
+def devices_as_text(devices: Sequence[DeviceStatus]) -> str:
+    """Return what there is to run on, a device a line; under it, why it cannot be used and what to do."""
+    lines = []
+    for device in devices:
+        lines.append(f"{device.engine:<{_RIGHT_OF_NAMES}}{device.name}: {'usable' if device.usable else 'not usable'}")
+        lines += [f"{'':<{_RIGHT_OF_NAMES}}{text}" for text in (device.reason, device.remedy) if text]
+    return "\n".join(lines)
+
+
+def _pattern_data(pattern: Pattern) -> dict[str, Any]:
+    return {
+        "name": pattern.name,
+        "title": pattern.title,
+        "summary": pattern.summary,
+        "default_variant": pattern.default_variant,
+        "variants": [
+            {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "cautionary")}
+            for variant in pattern.variants
+        ],
+        "parameters": [_parameter_data(parameter) for parameter in pattern.parameters],
+    }
+
+
+def _parameter_data(parameter: Parameter) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": parameter.name, "label": parameter.label, "help": parameter.help}
+    match parameter:
+        case Choice():
+            data |= {"kind": "choice", "options": parameter.options, "default": parameter.default}
+        case Integer():
+            data |= {key: getattr(parameter, key) for key in ("default", "minimum", "maximum", "step")}
+            data |= {"kind": "integer", "unit": parameter.unit}
+        case Matrix():
+            data |= {"kind": "matrix", "default": parameter.default, "maximum": parameter.maximum}
+    if parameter.only_if:
+        data["only_if"] = {"parameter": parameter.only_if[0], "options": parameter.only_if[1]}
+    return data
+
+
+def _pattern_lines(pattern: Pattern) -> list[str]:
+    width = 2 + max(
+        *(len(variant.name) for variant in pattern.variants),
+        *(len(parameter.name) + 2 for parameter in pattern.parameters),
+    )
+    lines = [f"{pattern.name}: {pattern.summary}"]
+    for variant in pattern.variants:
+        default = " (default)" if variant.name == pattern.default_variant else ""
+        lines.append(f"  {variant.name:<{width}}{variant.title}{default}")
+    lines += [f"  {'--' + parameter.name:<{width}}{_parameter_text(parameter)}" for parameter in pattern.parameters]
+    return lines
+
+
+def _parameter_text(parameter: Parameter) -> str:
+    match parameter:
+        case Choice():
+            return f"{', '.join(parameter.options)} (default {parameter.default})"
+        case Integer():
+            steps = f" in steps of {parameter.step}" if parameter.step > 1 else ""
+            return f"{parameter.minimum} to {parameter.maximum}{steps} (default {parameter.default})"
+        case Matrix():
+            return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"
+    return parameter.help
+
+
+def _verdict(verified: bool | None, variant: Variant) -> str:
+    if verified is None:
+        return "not compared"
+    if variant.cautionary:
+        luck = "right this time" if verified else "no"
+        return f"{luck}; this variant is wrong by design: {variant.cautionary}"
+    return "yes" if verified else "NO: the result is not right"
+
+
+def _figure(value: float) -> str:
+    """Return a number with about three significant digits, never as 1e+03."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 6)}f}"
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

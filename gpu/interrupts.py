@@ -1,0 +1,47 @@
+"""Ctrl+C, even while the main thread waits for a kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+
+SENTENCE = "lockstep: Stopped."
+GRACE = 1.0
+"""Seconds in which a KeyboardInterrupt may end the command in good order."""
+
+
+@contextlib.contextmanager
+def ctrl_c_reaches_everywhere(exit_code: int) -> Iterator[None]:
+    """End the process by Ctrl+C even where Python cannot raise KeyboardInterrupt, as in a wait for a GPU.
+
+    Python raises it on the main thread, between two steps of its own; a kernel that never ends keeps it from the next.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    listening, signalled = socket.socketpair()
+    signalled.setblocking(False)
+    over = threading.Event()
+    before = signal.set_wakeup_fd(signalled.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_end_after_grace, args=(listening, over, exit_code), daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        signal.set_wakeup_fd(before)
+        signalled.close()
+
+
+def _end_after_grace(listening: socket.socket, over: threading.Event, exit_code: int) -> None:
+    with listening:
+        while received := listening.recv(1):
+            if received[0] == signal.SIGINT:
+                if not over.wait(GRACE):
+                    print(SENTENCE, file=sys.stderr, flush=True)
+                    os._exit(exit_code)
+                return

@@ -1,0 +1,58 @@
+"""Lockstep shows how parallel algorithms run on a GPU. `python main.py` opens the window, --help lists the commands."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+
+
+def _open_window() -> int:
+    if complaint := _no_display():
+        print(f"lockstep: {complaint}", file=sys.stderr)
+        return 2
+    try:
+        from gui.app import main
+    except ImportError as error:
+        return _cannot_open(error)
+    return main()
+
+
+def _tour(folder: str) -> int:
+    try:
+        from gui.tour import tour
+    except ImportError as error:
+        return _cannot_open(error)
+    return tour(folder) or 0
+
+
+def _no_display() -> str:
+    """Return why no window can open here, and what can be done; "" where one can."""
+    if not sys.platform.startswith("linux") or "QT_QPA_PLATFORM" in os.environ:
+        return ""
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return ""
+    return (
+        "There is no display to open a window on. `python main.py tour DIR` saves pictures of the window instead, and "
+        "`python main.py run convolution` runs without one."
+    )
+
+
+def _cannot_open(error: ImportError) -> int:
+    """Say what is missing: a package, or one of the system's libraries."""
+    remedy = "Run `make setup`, or `pip install -r requirements.txt`."
+    if ".so" in str(error):
+        remedy = "Run `make run`, which installs Qt's system libraries or says how to."
+    print(f"lockstep: The window needs what is not installed here: {error}. {remedy}", file=sys.stderr)
+    return 2
+
+
+def _run() -> int:
+    from gpu.cli import main
+
+    return main(sys.argv[1:], window=_open_window, tour=_tour)
+
+
+if __name__ == "__main__":
+    multiprocessing.freeze_support()
+    sys.exit(_run())
