@@ -56,9 +56,10 @@ def night_sky() -> Pixels:
 
 def zone_plate() -> Pixels:
     """Return rings that grow finer outwards, up to one cycle in two pixels at the edges."""
-    wave: Pixels = np.array([round(127.5 + 127.5 * math.cos(2 * math.pi * step / 1024)) for step in range(1024)])
+    wave = np.array([round(127.5 + 127.5 * math.cos(2 * math.pi * step / 1024)) for step in range(1024)])
     row, column = np.indices((512, 512)) - 256
-    return wave[(row * row + column * column) % 1024]
+    rings: Pixels = wave[(row * row + column * column) % 1024]
+    return rings
 
 
 def point() -> Pixels:
