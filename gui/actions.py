@@ -111,9 +111,7 @@ class Actions:
         sizes = self._submenu(menu, "Text size")
         self.sizes = QActionGroup(window)
         for name in FONT_SIZES:
-            action = self._add(
-                sizes, f"text {name}", name.capitalize(), lambda n=name: window.set_text_size(n)
-            )
+            action = self._add(sizes, f"text {name}", name.capitalize(), lambda n=name: window.set_text_size(n))
             action.setCheckable(True)
             self.sizes.addAction(action)
         self._add(menu, "larger", "Larger text", lambda: window.step_text_size(1), "Ctrl++", "Ctrl+=")
@@ -142,7 +140,7 @@ class Actions:
         self.by_name[f"theme {theme}"].setChecked(True)
         self.by_name[f"text {text_size}"].setChecked(True)
 
-    def keys(self) -> list[tuple[str, str]]:
+    def shortcuts(self) -> list[tuple[str, str]]:
         """Return what each shortcut does, in the order of the menu."""
         rows = []
         for name, action in self.by_name.items():

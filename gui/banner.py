@@ -5,8 +5,8 @@ from __future__ import annotations
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
 
-from gui.theme import code_font, look
-from gui.widgets import button, label, restyle, row
+from gui.theme import look
+from gui.widgets import button, label, restyle, role, row
 
 
 class Banner(QFrame):
@@ -24,6 +24,7 @@ class Banner(QFrame):
         self.more.setCheckable(True)
         self.dismiss = button("Dismiss", "flat", tip="Close this message")
         self.detail = QPlainTextEdit()
+        role(self.detail, "code")
         self.detail.setReadOnly(True)
         self.detail.setAccessibleName("Details")
         self.detail.setTabChangesFocus(True)
@@ -46,7 +47,6 @@ class Banner(QFrame):
         self.advice.setText(advice)
         self.advice.setVisible(bool(advice))
         self.detail.setPlainText(detail)
-        self.detail.setFont(code_font(look().small_px))
         self.detail.setMaximumHeight(look().px(150))
         self.more.setChecked(False)
         self.more.setVisible(bool(detail))

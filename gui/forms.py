@@ -99,7 +99,7 @@ class IntegerField(Field):
         # A wide range is felt in ratios: 16 to 32 is as far as 1024 to 2048.
         self._ratios = steps > _SLIDER_STEPS and parameter.minimum > 0
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
-        self.slider.setMinimumWidth(look().px(90))
+        self.slider.setMinimumWidth(look().px(150))
         self._lay_out(self.box, self.slider)
         self.set_value(parameter.initial)
         self.box.valueChanged.connect(self._from_box)

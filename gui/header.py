@@ -7,7 +7,7 @@ from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QMenu, QProgressBar,
 
 from gpu.pattern import Pattern
 from gui.theme import look
-from gui.widgets import button, label, role
+from gui.widgets import ElidedLabel, button, label, role
 
 ENGINES = {
     "auto": ("Automatic", "The GPU where there is one, else the simulator"),
@@ -36,8 +36,7 @@ class Header(QFrame):
         self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = label("", "title", name="Pattern")
-        self.summary = label("", "muted", name="What the pattern does")
-        self.summary.setMinimumWidth(0)
+        self.summary = ElidedLabel("muted", "What the pattern does")
         self.engine = QComboBox()
         self.engine.setAccessibleName("Engine")
         for name, (text, tip) in ENGINES.items():
@@ -85,8 +84,7 @@ class Header(QFrame):
     def show_pattern(self, pattern: Pattern, variant: str) -> None:
         """Show a pattern's name and its ladder."""
         self.title.setText(pattern.title)
-        self.summary.setText(pattern.summary)
-        self.summary.setToolTip(pattern.summary)
+        self.summary.say(pattern.summary)
         self.variant.clear()
         for number, each in enumerate(pattern.variants, 1):
             mark = "  (wrong on purpose)" if each.cautionary else ""

@@ -85,11 +85,8 @@ class MainWindow(QMainWindow):
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self._banner_place = QWidget()
-        place = QVBoxLayout(self._banner_place)
-        place.setContentsMargins(8, 8, 8, 0)
-        place.addWidget(self.banner)
-        column.addWidget(self._banner_place)
+        # The margins are the style sheet's: a hidden banner leaves no gap.
+        column.addWidget(self.banner)
         column.addWidget(self.stack, 1)
         body = QHBoxLayout()
         body.setSpacing(0)
@@ -145,6 +142,7 @@ class MainWindow(QMainWindow):
         for path in samples:
             self.bench.thumbnail(path, self.sidebar.thumbnails[path].show_picture)
         self.status.look_for_gpu()
+        self.page.setFocus()
 
     # --- what happens
 
@@ -339,7 +337,7 @@ class MainWindow(QMainWindow):
         """List the keys."""
         rows = "".join(
             f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td>{text}</td></tr>"
-            for key, text in self.actions_.keys()
+            for key, text in self.actions_.shortcuts()
         )
         self._show_text("Keyboard", f"<table>{rows}</table>")
 
@@ -366,12 +364,10 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: Any) -> None:
-        for url in event.mimeData().urls():
-            if url.isLocalFile():
-                event.acceptProposedAction()
-                # Opened once the drop is over: the file manager waits for it.
-                QTimer.singleShot(0, lambda path=Path(url.toLocalFile()): self.open_image(path))
-                return
+        path = next(Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
+        event.acceptProposedAction()
+        # Opened once the drop is over: the file manager waits for it.
+        QTimer.singleShot(0, lambda: self.open_image(path))
 
     def closeEvent(self, event: Any) -> None:
         self.memory.pattern = self.bench.chosen

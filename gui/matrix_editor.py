@@ -132,6 +132,7 @@ class MatrixEditor(QTableView):
 
     changed = pyqtSignal()
     refused = pyqtSignal(str)
+    left = pyqtSignal()
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -195,6 +196,19 @@ class MatrixEditor(QTableView):
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def leaveEvent(self, event: Any) -> None:
+        super().leaveEvent(event)
+        self.left.emit()
+
+    def event(self, event: Any) -> bool:
+        # A digit begins a number here: it must not choose a variant of the pattern.
+        if event.type() == event.Type.ShortcutOverride and not self.read_only:
+            plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
+            if plain and event.text() and event.text().isprintable():
+                event.accept()
+                return True
+        return bool(super().event(event))
 
     def keyPressEvent(self, event: Any) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.state() != self.State.EditingState:

@@ -11,8 +11,8 @@ from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QTextBlockFormat, QText
 from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from gpu.engines.base import KERNELS
-from gui.theme import code_font, look
-from gui.widgets import Badge, Card
+from gui.theme import look
+from gui.widgets import Badge, Card, role
 
 
 def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
@@ -53,6 +53,7 @@ class CodeView(QPlainTextEdit):
 
     def __init__(self) -> None:
         super().__init__()
+        role(self, "code")
         self.setReadOnly(True)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setTextInteractionFlags(
@@ -127,9 +128,6 @@ class CodeView(QPlainTextEdit):
             self._restyle()
 
     def _restyle(self) -> None:
-        font = code_font(look().small_px)
-        if self.font() != font:
-            self.setFont(font)
         self.setViewportMargins(self.number_width(), 0, 0, 0)
         self._numbers.setGeometry(0, 0, self.number_width(), self.height())
         self._highlight()
@@ -170,7 +168,8 @@ class CodeView(QPlainTextEdit):
         spacing.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         cursor.setBlockFormat(spacing)
         for start, token, value in CudaLexer().get_tokens_unprocessed(text):
-            colour = _colour(str(token).removeprefix("Token."), value)
+            called = text[start + len(value) : start + len(value) + 1] == "("
+            colour = _colour(str(token).removeprefix("Token."), value, called=called)
             if colour:
                 style = QTextCharFormat()
                 style.setForeground(QColor(colour))
@@ -183,10 +182,12 @@ class CodeView(QPlainTextEdit):
 _BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
 
 
-def _colour(token: str, value: str) -> str:
+def _colour(token: str, value: str, *, called: bool) -> str:
     syntax = look().theme.syntax
     if value in _BUILT_IN or value.startswith(("atomic", "__sync", "__shfl", "__ballot")):
         return syntax["Name.Builtin"]
+    if called and token == "Name":
+        return syntax["Name.Function"]
     while token:
         if token in syntax:
             return syntax[token]

@@ -41,13 +41,14 @@ QLabel[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; color
 QLabel[role="error"] {{ color: {t.bad}; font-size: {look.small_px}px; }}
 
 QLabel[badge="neutral"], QLabel[badge="good"], QLabel[badge="bad"], QLabel[badge="warn"] {{
-    border-radius: {look.px(9)}px; padding: {look.px(2)}px {look.px(9)}px; font-size: {look.small_px}px;
+    border-radius: {look.px(8)}px; padding: {look.px(3)}px {look.px(9)}px; font-size: {look.small_px}px;
     font-weight: 600; }}
 QLabel[badge="neutral"] {{ color: {t.muted}; background: {t.raised}; }}
 QLabel[badge="good"] {{ color: {t.good}; background: {_tint(t.good, t.surface)}; }}
 QLabel[badge="bad"] {{ color: {t.bad}; background: {_tint(t.bad, t.surface)}; }}
 QLabel[badge="warn"] {{ color: {t.warn}; background: {_tint(t.warn, t.surface)}; }}
 
+Banner {{ margin: 8px 8px 0 8px; }}
 QFrame[banner="bad"] {{ background: {_tint(t.bad, t.surface)}; border: 1px solid {_tint(t.bad, t.surface, 0.45)};
     border-radius: 8px; }}
 QFrame[banner="warn"] {{ background: {_tint(t.warn, t.surface)}; border: 1px solid {_tint(t.warn, t.surface, 0.45)};
@@ -81,7 +82,8 @@ QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}
 QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft}; border-left-color: {t.accent};
     font-weight: 600; }}
 QPushButton[role="nav"]:focus {{ background: {t.raised}; border-left-color: {t.accent}; }}
-QPushButton[role="link"] {{ background: transparent; border: 1px solid transparent; color: {t.accent}; padding: 0 2px; }}
+QPushButton[role="link"] {{ background: transparent; border: 1px solid transparent; color: {t.accent};
+    padding: 0 2px; }}
 QPushButton[role="link"]:focus {{ border-color: {t.accent}; }}
 
 QComboBox, QSpinBox, QDoubleSpinBox, QLineEdit {{ background: {t.raised}; border: 1px solid {t.border};
@@ -124,6 +126,7 @@ QMenu::separator {{ height: 1px; background: {t.border}; margin: 5px 8px; }}
 QMenu::indicator {{ width: {look.px(12)}px; height: {look.px(12)}px; left: 6px; }}
 QMenu::indicator:checked {{ image: {icon("tick")}; }}
 
+QPlainTextEdit[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; }}
 QPlainTextEdit, QTextEdit, QTableView {{ background: {t.surface}; border: none;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
 QTableView {{ gridline-color: {t.border}; }}
@@ -146,7 +149,5 @@ QGraphicsView {{ border: none; }}
 
 def _tint(colour: str, ground: str, share: float = 0.16) -> str:
     """Return `ground` with a share of `colour` in it."""
-    mixed = (
-        round(share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)) for i in (1, 3, 5)
-    )
+    mixed = (round(share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{value:02x}" for value in mixed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import (
     QBoxLayout,
@@ -80,6 +82,35 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | int, ...], spacing: int) ->
             layout.addStretch(1)
 
 
+class ElidedLabel(QLabel):
+    """A label that ends in an ellipsis where there is not enough room, and says all of it in its tool tip."""
+
+    def __init__(self, look: str, name: str) -> None:
+        super().__init__()
+        role(self, look)
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._whole = ""
+
+    def say(self, text: str) -> None:
+        """Show another text."""
+        self._whole = text
+        self.setToolTip(text)
+        self._elide()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.FontChange:
+            self._elide()
+
+    def _elide(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width()))
+
+
 class Badge(QLabel):
     """A word in a pill: "measured", "verified"."""
 
@@ -97,6 +128,10 @@ class Badge(QLabel):
         self.setVisible(bool(text))
 
 
+HEAD_HEIGHT = 24
+"""Pixels of a card's title line."""
+
+
 class Card(QFrame):
     """A surface with a title line; `head` takes more for that line, `body` the rest."""
 
@@ -110,6 +145,8 @@ class Card(QFrame):
         self.body.setContentsMargins(*margins)
         self.body.setSpacing(8)
         self.body.addLayout(self.head)
+        # Titles of cards side by side stand on one line, whatever else their heads hold.
+        self.title.setMinimumHeight(HEAD_HEIGHT)
 
 
 class Segments(QWidget):

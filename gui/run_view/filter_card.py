@@ -28,9 +28,9 @@ class FilterCard(Card):
         field = form.fields["coefficients"]
         assert isinstance(field, MatrixField)
         self.field = field
-        self.edit = button("Edit", "flat", tip="Copy these coefficients and edit the copy", name="Edit the filter")
+        self.edit = button("Edit", "segment", tip="Copy these coefficients and edit the copy", name="Edit the filter")
         self.edit.clicked.connect(self._edit)
-        self.normalise = button("Sum to 1", "flat", tip="Divide by the sum, which keeps the brightness")
+        self.normalise = button("Sum to 1", "segment", tip="Divide by the sum, which keeps the brightness")
         self.normalise.clicked.connect(self._normalise)
         self.size = QSpinBox()
         self.size.setRange(1, field.parameter.maximum)
@@ -45,6 +45,13 @@ class FilterCard(Card):
         self.sum = label("", "caption", name="Sum of the coefficients")
         self.body.addLayout(row(self.sum))
         self.body.setSpacing(6)
+        self.field.editor.setMouseTracking(True)
+        self.field.editor.entered.connect(lambda cell: self._read(cell.row(), cell.column()))
+        self.field.editor.left.connect(lambda: self.sum.setText(self._about))
+        selection = self.field.editor.selectionModel()
+        assert selection is not None
+        selection.currentChanged.connect(lambda cell, _: cell.isValid() and self._read(cell.row(), cell.column()))
+        self._about = ""
         self.field.editor.refused.connect(lambda message: form.refuse(message, "coefficients"))
 
     def show_params(self, params: dict[str, Any]) -> None:
@@ -63,8 +70,13 @@ class FilterCard(Card):
         self.size.blockSignals(False)
         side, total = len(values), float(values.sum(dtype=np.float64))
         total = 0.0 if abs(total) < 1e-6 else round(total, 6)
-        self.sum.setText(f"{side} × {side}, sum {short_number(total)}")
+        self._about = f"{side} × {side}, sum {short_number(total)}"
+        self.sum.setText(self._about)
         self.sum.setToolTip("A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-grey.")
+
+    def _read(self, line: int, column: int) -> None:
+        value = float(self.field.editor.values[line, column])
+        self.sum.setText(f"row {line}, column {column}: {value:.6g}")
 
     def _edit(self) -> None:
         self._form.change(filter="custom", coefficients=self.field.editor.values.copy())

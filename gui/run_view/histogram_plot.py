@@ -116,7 +116,7 @@ class HistogramPlot(QWidget):
         if not self.logarithmic:
             axis.setTicks(None)
             return
-        decades = [(np.log10(1.0 + 10**power), _short(10**power)) for power in range(0, len(str(max(1, highest))))]
+        decades = [(np.log10(1.0 + 10**power), _short(10**power)) for power in range(len(str(max(1, highest))))]
         axis.setTicks([[(0.0, "0"), *decades]])
 
     def _restyle(self) -> None:

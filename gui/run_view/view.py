@@ -10,7 +10,7 @@ from gpu.pattern import Array, Pattern
 from gui.forms import ParameterForm
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
-from gui.widgets import as_figure, label, role, row
+from gui.widgets import HEAD_HEIGHT, as_figure, label, role, row
 from gui.workbench import LevelCounts, OpenImage, Outcome
 
 
@@ -52,7 +52,9 @@ def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, Any]:
     layout = QVBoxLayout(card)
     layout.setContentsMargins(1, 8, 1, 1)
     layout.setSpacing(6)
-    head = row(label(title, "card-title"), 0, end)
+    name = label(title, "card-title")
+    name.setMinimumHeight(HEAD_HEIGHT)
+    head = row(name, 0, end)
     head.setContentsMargins(12, 0, 12, 0)
     layout.addLayout(head)
     layout.addWidget(pane, 1)
