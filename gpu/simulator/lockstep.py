@@ -156,6 +156,7 @@ class LockstepCompiler(ExpressionCompiler):
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
             returned, outer = frame.returned, frame.continued
+            frame.continued = None
             live: Mask | None = mask
             tests = tests_first
             while live is not None:
@@ -164,20 +165,14 @@ class LockstepCompiler(ExpressionCompiler):
                     if live is None:
                         break
                 tests = True
-                frame.continued = None
-                before = live
-                live = body(frame, live)
-                if frame.continued is not None:
-                    live = union(live, frame.continued)
-                    if live is not None and live.count == before.count:
-                        live = before
+                live = _next_round(frame, body(frame, live), live)
                 if live is not None and advance is not None:
                     advance(frame, live)
                 frame.gang.rounds += 1
                 if frame.gang.rounds > MAXIMUM_ROUNDS:
                     raise _endless(frame, live or mask, position)
             frame.continued = outer
-            return mask if _same(frame.returned, returned) else mask.without(frame.returned)
+            return mask if frame.returned is returned else mask.without(frame.returned)
 
         return step
 
@@ -202,8 +197,11 @@ def _shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
     return Address(gang.shared[key])
 
 
-def _same(first: Mask | None, second: Mask | None) -> bool:
-    return first is second
+def _next_round(frame: Frame, through: Mask | None, before: Mask) -> Mask | None:
+    """Return the lanes that start another round: those that came through the body, and those that continued."""
+    live = union(through, frame.continued)
+    frame.continued = None
+    return before if live is not None and live.count == before.count else live
 
 
 def _in_order(steps: list[Step]) -> Step:

@@ -1,0 +1,277 @@
+"""The CUDA engine: PyCUDA on the first NVIDIA GPU, with a context of its own that lives in the engine's process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sysconfig
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
+from gpu.errors import (
+    CompileError,
+    EngineLostError,
+    EngineUnavailableError,
+    KernelError,
+    LaunchError,
+    SourcePosition,
+)
+
+# A kernel's first launch must not wait for its code to be loaded: the times are shown to people.
+os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
+
+try:
+    import pycuda.driver as cuda
+    from pycuda.compiler import SourceModule
+except ImportError as error:
+    raise EngineUnavailableError(
+        f"PyCUDA does not load here: {error}.",
+        advice="With an NVIDIA driver, `make run` installs it; requirements-cuda.txt says how by hand.",
+    ) from error
+
+_COMPILER_OPTIONS = ["-std=c++17", "-O3"]
+
+
+@dataclass(eq=False)
+class CudaBuffer:
+    """An array in the GPU's memory."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    memory: Any
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A function of a loaded module."""
+
+    name: str
+    function: Any
+
+
+class CudaModule:
+    """A compiled kernel file, loaded into the context."""
+
+    def __init__(self, file: str, module: Any) -> None:
+        self._file = file
+        self._module = module
+
+    def kernel(self, name: str) -> CudaKernel:
+        try:
+            return CudaKernel(name, self._module.get_function(name))
+        except cuda.LogicError:
+            raise KernelError(f"{self._file} has no kernel {name!r}.") from None
+
+    def set_constant(self, name: str, values: Array) -> None:
+        try:
+            address, size = self._module.get_global(name)
+        except cuda.LogicError:
+            raise KernelError(f"{self._file} has no __constant__ variable {name!r}.") from None
+        data = np.ascontiguousarray(values)
+        if data.nbytes > size:
+            raise KernelError(f"{name} holds {size} bytes; {data.nbytes} do not fit.")
+        cuda.memcpy_htod(address, data)
+
+
+class CudaEngine:
+    """Runs kernels on a GPU. Everything happens in the thread that made the engine, which owns the context."""
+
+    def __init__(self) -> None:
+        self._nvcc = find_nvcc()
+        try:
+            cuda.init()
+            if cuda.Device.count() == 0:
+                raise EngineUnavailableError("The NVIDIA driver sees no GPU.")
+            device = cuda.Device(0)
+            self._context = device.make_context()
+        except cuda.Error as error:
+            raise EngineUnavailableError(
+                f"The NVIDIA driver gives no context: {error}.",
+                advice="`nvidia-smi` shows whether the driver works and whether another program holds the GPU.",
+            ) from error
+        attribute = cuda.device_attribute
+        self.device = Device(
+            "cuda",
+            device.name(),
+            "gpu",
+            device.get_attribute(attribute.MAX_THREADS_PER_BLOCK),
+            device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK),
+            device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+        )
+        self.sources: dict[str, str] = {}
+        self.on_progress: Callable[[float], None] = lambda fraction: None
+        self._modules: dict[tuple[Any, ...], CudaModule] = {}
+        self._events: list[tuple[str, Any, Any]] = []
+        self._last_kernel = ""
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
+        text = self.sources.get(file)
+        if text is None:
+            try:
+                text = (KERNELS / file).read_text(encoding="utf-8")
+            except OSError:
+                raise KernelError(f"There is no kernel file {file}.") from None
+        key = (file, text, *sorted((defines or {}).items()))
+        if key not in self._modules:
+            macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
+            self._modules[key] = CudaModule(file, self._compile(file, text, macros))
+        return self._modules[key]
+
+    def _compile(self, file: str, text: str, macros: list[str]) -> Any:
+        try:
+            with warnings.catch_warnings():
+                # PyCUDA repeats nvcc's remarks on every miss of its cache.
+                warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
+                warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
+                return SourceModule(
+                    f'#line 1 "{file}"\n{text}',
+                    nvcc=self._nvcc,
+                    options=[*_COMPILER_OPTIONS, *macros],
+                    no_extern_c=True,
+                    include_dirs=[str(KERNELS)],
+                )
+        except cuda.CompileError as error:
+            log = f"{error.stdout or ''}{error.stderr or ''}".strip()
+            position, message = first_error(log, file)
+            raise CompileError(
+                f"{position}: {message}" if position else f"nvcc rejects {file}: {message}",
+                position=position,
+                detail=f"{' '.join(map(str, error.command_line))}\n{log}",
+            ) from None
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
+        buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
+        try:
+            buffer.memory = cuda.mem_alloc(max(buffer.size, 1))
+        except cuda.MemoryError:
+            free, total = cuda.mem_get_info()
+            raise LaunchError(
+                f"The GPU has no room for an array of {buffer.size / 2**20:.0f} MB: {free / 2**20:.0f} of its "
+                f"{total / 2**20:.0f} MB are free.",
+                advice="Take a smaller input, or close what else uses the GPU.",
+            ) from None
+        return buffer
+
+    def upload(self, values: Array) -> CudaBuffer:
+        buffer = self.allocate(values.shape, values.dtype)
+        if buffer.size:
+            with self._timed("upload"):
+                cuda.memcpy_htod(buffer.memory, np.ascontiguousarray(values))
+        return buffer
+
+    def download(self, buffer: Buffer) -> Array:
+        assert isinstance(buffer, CudaBuffer)
+        values = np.empty(buffer.shape, buffer.dtype)
+        if buffer.size:
+            with self._timed("download"):
+                cuda.memcpy_dtoh(values, buffer.memory)
+        return values
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        assert isinstance(buffer, CudaBuffer)
+        count = buffer.size // buffer.dtype.itemsize
+        if not count:
+            return
+        pattern = np.array([value]).astype(buffer.dtype)
+        with self._timed("kernel"):
+            match buffer.dtype.itemsize:
+                case 1:
+                    cuda.memset_d8(buffer.memory, int(pattern.view(np.uint8)[0]), count)
+                case 2:
+                    cuda.memset_d16(buffer.memory, int(pattern.view(np.uint16)[0]), count)
+                case 4:
+                    cuda.memset_d32(buffer.memory, int(pattern.view(np.uint32)[0]), count)
+                case _:
+                    cuda.memcpy_htod(buffer.memory, np.repeat(pattern, count))
+
+    def free(self, buffer: Buffer) -> None:
+        assert isinstance(buffer, CudaBuffer)
+        if buffer.memory is not None:
+            with self._guarded():
+                buffer.memory.free()
+            buffer.memory = None
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, CudaKernel)
+        values = [argument.memory if isinstance(argument, CudaBuffer) else argument for argument in arguments]
+        self._last_kernel = kernel.name
+        with self._timed("kernel"):
+            kernel.function(*values, grid=tuple(grid), block=tuple(block), shared=shared_bytes)
+
+    def take_times(self) -> PhaseTimes:
+        with self._guarded():
+            self._context.synchronize()
+            times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
+            for phase, start, end in self._events:
+                times[phase] += start.time_till(end)
+        self._events.clear()
+        return PhaseTimes(**times)
+
+    def close(self) -> None:
+        self._modules.clear()
+        self._events.clear()
+        with suppress(cuda.Error):
+            self._context.pop()
+            self._context.detach()
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        start, end = cuda.Event(), cuda.Event()
+        with self._guarded():
+            start.record()
+            yield
+            end.record()
+        self._events.append((phase, start, end))
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turn the driver's errors into ours. One that the context does not survive costs the engine."""
+        try:
+            yield
+        except cuda.Error as error:
+            self._events.clear()
+            reason = str(error).split(": ", 1)[-1].strip()
+            try:
+                self._context.synchronize()
+            except cuda.Error:
+                raise EngineLostError(
+                    f"The GPU stopped {self._last_kernel or 'the run'}: {reason}.",
+                    advice="Run it on the simulator, which names the line, the thread and the index. "
+                    "The engine has been started anew.",
+                    detail=str(error),
+                ) from None
+            raise LaunchError(f"The driver refused {self._last_kernel or 'the run'}: {reason}.") from None
+
+
+def find_nvcc() -> str:
+    """Return the path of nvcc: on PATH, in the usual place, or from NVIDIA's PyPI wheels."""
+    wheels = sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin/nvcc*"), reverse=True)
+    for candidate in (shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc", *wheels):
+        if candidate and Path(candidate).exists():
+            return str(candidate)
+    raise EngineUnavailableError(
+        "There is no nvcc, which compiles the kernels.",
+        advice="Install the CUDA toolkit and put its bin folder on PATH, or let `make run` fetch it from PyPI.",
+    )
+
+
+def first_error(log: str, file: str) -> tuple[SourcePosition | None, str]:
+    """Return where nvcc's first error is, and its text."""
+    found = re.search(r"^(\S+)\((\d+)\): (?:catastrophic |fatal )?error:? *(.*)$", log, re.MULTILINE)
+    if found is None:
+        return None, log.splitlines()[0] if log else "no reason given"
+    return SourcePosition(Path(found[1]).name if found[1] else file, int(found[2])), found[3]

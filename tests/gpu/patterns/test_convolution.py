@@ -1,0 +1,141 @@
+"""Convolution on every engine against SciPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from gpu import filters
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.patterns import find_pattern
+from gpu.patterns.convolution import filter_of
+from tests.gpu.patterns.driving import run
+
+VARIANTS = [variant.name for variant in find_pattern("convolution").variants]
+MODES = {"clamp": "nearest", "zero": "constant"}
+SIZES = [(1, 1), (1, 31), (31, 1), (2, 3), (16, 32), (17, 33), (31, 33), (65, 63), (40, 100)]
+
+
+def expected(image: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], border: str) -> np.ndarray[Any, Any]:
+    channels = [image] if image.ndim == 2 else [image[..., channel] for channel in range(3)]
+    done = [
+        ndimage.correlate(plane.astype(np.float64), weights.astype(np.float64), mode=MODES[border])
+        for plane in channels
+    ]
+    return done[0] if image.ndim == 2 else np.stack(done, axis=-1)
+
+
+def assert_close(result: np.ndarray[Any, Any], right: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> None:
+    assert result.dtype == np.float32
+    assert np.isfinite(result).all()
+    bound = (weights.size + 1) * 2.0**-23 * np.abs(weights).sum() * 255
+    np.testing.assert_allclose(result, right, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("size", [3, 5, 31])
+@pytest.mark.parametrize("border", MODES)
+def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> None:
+    rng = np.random.default_rng(size)
+    weights = rng.uniform(-1, 1, (size, size)).astype(np.float32)
+    for shape in SIZES:
+        image = rng.integers(0, 256, shape, np.uint8)
+        outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=weights, border=border)
+        assert_close(outcome.outputs["result"], expected(image, weights, border), weights)
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", filters.NAMES)
+def test_every_filter_in_grey_and_colour(engine: Engine, variant: str, name: str) -> None:
+    rng = np.random.default_rng(7)
+    for shape in [(33, 50), (20, 37, 3)]:
+        image = rng.integers(0, 256, shape, np.uint8)
+        outcome = run(engine, "convolution", variant, image, filter=name, size=7)
+        assert_close(
+            outcome.outputs["result"], expected(image, filters.coefficients(name, 7), "clamp"), np.array([[20.0]])
+        )
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_16_bit_values_reach_the_kernel_as_they_are(engine: Engine, variant: str) -> None:
+    image = np.arange(0, 65536, 131, np.uint16).reshape(-1, 3)[:, :3].copy()
+    identity = np.zeros((3, 3))
+    identity[1, 1] = 1
+    outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=identity)
+    np.testing.assert_array_equal(outcome.outputs["result"], image.astype(np.float32))
+    np.testing.assert_array_equal(outcome.presented["image"], image)
+
+
+def test_an_asymmetric_filter_is_laid_over_the_image_as_written(engine: Engine) -> None:
+    """A correlation: the coefficient on the right takes the pixel on the right."""
+    image = np.array([[10, 20, 30]], np.uint8)
+    right = np.array([[0, 0, 0], [0, 0, 1], [0, 0, 0]])
+    outcome = run(engine, "convolution", "tiled", image, filter="custom", coefficients=right, border="zero")
+    np.testing.assert_array_equal(outcome.outputs["result"], [[20, 30, 0]])
+
+
+def test_an_edge_filter_is_shown_around_mid_grey_and_a_blur_is_not(engine: Engine) -> None:
+    flat = np.full((8, 8), 100, np.uint8)
+    assert (run(engine, "convolution", "tiled", flat, filter="sobel-x", size=3).presented["picture"] == 128).all()
+    assert (run(engine, "convolution", "tiled", flat, filter="box", size=5).presented["picture"] == 100).all()
+
+
+def test_the_picture_of_a_deep_image_is_scaled_by_its_white(engine: Engine) -> None:
+    image = np.full((4, 4), 1023, np.uint16)
+    presented = run(engine, "convolution", "naive", image, 1023, filter="box", size=3).presented
+    assert presented["image"].dtype == np.uint16
+    assert (presented["image"] == 1023).all()
+    assert (presented["picture"] == 255).all()
+
+
+@pytest.mark.parametrize("name", filters.NAMES)
+@pytest.mark.parametrize("size", [3, 5, 31])
+def test_filters_sum_to_one_or_to_zero(name: str, size: int) -> None:
+    weights = filters.coefficients(name, size)
+    assert weights.shape == (size, size)
+    assert weights.dtype == np.float32
+    edges = name in ("sobel-x", "sobel-y", "laplacian")
+    assert weights.sum(dtype=np.float64) == pytest.approx(0 if edges else 1, abs=1e-5)
+
+
+def test_the_gaussian_is_the_separable_bell() -> None:
+    weights = filters.coefficients("gaussian", 9).astype(np.float64)
+    assert np.linalg.matrix_rank(weights, tol=1e-6) == 1
+    np.testing.assert_array_equal(weights, weights.T)
+    assert weights[4, 4] == weights.max()
+
+
+def test_wider_sobel_is_the_usual_one() -> None:
+    """Binomial smoothing across and a widened difference along, as OpenCV's getDerivKernels, normalised."""
+    right = np.outer([1, 4, 6, 4, 1], [-1, -2, 0, 2, 1]) / 16
+    np.testing.assert_allclose(filters.coefficients("sobel-x", 5), right, rtol=1e-6)
+
+
+def test_a_custom_filter_beats_the_size() -> None:
+    params = find_pattern("convolution").check({"filter": "custom", "coefficients": np.ones((5, 5))})
+    assert filter_of(params).shape == (5, 5)
+
+
+def test_a_custom_filter_of_an_even_size_is_refused(engine: Engine) -> None:
+    with pytest.raises(InputError, match="odd number of rows"):
+        run(engine, "convolution", "tiled", np.zeros((3, 3), np.uint8), filter="custom", coefficients=np.ones((4, 4)))
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(600)
+def test_large_images_on_the_gpu() -> None:
+    from gpu import engines
+
+    engine = engines.create("cuda")
+    try:
+        image = np.random.default_rng(1).integers(0, 256, (8192, 8192), np.uint8)
+        for variant in VARIANTS:
+            for size in (3, 5):
+                assert run(engine, "convolution", variant, image, filter="gaussian", size=size).report.verified
+    finally:
+        engine.close()

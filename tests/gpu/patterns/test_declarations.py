@@ -1,0 +1,119 @@
+"""What holds for every pattern, whichever it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpu.engines.base import KERNELS
+from gpu.errors import InputError
+from gpu.pattern import Choice, Integer, Matrix, Pattern
+from gpu.patterns import all_patterns, find_pattern
+
+PATTERNS = list(all_patterns().values())
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_every_kernel_belongs_to_exactly_one_variant(pattern: Pattern) -> None:
+    source = (KERNELS / pattern.kernels).read_text()
+    in_file = re.findall(r"__global__ void\s+(\w+)", source)
+    declared = [kernel for variant in pattern.variants for kernel in variant.kernels]
+    assert sorted(in_file) == sorted(declared)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_the_ladder_at_the_head_of_the_file_names_every_kernel(pattern: Pattern) -> None:
+    source = (KERNELS / pattern.kernels).read_text()
+    head = source[: source.index("\n#")]
+    for variant in pattern.variants:
+        for kernel in variant.kernels:
+            assert re.search(rf"^// {kernel}\b", head, re.MULTILINE), kernel
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_defaults_are_values_that_the_parameters_accept(pattern: Pattern) -> None:
+    params = pattern.check({})
+    assert set(params) == {parameter.name for parameter in pattern.parameters}
+    assert pattern.variant(pattern.default_variant).cautionary == ""
+
+
+def test_every_kernel_file_belongs_to_a_pattern() -> None:
+    assert {file.name for file in KERNELS.glob("*.cu")} == {pattern.kernels for pattern in PATTERNS}
+
+
+def test_unknown_names_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match="no pattern 'nothing'; there are convolution, histogram"):
+        find_pattern("nothing")
+    with pytest.raises(InputError, match="no variant 'nothing'; there are naive"):
+        find_pattern("convolution").variant("nothing")
+    with pytest.raises(InputError, match="no parameter 'nothing'; there are filter"):
+        find_pattern("convolution").check({"nothing": 1})
+
+
+@pytest.mark.parametrize("value", [2, 4, 33, 1, "five", 5.5, None, float("nan"), float("inf"), "1e400"])
+def test_a_size_that_is_not_odd_or_out_of_range_is_refused(value: object) -> None:
+    parameter = Integer(name="size", label="Size", default=3, minimum=3, maximum=31, step=2)
+    with pytest.raises(InputError, match="--size is a whole number from 3 to 31 in steps of 2, not"):
+        parameter.check(value)
+
+
+@pytest.mark.parametrize("value", [3, "31", 5.0, "7"])
+def test_a_size_may_come_as_text(value: object) -> None:
+    parameter = Integer(name="size", label="Size", default=3, minimum=3, maximum=31, step=2)
+    assert parameter.check(value) == int(float(str(value)))
+
+
+def test_a_choice_names_its_options() -> None:
+    choice = Choice(name="border", label="Border", options=("clamp", "zero"), default="clamp")
+    assert choice.check("zero") == "zero"
+    with pytest.raises(InputError, match="--border is one of clamp, zero, not 'wrap'"):
+        choice.check("wrap")
+
+
+MATRIX = Matrix(name="coefficients", label="Coefficients", default=((1.0,),), maximum=5)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[1, 2], [3, 4]], "odd number of rows up to 5, not 2 x 2"),
+        ([[1, 2, 3]], "not 1 x 3"),
+        ([1, 2, 3], "not 3"),
+        (7, "not a single number"),
+        ([[0] * 7] * 7, "not 7 x 7"),
+        ([[1, 2, 3], [4, float("nan"), 6], [7, 8, 9]], "not a finite float32"),
+        ([[1e39]], "not a finite float32"),
+        ([["a"]], "holds real numbers"),
+        ([[1j]], "holds real numbers"),
+    ],
+)
+def test_a_matrix_that_is_no_filter_is_refused(value: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        MATRIX.check(value)
+
+
+def test_a_matrix_is_read_from_csv_and_npy(tmp_path) -> None:
+    import numpy as np
+
+    values = np.arange(9.0).reshape(3, 3)
+    np.save(tmp_path / "filter.npy", values)
+    np.savetxt(tmp_path / "filter.csv", values, delimiter=",")
+    for name in ("filter.npy", "filter.csv"):
+        read = MATRIX.check(str(tmp_path / name))
+        assert read.dtype == np.float32
+        np.testing.assert_array_equal(read, values)
+
+
+def test_a_matrix_file_that_cannot_be_read_says_why(tmp_path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        MATRIX.check(tmp_path / "missing.csv")
+    (tmp_path / "words.csv").write_text("one,two\n")
+    with pytest.raises(InputError, match=r"words\.csv cannot be read as a matrix"):
+        MATRIX.check(tmp_path / "words.csv")
+    (tmp_path / "short.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises(InputError, match=r"short\.npy cannot be read as a matrix"):
+        MATRIX.check(tmp_path / "short.npy")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(InputError):
+        MATRIX.check(tmp_path / "empty.csv")
