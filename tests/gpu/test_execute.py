@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu import images
+from gpu.engines.base import Engine, PhaseTimes
+from gpu.engines.null import NullEngine
+from gpu.errors import (
+    CompileError,
+    EngineLostError,
+    EngineUnavailableError,
+    InputError,
+    LaunchError,
+    LockstepError,
+    SourcePosition,
+)
+from gpu.execute import execute, failure_of, run_pattern, throughput
+from gpu.jobs import Failure, LoadImage, Result, RunPattern, SaveArray, Throughput
+from gpu.pattern import Inputs, Outputs, Params, Progress, Variant, Work
+from gpu.patterns import all_patterns
+from gpu.shared import SharedFolder
+from tests.gpu.fake_engines import FAKE
+
+IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)
+
+
+def nothing(progress: Progress) -> None:
+    pass
+
+
+@pytest.fixture
+def folder():
+    made = SharedFolder()
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _fake_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(all_patterns(), "fake", FAKE)
+
+
+def variant(run: Callable[[Engine, Inputs, Params], Generator[Progress, None, Outputs]]) -> Variant:
+    return replace(FAKE.variants[0], run=run)
+
+
+class Timed(NullEngine):
+    """Has spent more time at every call since it was last asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = [PhaseTimes(9, 9, 9), PhaseTimes(1, 2, 3)]
+
+    def take_times(self) -> PhaseTimes:
+        return self.times.pop(0)
+
+
+def test_a_run_gives_the_result_what_is_presented_and_the_report(folder: SharedFolder):
+    request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)})
+    result = execute(Timed(), request, folder, nothing)
+    assert set(result.arrays) == {"result", "picture"}
+    assert result.arrays["result"] is result.arrays["picture"], "the same array is shared once"
+    assert np.array_equal(result.arrays["result"].open(), IMAGE)
+    report = result.report
+    assert report is not None
+    assert (report.pattern, report.engine, report.executor) == ("fake", "null", "null")
+    assert (report.device, report.variant) == ("no device", "only")
+    assert report.time_ms == PhaseTimes(1, 2, 3), "what was spent before this run does not count"
+    assert report.throughput == Throughput(pytest.approx(12 / 0.002 / 1e6), "Mpixel/s")
+    assert report.deviation is not None
+    assert report.verified is True
+
+
+def test_no_reference_is_computed_where_none_is_asked_for(folder: SharedFolder):
+    request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)}, verify=False)
+    report = execute(NullEngine(), request, folder, nothing).report
+    assert report is not None
+    assert report.deviation is None
+    assert report.verified is None
+
+
+def test_a_wrong_result_does_not_verify():
+    def wrong(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        yield Progress(0.5)
+        return {"result": inputs["image"] + np.uint8(1)}
+
+    report = run_pattern(NullEngine(), FAKE, variant(wrong), {"image": IMAGE}, {}, nothing).report
+    assert report.verified is False
+    assert report.deviation is not None
+    assert report.deviation.max_abs == 1.0
+
+
+def test_what_does_not_go_together_is_refused_before_anything_runs():
+    def refuse(inputs: Inputs, params: Params) -> None:
+        raise InputError("Too much of a good thing.")
+
+    def never(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        raise AssertionError("it ran")
+        yield
+
+    with pytest.raises(InputError, match="Too much"):
+        run_pattern(NullEngine(), replace(FAKE, accept=refuse), variant(never), {"image": IMAGE}, {}, nothing)
+    with pytest.raises(InputError, match="--deed is one of"):
+        run_pattern(NullEngine(), FAKE, variant(never), {"image": IMAGE}, {"deed": "nap"}, nothing)
+    with pytest.raises(InputError, match="no parameter 'dead'"):
+        run_pattern(NullEngine(), FAKE, variant(never), {"image": IMAGE}, {"dead": "copy"}, nothing)
+
+
+def test_progress_within_a_launch_fills_what_the_host_program_left_and_never_goes_back():
+    def launches(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        yield Progress(0.2, "uploaded")
+        engine.on_progress(0.5)
+        yield Progress(0.5, "half")
+        engine.on_progress(0.0)
+        yield Progress(None, "waiting")
+        return {"result": inputs["image"]}
+
+    told: list[Progress] = []
+    run_pattern(NullEngine(), FAKE, variant(launches), {"image": IMAGE}, {}, told.append, with_reference=False)
+    assert [progress.message for progress in told] == ["uploaded", "uploaded", "half", "half", "waiting"]
+    assert [progress.fraction for progress in told] == [0.2, *[pytest.approx(0.6)] * 3, None]
+
+
+def test_edited_sources_and_the_progress_hook_last_for_one_run():
+    engine = NullEngine()
+    hook = engine.on_progress
+    seen: list[dict[str, str]] = []
+
+    def fails(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        seen.append(dict(engine.sources))
+        yield Progress(0.1)
+        raise LaunchError("no")
+
+    with pytest.raises(LaunchError):
+        run_pattern(engine, FAKE, variant(fails), {"image": IMAGE}, {}, nothing, sources={"fake.cu": "text"})
+    assert seen == [{"fake.cu": "text"}]
+    assert engine.sources == {}
+    assert engine.on_progress is hook
+
+
+def test_a_host_program_that_is_interrupted_gives_back_what_it_holds():
+    freed: list[str] = []
+
+    def holds(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        try:
+            yield Progress(0.1)
+        finally:
+            freed.append("buffer")
+        return {"result": inputs["image"]}
+
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_pattern(NullEngine(), FAKE, variant(holds), {"image": IMAGE}, {}, interrupt)
+    assert freed == ["buffer"]
+
+
+def test_throughput_is_in_millions_a_second_and_0_where_no_time_was_measured():
+    assert throughput(Work(3_000_000, "pixel"), PhaseTimes(kernel=2.0)) == Throughput(1500.0, "Mpixel/s")
+    assert throughput(Work(3_000_000, "pixel"), PhaseTimes()) == Throughput(0.0, "Mpixel/s")
+
+
+def test_an_image_is_loaded_with_its_values_its_white_and_its_picture(folder: SharedFolder, tmp_path: Path):
+    path = tmp_path / "deep.pgm"
+    images.write_image(path, np.array([[0, 500], [1000, 250]], np.uint16), 1000)
+    result = execute(NullEngine(), LoadImage(str(path)), folder, nothing)
+    assert result.report is None
+    assert result.arrays["image"].open().tolist() == [[0, 500], [1000, 250]]
+    assert result.arrays["maxval"].open() == 1000
+    assert result.arrays["picture"].open().dtype == np.uint8
+    assert result.arrays["picture"].open().tolist() == [[0, 128], [255, 64]]
+
+
+@pytest.mark.parametrize("ending", ["png", "npy", "csv", "pgm"])
+def test_an_array_is_saved(folder: SharedFolder, tmp_path: Path, ending: str):
+    path = tmp_path / f"out.{ending}"
+    assert execute(NullEngine(), SaveArray(str(path), folder.put(IMAGE)), folder, nothing) == Result({})
+    match ending:
+        case "npy":
+            found = np.load(path)
+        case "csv":
+            found = np.loadtxt(path, delimiter=",")
+        case _:
+            found = images.read_image(path).pixels
+    assert np.array_equal(found, IMAGE)
+
+
+def test_where_results_do_not_fit_none_is_left(folder: SharedFolder, monkeypatch: pytest.MonkeyPatch):
+    put, count = folder.put, iter(range(9))
+
+    def full_at_the_second(values: np.ndarray):
+        if next(count) == 1:
+            raise InputError("There is no room.")
+        return put(values)
+
+    def two(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+        return {"picture": outputs["result"].copy()}
+
+    request = RunPattern("fake", "only", inputs={"image": put(IMAGE)})
+    monkeypatch.setitem(all_patterns(), "fake", replace(FAKE, present=two))
+    monkeypatch.setattr(folder, "put", full_at_the_second)
+    with pytest.raises(InputError):
+        execute(NullEngine(), request, folder, nothing)
+    assert [path.name for path in Path(folder.path).iterdir()] == ["host-0"]
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (InputError("bad", advice="mend it"), Failure("input", "bad", "mend it")),
+        (LockstepError("odd"), Failure("input", "odd")),
+        (EngineUnavailableError("gone", advice="get one"), Failure("engine", "gone", "get one")),
+        (
+            CompileError("';' is missing", position=SourcePosition("a.cu", 3, 7), detail="log"),
+            Failure("compile", "';' is missing", "", "log", SourcePosition("a.cu", 3, 7)),
+        ),
+        (
+            LaunchError("out of bounds", position=SourcePosition("a.cu", 3)),
+            Failure("launch", "out of bounds", "", "", SourcePosition("a.cu", 3)),
+        ),
+        (EngineLostError("illegal address", advice="check"), Failure("launch", "illegal address", "check")),
+    ],
+)
+def test_errors_become_plain_data(error: LockstepError, failure: Failure):
+    assert failure_of(error) == failure
+
+
+def test_what_nobody_thought_of_carries_its_traceback():
+    try:
+        raise ZeroDivisionError("at last")
+    except ZeroDivisionError as error:
+        failure = failure_of(error)
+        assert failure.detail == traceback.format_exc()
+    assert failure.kind == "bug"
+    assert failure.message == "Lockstep made a mistake: ZeroDivisionError: at last"
+    assert failure.advice
+
+
+def test_too_little_memory_is_told_in_a_sentence():
+    failure = failure_of(MemoryError("Unable to allocate 3. TiB for an array with shape (1, 2)"))
+    assert failure.message == "There is not enough memory for this."
+    assert "smaller input" in failure.advice
