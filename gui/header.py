@@ -62,8 +62,10 @@ class Header(QFrame):
         line.addSpacing(20)
         line.addWidget(self.title)
         line.addSpacing(4)
-        line.addWidget(self.summary, 1)
-        for widget in (self.engine, self.variant, self.run, self.stop):
+        line.addWidget(self.summary, 2)
+        line.addWidget(self.engine, 3)
+        line.addWidget(self.variant, 5)
+        for widget in (self.run, self.stop):
             line.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -78,8 +80,11 @@ class Header(QFrame):
 
     def resize_with_text(self) -> None:
         """Take widths that go with the text's size."""
-        self.engine.setFixedWidth(look().px(140))
-        self.variant.setFixedWidth(look().px(230))
+        for box, width in ((self.engine, 140), (self.variant, 230)):
+            box.setMinimumWidth(width)
+            box.setMaximumWidth(look().px(width))
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
 
     def show_pattern(self, pattern: Pattern, variant: str) -> None:
         """Show a pattern's name and its ladder."""
@@ -87,9 +92,9 @@ class Header(QFrame):
         self.summary.say(pattern.summary)
         self.variant.clear()
         for number, each in enumerate(pattern.variants, 1):
-            mark = "  (wrong on purpose)" if each.cautionary else ""
+            mark = "  ⚠" if each.cautionary else ""
             self.variant.addItem(f"{number}  {each.title}{mark}", each.name)
-            self.variant.setItemData(number - 1, each.idea, Qt.ItemDataRole.ToolTipRole)
+            self.variant.setItemData(number - 1, each.cautionary or each.idea, Qt.ItemDataRole.ToolTipRole)
         self.show_variant(variant)
 
     def show_variant(self, name: str) -> None:

@@ -225,8 +225,9 @@ class MainWindow(QMainWindow):
         self.pages[outcome.pattern].show_outcome(outcome)
 
     def _show_counts(self, counts: LevelCounts) -> None:
+        wanted = "image-counts" if counts.side == "right" else "filtered-image"
         for page in self.pages.values():
-            if page.pattern.view == "filtered-image":
+            if page.pattern.view == wanted:
                 page.show_counts(counts)
 
     def show_failure(self, failure: Failure) -> None:

@@ -7,7 +7,16 @@ from typing import Any
 
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QIcon, QPainter, QPainterPath, QPen, QPixmap
-from PyQt6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QPushButton, QToolButton, QVBoxLayout
+from PyQt6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QGridLayout,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu.pattern import Array, Pattern
 from gui.run_view.pyramid import as_qimage
@@ -65,6 +74,20 @@ class Thumbnail(QToolButton):
         painter.end()
 
 
+class SampleScroll(QScrollArea):
+    """As high as the samples where there is room, and scrolled where there is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def fit(self, samples: int) -> None:
+        """Learn how many samples there are."""
+        self.setMaximumHeight(-(-samples // 2) * (look().px(50) + 6) + 8)
+
+
 class Sidebar(QFrame):
     """Patterns above, sample images below."""
 
@@ -93,11 +116,14 @@ class Sidebar(QFrame):
             self.buttons[name] = made
         layout.addStretch(1)
         layout.addLayout(self._heading("Images"))
-        self._grid = QGridLayout()
-        self._grid.setContentsMargins(14, 4, 14, 6)
+        samples = QWidget()
+        self._grid = QGridLayout(samples)
+        self._grid.setContentsMargins(14, 4, 4, 6)
         self._grid.setSpacing(6)
         self._grid.setColumnStretch(2, 1)
-        layout.addLayout(self._grid)
+        self._scroll = SampleScroll()
+        self._scroll.setWidget(samples)
+        layout.addWidget(self._scroll, 1000)
         for text, tip, signal in (
             ("Open image…", "Open an image of yours (Ctrl+O), or drop one on the window", self.open_wanted),
             ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_wanted),
@@ -115,9 +141,10 @@ class Sidebar(QFrame):
 
     def resize_with_text(self) -> None:
         """Take the width that goes with the text's size."""
-        self.setFixedWidth(look().px(140))
+        self.setFixedWidth(look().px(134) + 8)
         for thumbnail in self.thumbnails.values():
             thumbnail.resize_with_text()
+        self._scroll.fit(len(self.thumbnails))
 
     def add_samples(self, paths: list[Path]) -> None:
         """Offer sample images; their pictures come later."""
@@ -127,6 +154,7 @@ class Sidebar(QFrame):
             place = len(self.thumbnails)
             self._grid.addWidget(thumbnail, place // 2, place % 2)
             self.thumbnails[path] = thumbnail
+        self._scroll.fit(len(self.thumbnails))
 
     def mark_pattern(self, name: str) -> None:
         """Show which pattern is chosen."""

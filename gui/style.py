@@ -130,6 +130,7 @@ QPlainTextEdit[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}p
 QPlainTextEdit, QTextEdit, QTableView {{ background: {t.surface}; border: none;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
 QTableView {{ gridline-color: {t.border}; }}
+QAbstractScrollArea::corner {{ background: transparent; border: none; }}
 QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; border: none; }}
 QScrollBar:vertical {{ background: transparent; width: 10px; margin: 2px; }}
 QScrollBar:horizontal {{ background: transparent; height: 10px; margin: 2px; }}

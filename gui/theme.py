@@ -10,7 +10,7 @@ from PyQt6.QtGui import QColor, QFont, QFontDatabase, QPalette
 SPACE = 8
 """The unit of the spacing scale: gaps are 4, 8, 12, 16 or 24 pixels."""
 
-FONT_SIZES = {"normal": 13, "large": 16, "lecture hall": 20}
+FONT_SIZES = {"normal": 13, "large": 16, "lecture hall": 19}
 """Pixels of the body text, by the name that the preferences show."""
 
 

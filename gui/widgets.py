@@ -85,9 +85,11 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | int, ...], spacing: int) ->
 class ElidedLabel(QLabel):
     """A label that ends in an ellipsis where there is not enough room, and says all of it in its tool tip."""
 
-    def __init__(self, look: str, name: str) -> None:
+    def __init__(self, look: str, name: str, *, right: bool = False) -> None:
         super().__init__()
         role(self, look)
+        if right:
+            self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._whole = ""
@@ -160,6 +162,7 @@ class Segments(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
+        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetFixedSize)
         for name in names:
             made = button(name, "segment", name=f"{accessible}: {name}")
             made.setCheckable(True)

@@ -60,7 +60,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """The levels of one side of an image pattern, "before" or "after", counted by our own kernel."""
+    """Levels that our own kernel counted: of an image "before" or "after", or the "right" ones beside a wrong run."""
 
     side: str
     counts: Array
@@ -234,10 +234,15 @@ class Workbench(QObject):
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)
-        if self.patterns[request.pattern].view == "filtered-image" and "image" in event.arrays:
+        pattern = self.patterns[request.pattern]
+        if pattern.view == "filtered-image" and "image" in event.arrays:
             self._count("after", {**image.inputs, "image": event.arrays["image"]}, image)
+        if pattern.name == COUNTER and pattern.variant(request.variant).cautionary:
+            self._count("right", image.inputs, image, request.params)
 
-    def _count(self, side: str, inputs: Mapping[str, SharedArray], image: OpenImage) -> None:
+    def _count(
+        self, side: str, inputs: Mapping[str, SharedArray], image: OpenImage, params: Mapping[str, Any] | None = None
+    ) -> None:
         counter = self.patterns.get(COUNTER)
         if counter is None:
             return
@@ -250,7 +255,7 @@ class Workbench(QObject):
                 counts = event.arrays[counter.result].open()
                 self.counted.emit(LevelCounts(side, counts, image.maxval, event.report))
 
-        request = RunPattern(COUNTER, counter.default_variant, {}, dict(inputs), verify=False)
+        request = RunPattern(COUNTER, counter.default_variant, dict(params or {}), dict(inputs), verify=False)
         self.jobs.post(f"count {side}", request, done, priority=1)
 
     # --- results

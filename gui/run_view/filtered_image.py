@@ -35,6 +35,7 @@ class FilteredImageView(RunView):
         pictures = QSplitter(Qt.Orientation.Horizontal)
         pictures.addWidget(before_card)
         pictures.addWidget(after_card)
+        pictures.setSizes([1000, 1000])
         below = QSplitter(Qt.Orientation.Horizontal)
         below.addWidget(self.levels)
         below.addWidget(self.filter)
@@ -69,7 +70,7 @@ class FilteredImageView(RunView):
     def show_counts(self, counts: LevelCounts) -> None:
         self.levels.show_counts(counts.side, counts.counts, counts.maxval)
         took = as_time(counts.report.time_ms.kernel)
-        self.levels.note.setText(f"counted by our kernel {counts.report.pattern} / {counts.report.variant} in {took}")
+        self.levels.say_note(f"counted by our kernel {counts.report.pattern} / {counts.report.variant} in {took}")
 
     def show_params(self, params: dict[str, Any]) -> None:
         self.filter.show_params(params)
@@ -81,9 +82,18 @@ class FilteredImageView(RunView):
         if image is None:
             return
         if pixel is None:
-            self._before_text.setText(f"{image.path.name}   {image.description}")
-            self._after_text.setText("" if outcome is None else outcome.variant)
+            self._before_text.say(f"{image.path.name}   {image.description}")
+            self._after_text.say("" if outcome is None else after_text(outcome))
             return
-        self._before_text.setText(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
+        self._before_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
         if outcome is not None:
-            self._after_text.setText(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(outcome.arrays['result'], pixel)}")
+            self._after_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(outcome.arrays['result'], pixel)}")
+
+
+def after_text(outcome: Outcome) -> str:
+    """Return by what the image was filtered."""
+    name = str(outcome.params.get("filter", outcome.pattern)).replace("-", " ")
+    size = outcome.params.get("size")
+    if name == "custom":
+        size = len(outcome.params["coefficients"])
+    return f"{name} {size} × {size}, {outcome.variant}" if size else f"{name}, {outcome.variant}"

@@ -10,7 +10,7 @@ from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets import Card, as_count, label
-from gui.workbench import OpenImage, Outcome
+from gui.workbench import LevelCounts, OpenImage, Outcome
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 
@@ -22,8 +22,7 @@ class ImageCountsView(RunView):
         super().__init__()
         self.pane = ImagePane("Image")
         picture_card, self._text = titled_pane(self.pane, "Image")
-        self.levels = LevelsCard("Histogram", sides=False)
-        self.levels.scale.choose("linear")
+        self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: the right counts")
         self.facts_card = Card("Counts")
         self.facts: dict[str, QLabel] = {}
         grid = QGridLayout()
@@ -66,6 +65,7 @@ class ImageCountsView(RunView):
 
     def show_outcome(self, outcome: Outcome) -> None:
         counts, image = outcome.arrays["counts"], outcome.image
+        self.levels.forget("before")
         self.levels.show_counts("after", counts, image.maxval)
         due, done = image.values.size, int(counts.sum(dtype=np.int64))
         per_bin = counts.sum(axis=0, dtype=np.int64)
@@ -82,10 +82,14 @@ class ImageCountsView(RunView):
         for name, text in shown.items():
             self.facts[name].setText(text)
 
+    def show_counts(self, counts: LevelCounts) -> None:
+        if counts.side == "right":
+            self.levels.show_counts("before", counts.counts, counts.maxval)
+
     def _read(self, pixel: tuple[int, int] | None) -> None:
         image = self._image
         if image is not None:
             about = f"{image.path.name}   {image.description}"
-            self._text.setText(
+            self._text.say(
                 about if pixel is None else f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}"
             )

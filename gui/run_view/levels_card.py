@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu.pattern import Array
 from gui.run_view.histogram_plot import CHANNELS, HistogramPlot
-from gui.widgets import Card, Segments, as_count, label, row
+from gui.theme import look
+from gui.widgets import Card, ElidedLabel, Segments, as_count, label, row
 
 
 class LevelsCard(Card):
@@ -15,24 +18,29 @@ class LevelsCard(Card):
     title : str
     sides : bool
         Whether there are two histograms, before and after, to choose from or to compare.
+    legend : str
+        What to say while two are shown.
     """
 
-    def __init__(self, title: str, *, sides: bool) -> None:
+    def __init__(self, title: str, *, sides: bool, legend: str = "solid: after   dotted: before") -> None:
         super().__init__(title, margins=(12, 8, 8, 6))
         self.plot = HistogramPlot(title)
-        self.readout = label("", "code", name="Count under the pointer")
         self.scale = Segments(("linear", "log"), "Scale")
         self.side = Segments(("before", "after", "both"), "Histogram of")
         self.side.choose("both")
+        self._sides = sides
         self.side.setVisible(sides)
-        self.head.addWidget(self.readout)
         self.head.addStretch(1)
         self.head.addWidget(self.side)
         self.head.addWidget(self.scale)
         self.body.addWidget(self.plot, 1)
-        self.note = label("", "caption", name="How it was counted")
-        self.legend = label("", "caption")
-        self.body.addLayout(row(self.note, 0, self.legend))
+        self.note = ElidedLabel("caption", "Count under the pointer")
+        self.legend = label("", "caption", name="Legend")
+        foot = row(self.note, self.legend)
+        foot.setStretch(0, 1)
+        self.body.addLayout(foot)
+        self._note = ""
+        self._legend = legend
         self.body.setSpacing(4)
         self._counts: dict[str, Array] = {}
         self._maxval = 255
@@ -40,15 +48,28 @@ class LevelsCard(Card):
         self.side.group.buttonToggled.connect(lambda _, on: on and self._show())
         self.plot.hovered.connect(self._read)
 
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        # What a narrow card has no room for would squeeze all the rest; the keyboard still reaches the scale.
+        self.side.setVisible(self._sides and self.width() > look().px(380))
+        self.scale.setVisible(self.width() > look().px(215))
+        self.legend.setVisible(self.width() > look().px(330))
+
     def show_counts(self, side: str, counts: Array, maxval: int) -> None:
         """Show the counts of one side; a card without sides has "after" only."""
         self._counts[side] = counts
         self._maxval = maxval
         self._show()
 
-    def forget(self) -> None:
-        """Forget what is shown: it belongs to another image."""
-        self._counts.clear()
+    def forget(self, *sides: str) -> None:
+        """Forget the counts of these sides, or all: they belong to another run."""
+        for side in sides or tuple(self._counts):
+            self._counts.pop(side, None)
+
+    def say_note(self, text: str) -> None:
+        """Say how it was counted; what is under the pointer goes before that."""
+        self._note = text
+        self.note.say(text)
 
     def set_scale(self, name: str) -> None:
         """Choose "linear" or "log"."""
@@ -72,12 +93,12 @@ class LevelsCard(Card):
         counts, reference = self._chosen()
         if counts is not None:
             self.plot.show_counts(counts, reference)
-            self.legend.setText("solid: after   dotted: before" if reference is not None else "")
+            self.legend.setText(self._legend if reference is not None else "")
 
     def _read(self, index: int | None) -> None:
         counts, reference = self._chosen()
         if index is None or counts is None or index >= counts.shape[1]:
-            self.readout.setText("")
+            self.note.say(self._note)
             return
         bins, levels = counts.shape[1], self._maxval + 1
         # Level v falls into bin v * bins // levels, so a bin begins at the first level that reaches it.
@@ -87,4 +108,4 @@ class LevelsCard(Card):
             now = as_count(int(counts[channel, index]))
             was = f"{as_count(int(reference[channel, index]))} → " if reference is not None else ""
             text += f"   {name if len(counts) == 1 else name[0].upper()} {was}{now}"
-        self.readout.setText(text)
+        self.note.say(text)

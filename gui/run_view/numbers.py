@@ -144,6 +144,8 @@ def as_time(milliseconds: float) -> str:
         return f"{milliseconds / 1000:.2f} s"
     if milliseconds >= 100:
         return f"{milliseconds:.0f} ms"
+    if milliseconds >= 10:
+        return f"{milliseconds:.1f} ms"
     if milliseconds >= 1:
         return f"{milliseconds:.2f} ms"
     return f"{milliseconds * 1000:.0f} µs"

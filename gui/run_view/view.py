@@ -10,7 +10,7 @@ from gpu.pattern import Array, Pattern
 from gui.forms import ParameterForm
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
-from gui.widgets import HEAD_HEIGHT, as_figure, label, role, row
+from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
 from gui.workbench import LevelCounts, OpenImage, Outcome
 
 
@@ -44,19 +44,20 @@ def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
     return ImageCountsView()
 
 
-def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, Any]:
+def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
     """Return a card that holds a pane below a title line, and the label at the line's end."""
     card = QFrame()
     role(card, "card")
-    end = label("", "caption")
+    end = ElidedLabel("caption", f"{title}: pixel under the pointer", right=True)
     layout = QVBoxLayout(card)
     layout.setContentsMargins(1, 8, 1, 1)
     layout.setSpacing(6)
     name = label(title, "card-title")
     name.setMinimumHeight(HEAD_HEIGHT)
-    head = row(name, 0, end)
+    head = row(name, end, spacing=16)
     head.setContentsMargins(12, 0, 12, 0)
     layout.addLayout(head)
+    head.setStretch(1, 1)
     layout.addWidget(pane, 1)
     return card, end
 
