@@ -1,0 +1,31 @@
+# make run   sets up whatever is missing and opens the window     make test   runs the tests, headless
+# The rest: setup, lint, format, gpu-test, tour, bench, clean. ARGS="..." goes to the program or to pytest.
+
+SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
+VENV := .venv/bin
+KERNELS := $(wildcard kernels/*.cu kernels/*.cuh gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h)
+
+.PHONY: run setup test lint format gpu-test tour bench clean packages
+
+run setup test tour bench packages:
+	$(SETUP) $@ $(ARGS)
+
+gpu-test:
+	$(SETUP) test -m gpu --require-gpu $(ARGS)
+
+lint: packages
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports --no-logo
+	$(if $(KERNELS),$(VENV)/clang-format --dry-run -Werror $(KERNELS))
+
+format: packages
+	$(VENV)/ruff check --fix .
+	$(VENV)/ruff format .
+	$(if $(KERNELS),$(VENV)/clang-format -i $(KERNELS))
+
+# What tests and tools leave behind; to start over, remove .venv too.
+clean:
+	rm -rf tour .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

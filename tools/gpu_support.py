@@ -1,0 +1,145 @@
+"""PyCUDA where there is an NVIDIA driver: how to build it, decided first and done after.
+
+PyCUDA comes as source, and building it needs nvcc's folder, CUDA's headers and libraries, and a C++ compiler. The
+toolkit is the machine's own where it has one that is not newer than the driver; else the one that PyPI carries.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.probe import Toolkit
+
+FIRST_WITH_NVCC = (13, 0)
+"""The first CUDA version whose compiler is on PyPI."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How PyCUDA is to be built.
+
+    Parameters
+    ----------
+    toolkit : Toolkit or None
+        The machine's own toolkit.
+    wheels : str
+        What to install from PyPI first, where there is no such toolkit.
+    obstacle : str
+        Why there is no way; one sentence.
+    """
+
+    toolkit: Toolkit | None = None
+    wheels: str = ""
+    obstacle: str = ""
+
+
+def plan(driver: tuple[int, int], found: Sequence[Toolkit], missing_packages: Sequence[str]) -> Plan:
+    """Decide how to build PyCUDA for a driver of that CUDA version."""
+    if missing_packages:
+        return Plan(obstacle=f"building it needs {' and '.join(missing_packages)}")
+    # A program of a newer CUDA than the driver's does not load.
+    for toolkit in found:
+        if toolkit.version <= driver:
+            return Plan(toolkit)
+    if driver >= FIRST_WITH_NVCC:
+        oldest = f"{FIRST_WITH_NVCC[0]}.{FIRST_WITH_NVCC[1]}"
+        return Plan(wheels=f"cuda-toolkit[cudart,curand,nvcc,profiler]>={oldest},<{driver[0]}.{driver[1] + 1}")
+    version = f"{driver[0]}.{driver[1]}"
+    newer = "; the toolkit found here is newer" if found else ""
+    return Plan(
+        obstacle=f"the driver knows CUDA {version}, which needs NVIDIA's toolkit {version} or older{newer} "
+        "(or a driver for CUDA 13)"
+    )
+
+
+def wheels_folder(site_packages: Path) -> Path | None:
+    """Return the folder into which PyPI's CUDA packages unpack their bin, include and lib."""
+    folders = sorted(nvcc.parents[1] for nvcc in site_packages.glob("nvidia/cu*/bin/nvcc"))
+    return folders[-1] if folders else None
+
+
+def library_folders(toolkit: Path) -> list[Path]:
+    """Return where a toolkit keeps its libraries, those that exist."""
+    folders = [toolkit / "lib64", toolkit / "lib", *toolkit.glob("targets/*/lib")]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def link_libraries(toolkit: Path, driver_library: Path | None, links: Path) -> None:
+    """Fill the folder `links` with the names that a linker looks for.
+
+    PyPI's packages hold libcudart.so.13 but no libcudart.so, and a driver often comes without libcuda.so.
+    """
+    shutil.rmtree(links, ignore_errors=True)
+    links.mkdir(parents=True)
+    for name in ("libcudart.so", "libcurand.so"):
+        for folder in library_folders(toolkit):
+            if candidates := sorted(folder.glob(f"{name}*")):
+                (links / name).symlink_to(candidates[0])
+                break
+    stubs = [folder / "stubs" / "libcuda.so" for folder in library_folders(toolkit)]
+    for candidate in (driver_library, *stubs):
+        if candidate and candidate.exists():
+            (links / "libcuda.so").symlink_to(candidate)
+            break
+
+
+def build_environment(toolkit: Path, links: Path, environment: dict[str, str]) -> dict[str, str]:
+    """Return the environment in which pip builds PyCUDA with that toolkit."""
+
+    def before(name: str, *folders: Path, separator: str = os.pathsep) -> str:
+        return separator.join([*map(str, folders), *filter(None, [environment.get(name)])])
+
+    libraries = library_folders(toolkit)
+    # At run time libcurand has to be found too, and no loader knows the folders of a wheel.
+    flags = [environment.get("LDFLAGS", ""), *(f"-Wl,-rpath,{folder}" for folder in libraries)]
+    return environment | {
+        "PATH": before("PATH", toolkit / "bin"),
+        "CUDA_ROOT": str(toolkit),
+        "LIBRARY_PATH": before("LIBRARY_PATH", links, *libraries),
+        "CPATH": before("CPATH", toolkit / "include"),
+        "LDFLAGS": " ".join(filter(None, flags)),
+    }
+
+
+def install(python: Path, requirements: Path, how: Plan, driver_library: Path | None, venv: Path) -> str:
+    """Build and install PyCUDA; return why that failed, or ""."""
+    pip = [str(python), "-m", "pip", "install", "--quiet"]
+    folder = how.toolkit.folder if how.toolkit else None
+    if folder is None:
+        if complaint := _run([*pip, how.wheels], dict(os.environ)):
+            return f"the CUDA compiler could not be fetched: {complaint}"
+        folder = wheels_folder(_site_packages(python))
+        if folder is None:
+            return "the CUDA packages hold no nvcc for this machine"
+    links = venv / "cuda-libraries"
+    link_libraries(folder, driver_library, links)
+    complaint = _run([*pip, "-r", str(requirements)], build_environment(folder, links, dict(os.environ)))
+    return complaint or _run([str(python), "-c", "import pycuda.driver"], dict(os.environ))
+
+
+def _site_packages(python: Path) -> Path:
+    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    return Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+
+
+def _run(command: Sequence[str], environment: dict[str, str]) -> str:
+    """Run a command quietly; return "" or the line of its output that says best what went wrong."""
+    done = subprocess.run(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode == 0:
+        return ""
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    telling = [line for line in lines if "error:" in line.lower() and "subprocess-exited" not in line]
+    return (telling or lines or [f"exit status {done.returncode}"])[0][:300]

@@ -1,0 +1,186 @@
+"""What this machine is and has, found out without changing it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sysconfig
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+OFFSCREEN_LIBRARIES: dict[str, str] = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libglib-2.0.so.0": "libglib2.0-0",
+}
+"""The system's libraries that Qt needs to draw without a screen, and Debian's packages of them."""
+
+WINDOW_LIBRARIES: dict[str, str] = OFFSCREEN_LIBRARIES | {
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+}
+"""Those of a window: what Qt's xcb plugin loads."""
+
+FONT_PACKAGE = "fonts-dejavu-core"
+_FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
+_X_SOCKETS = "/tmp/.X11-unix"  # a fixed name, where every X server on this machine listens
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """A CUDA toolkit: its folder, and its version such as (13, 0)."""
+
+    folder: Path
+    version: tuple[int, int]
+
+
+def loads(library: str) -> bool:
+    """Whether the system's loader finds a library and all that it needs."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def missing_qt_packages(libraries: Mapping[str, str], can_load: Callable[[str], bool] = loads) -> list[str]:
+    """Return the packages of those libraries that do not load, and of a font where there is none."""
+    if platform.system() != "Linux":
+        return []
+    missing = [package for library, package in libraries.items() if not can_load(library)]
+    return missing if _has_font() else [*missing, FONT_PACKAGE]
+
+
+def _has_font() -> bool:
+    folders = (Path(folder).expanduser() for folder in _FONT_FOLDERS)
+    return any(
+        name.endswith((".ttf", ".otf", ".ttc", ".pfb"))
+        for folder in folders
+        for _, _, names in os.walk(folder)
+        for name in names
+    )
+
+
+def apt_prefix(which: Callable[[str], str | None] = shutil.which) -> list[str] | None:
+    """Return what goes before apt-get so that it may install; None where there is no apt or no right to."""
+    if not which("apt-get"):
+        return None
+    if os.geteuid() == 0:
+        return []
+    if which("sudo") and subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0:
+        return ["sudo", "-n"]
+    return None
+
+
+def has_display(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a window can open: on Linux, an X or Wayland server answers."""
+    if platform.system() != "Linux" or environment.get("QT_QPA_PLATFORM"):
+        return True
+    if environment.get("WAYLAND_DISPLAY"):
+        return True
+    return bool(environment.get("DISPLAY")) and _x_server_answers(environment["DISPLAY"])
+
+
+def _x_server_answers(display: str) -> bool:
+    match = re.fullmatch(r"(?:unix)?([^:]*):(\d+)(?:\.\d+)?", display)
+    if not match:
+        return True  # a form not known here is Qt's to judge
+    host, number = match[1], int(match[2])
+    addresses: Iterable[tuple[socket.AddressFamily, object]]
+    if host:
+        addresses = [(socket.AF_INET, (host, 6000 + number))]
+    else:
+        path = f"{_X_SOCKETS}/X{number}"
+        addresses = [
+            (socket.AF_UNIX, path),
+            (socket.AF_UNIX, f"\0{path}"),
+            (socket.AF_INET, ("localhost", 6000 + number)),
+        ]
+    return any(_answers(family, address) for family, address in addresses)
+
+
+def _answers(family: socket.AddressFamily, address: object) -> bool:
+    with socket.socket(family, socket.SOCK_STREAM) as connection:
+        connection.settimeout(2)
+        try:
+            connection.connect(address)  # type: ignore[arg-type]
+        except OSError:
+            return False
+        return True
+
+
+def driver_cuda_version() -> tuple[int, int] | None:
+    """Return the newest CUDA version that the NVIDIA driver knows; None without a driver."""
+    name = "nvcuda.dll" if platform.system() == "Windows" else "libcuda.so.1"
+    try:
+        library = ctypes.CDLL(name)
+        version = ctypes.c_int()
+        if library.cuDriverGetVersion(ctypes.byref(version)) != 0:
+            return None
+    except (OSError, AttributeError):
+        return None
+    return (version.value // 1000, version.value % 1000 // 10) if version.value else None
+
+
+def driver_library() -> Path | None:
+    """Return where libcuda.so.1 lies, as the loader finds it."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        mapped = Path("/proc/self/maps").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    found = re.search(r"\s(/\S*libcuda\.so\S*)$", mapped, re.MULTILINE)
+    return Path(found[1]) if found else None
+
+
+def toolkits() -> list[Toolkit]:
+    """Return the CUDA toolkits of this machine: the one on PATH first, then newest first."""
+    on_path = shutil.which("nvcc")
+    named = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT") if os.environ.get(name)]
+    folders = [Path(on_path).resolve().parents[1]] if on_path else []
+    folders += [Path(name) for name in named]
+    installed = [toolkit for folder in Path("/usr/local").glob("cuda*") if (toolkit := read_toolkit(folder))]
+    first = [toolkit for folder in folders if (toolkit := read_toolkit(folder))]
+    return first + sorted(installed, key=lambda toolkit: toolkit.version, reverse=True)
+
+
+def read_toolkit(folder: Path) -> Toolkit | None:
+    """Return the toolkit in a folder; None where there is none that can build."""
+    nvcc = folder / "bin" / "nvcc"
+    headers = [folder / "include" / "cuda.h", *folder.glob("targets/*/include/cuda.h")]
+    if not nvcc.exists() or not any(header.exists() for header in headers):
+        return None
+    try:
+        said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    release = re.search(r"release (\d+)\.(\d+)", said)
+    return Toolkit(folder, (int(release[1]), int(release[2]))) if release else None
+
+
+def missing_build_packages(python_include: str | None = None) -> list[str]:
+    """Return the packages that compiling a Python extension needs and this machine lacks."""
+    include = python_include or sysconfig.get_paths()["include"]
+    packages = [] if shutil.which("g++") or shutil.which("c++") else ["g++"]
+    if not Path(include, "Python.h").exists():
+        packages.append(f"python{sysconfig.get_python_version()}-dev")
+    return packages

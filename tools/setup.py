@@ -1,0 +1,244 @@
+"""Set Lockstep up and start it: python -m tools.setup COMMAND.
+
+Works from any state: it looks at what is there, does what is missing, says so in a line each, and does nothing the
+second time. What it cannot do for want of rights it prints as the line to type.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tools import gpu_support, probe
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
+REQUIREMENTS = ROOT / "requirements.txt"
+CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"
+PACKAGES_STAMP = "lockstep-packages"
+PYCUDA_STAMP = "lockstep-pycuda.json"
+OLDEST_PYTHON = (3, 11)
+
+
+class SetupError(Exception):
+    """Set-up cannot go on; the message says why and what to do."""
+
+
+def say(line: str) -> None:
+    """Print one line, at once."""
+    print(f"lockstep: {line}", flush=True)
+
+
+def venv_python(venv: Path) -> Path:
+    """Return the path of a virtual environment's Python."""
+    return venv / "Scripts" / "python.exe" if platform.system() == "Windows" else venv / "bin" / "python"
+
+
+def apt_line(packages: Sequence[str]) -> str:
+    """Return what to type to install packages by hand."""
+    return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
+
+
+def apt_install(packages: Sequence[str], prefix: Sequence[str] | None) -> bool:
+    """Install system packages where that is allowed; return whether it worked. The caller says what to do if not."""
+    if prefix is None:
+        return False
+    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"]
+    # A bare container has no package lists; where they cannot be renewed the old ones may do.
+    subprocess.run([*apt, "update"], capture_output=True, check=False)
+    command = [*apt, "install", "-y", "--no-install-recommends", *packages]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        complaint = [line for line in done.stdout.splitlines() if line.startswith("E:")]
+        say(f"apt-get could not install them: {complaint[0] if complaint else 'see its output when run by hand'}")
+    return done.returncode == 0
+
+
+def fingerprint(requirements: bytes, python_version: str) -> str:
+    """Return what a virtual environment was made from; another value means that it is out of date."""
+    return hashlib.sha256(requirements + b"\0" + python_version.encode()).hexdigest()
+
+
+def ensure_venv(venv: Path = VENV) -> Path:
+    """Make the virtual environment where it is missing or broken; return its Python."""
+    python = venv_python(venv)
+    inside = Path(sys.prefix).resolve() == venv.resolve()
+    if importlib.util.find_spec("pip") if inside else _runs(python, "-m", "pip", "--version"):
+        return python
+    say(f"making {venv.name} with Python {platform.python_version()}")
+    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
+        packages = [f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"]
+        if shutil.which("apt-get"):
+            say(f"installing {packages[0]}")
+        if not apt_install(packages, probe.apt_prefix()):
+            raise SetupError(f"Python's venv module is not complete here. Type: {apt_line(packages)}")
+    # From a broken environment's own Python, the one it was made with makes it again.
+    maker = getattr(sys, "_base_executable", sys.executable)
+    done = subprocess.run([maker, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False)
+    if done.returncode != 0 or not python.exists():
+        complaint = (done.stdout + done.stderr).strip().splitlines()
+        raise SetupError(f"{venv.name} could not be made: {complaint[-1] if complaint else 'python -m venv failed'}")
+    return python
+
+
+def _runs(*command: str | Path) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def ensure_packages(python: Path, venv: Path = VENV, requirements: Path = REQUIREMENTS) -> None:
+    """Install requirements.txt where it changed since the last time."""
+    stamp = venv / PACKAGES_STAMP
+    wanted = fingerprint(requirements.read_bytes(), platform.python_version())
+    if stamp.exists() and stamp.read_text("utf-8") == wanted:
+        return
+    say("installing the Python packages; the first time this takes a few minutes")
+    environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
+    if subprocess.run(command, env=environment, check=False).returncode != 0:
+        raise SetupError("The Python packages could not be installed; pip says why above. Is there a network?")
+    stamp.write_text(wanted, "utf-8")
+
+
+def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
+    """Install the system's libraries that Qt needs; SetupError with the line to type where that is not allowed."""
+    packages = probe.missing_qt_packages(libraries)
+    if not packages:
+        return
+    if not shutil.which("apt-get"):
+        names = ", ".join(library for library, package in libraries.items() if package in packages) or "a font"
+        raise SetupError(f"{purpose} needs {names}: install them with this system's package manager.")
+    prefix = probe.apt_prefix()
+    if prefix is not None:
+        say(f"installing Qt's system libraries: {' '.join(packages)}")
+    if not apt_install(packages, prefix):
+        raise SetupError(f"{purpose} needs system libraries that are missing here. Type: {apt_line(packages)}")
+
+
+def ensure_pycuda(python: Path, venv: Path = VENV, *, again: bool = False) -> None:
+    """Install PyCUDA where there is an NVIDIA driver. A failure is told, and is no reason to stop."""
+    driver = probe.driver_cuda_version()
+    if driver is None or platform.system() != "Linux":
+        return
+    stamp = venv / PYCUDA_STAMP
+    key = f"{driver} {platform.python_version()} {fingerprint(CUDA_REQUIREMENTS.read_bytes(), '')}"
+    last = json.loads(stamp.read_text("utf-8")) if stamp.exists() else {}
+    if last.get("key") == key and not (again and last.get("failure")):
+        if last["failure"]:
+            say(f"no PyCUDA: {last['failure']}; kernels run on the simulator (`make setup` tries again)")
+        return
+    failure = _install_pycuda(python, venv, driver)
+    stamp.write_text(json.dumps({"key": key, "failure": failure}), "utf-8")
+    if failure:
+        say(f"PyCUDA could not be installed: {failure}; kernels run on the simulator")
+
+
+def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
+    if _runs(python, "-c", "import pycuda.driver"):
+        return ""
+    needed = probe.missing_build_packages()
+    if needed and (prefix := probe.apt_prefix()) is not None:
+        say(f"installing what builds PyCUDA: {' '.join(needed)}")
+        apt_install(needed, prefix)
+        needed = probe.missing_build_packages()
+    how = gpu_support.plan(driver, probe.toolkits(), needed)
+    if how.obstacle:
+        return how.obstacle + (f" (type: {apt_line(needed)})" if needed and shutil.which("apt-get") else "")
+    source = f"the CUDA toolkit in {how.toolkit.folder}" if how.toolkit else "CUDA's compiler from PyPI"
+    say(f"building PyCUDA with {source}; this takes about two minutes, once")
+    return gpu_support.install(python, CUDA_REQUIREMENTS, how, probe.driver_library(), venv)
+
+
+def prepare(*, window: bool, again: bool = False) -> Path:
+    """Bring everything up to date; return the virtual environment's Python."""
+    if sys.version_info < OLDEST_PYTHON:
+        raise SetupError(f"Python 3.11 or newer is needed; this is {platform.python_version()}.")
+    python = ensure_venv()
+    ensure_packages(python)
+    if window:
+        ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
+    else:
+        ensure_qt_libraries(probe.OFFSCREEN_LIBRARIES, "Qt")
+    ensure_pycuda(python, again=again)
+    return python
+
+
+def start(python: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Become the program; on Windows, which cannot, wait for it."""
+    command = [str(python), *arguments]
+    if platform.system() != "Windows":
+        os.chdir(ROOT)
+        os.execve(python, command, dict(environment))
+    return subprocess.run(command, env=dict(environment), cwd=ROOT, check=False).returncode
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Open the window, or make the tour where there is no display."""
+    if not probe.has_display():
+        say("there is no display here, so this makes the tour instead: pictures of the window in tour/")
+        return tour(arguments)
+    return start(prepare(window=True), ["main.py", *arguments], os.environ)
+
+
+def tour(arguments: Sequence[str]) -> int:
+    """Save pictures of the window."""
+    return _headless("main.py", "tour", *(arguments or ["tour"]))
+
+
+def bench(arguments: Sequence[str]) -> int:
+    """Run the benchmarks."""
+    return _headless("main.py", "bench", *arguments)
+
+
+def test(arguments: Sequence[str]) -> int:
+    """Run the tests."""
+    return _headless("-m", "pytest", *arguments)
+
+
+def _headless(*arguments: str) -> int:
+    return start(prepare(window=False), arguments, os.environ | {"QT_QPA_PLATFORM": "offscreen"})
+
+
+def setup(_arguments: Sequence[str]) -> int:
+    """Prepare everything, and try again what failed before."""
+    python = prepare(window=probe.has_display(), again=True)
+    say(f"ready: {shlex.quote(os.path.relpath(python))} main.py opens the window")
+    return 0
+
+
+def packages(_arguments: Sequence[str]) -> int:
+    """Prepare the Python packages only, which is all that the linters need."""
+    ensure_packages(ensure_venv())
+    return 0
+
+
+COMMANDS = {command.__name__: command for command in (setup, run, test, tour, bench, packages)}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; return its exit status."""
+    if not arguments or arguments[0] not in COMMANDS:
+        say(f"python -m tools.setup takes one of {', '.join(COMMANDS)}")
+        return 2
+    try:
+        return COMMANDS[arguments[0]](arguments[1:])
+    except SetupError as error:
+        print(f"lockstep: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
