@@ -7,12 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu.devices import DeviceStatus
-from gpu.images import Image
 from gpu.jobs import Report
 from gpu.pattern import Choice, Integer, Matrix, Parameter, Pattern, Variant
+
+if TYPE_CHECKING:
+    from gpu.images import Image
 
 _RIGHT_OF_NAMES = 12
 
