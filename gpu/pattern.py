@@ -141,6 +141,8 @@ def _read_matrix(name: str, path: Path) -> Array:
     try:
         if path.suffix.lower() == ".npy":
             return np.asarray(np.load(path, allow_pickle=False))
+        if not path.read_bytes().strip():
+            raise InputError(f"--{name}: {path} is empty.")
         return np.loadtxt(path, delimiter=",", ndmin=2)
     except FileNotFoundError:
         raise InputError(f"--{name}: there is no file {path}.") from None
@@ -260,6 +262,4 @@ class Pattern:
         for name in given:
             if name not in known:
                 raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(known)}.")
-        return {
-            name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()
-        }
+        return {name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()}

@@ -115,5 +115,5 @@ def test_a_matrix_file_that_cannot_be_read_says_why(tmp_path) -> None:
     with pytest.raises(InputError, match=r"short\.npy cannot be read as a matrix"):
         MATRIX.check(tmp_path / "short.npy")
     (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"empty\.csv is empty"):
         MATRIX.check(tmp_path / "empty.csv")
