@@ -63,7 +63,9 @@ def _run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, 
             while True:
                 time.sleep(0.001)
         case "endless-outside-python":
-            ctypes.CDLL(None).pause()
+            lock = ctypes.create_string_buffer(64)
+            while True:  # a lock taken twice waits for ever, and no signal handler ends that
+                ctypes.CDLL(None).pthread_mutex_lock(lock)
         case "endless-with-a-compiler":
             compiler = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             Path(os.environ["LOCKSTEP_TEST_PID_FILE"]).write_text(str(compiler.pid))
