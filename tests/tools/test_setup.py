@@ -1,0 +1,331 @@
+"""What set-up decides, with the machine's answers put in its place."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import gpu_support, probe, setup
+from tools.probe import Toolkit
+
+TOOLKIT_12 = Toolkit(Path("/opt/cuda-12.4"), (12, 4))
+TOOLKIT_13 = Toolkit(Path("/opt/cuda-13.1"), (13, 1))
+
+
+# --- PyCUDA: toolkit, wheels or neither
+
+
+@pytest.mark.parametrize(
+    ("driver", "found", "expected"),
+    [
+        ((13, 1), [TOOLKIT_13], TOOLKIT_13),
+        ((13, 2), [TOOLKIT_13, TOOLKIT_12], TOOLKIT_13),
+        ((13, 0), [TOOLKIT_13, TOOLKIT_12], TOOLKIT_12),
+        ((12, 4), [TOOLKIT_12], TOOLKIT_12),
+    ],
+)
+def test_a_toolkit_not_newer_than_the_driver_is_taken(driver, found, expected):
+    assert gpu_support.plan(driver, found, []) == gpu_support.Plan(toolkit=expected)
+
+
+@pytest.mark.parametrize(
+    ("driver", "bound"), [((13, 0), ">=13.0,<13.1"), ((13, 4), ">=13.0,<13.5"), ((14, 0), ">=13.0,<14.1")]
+)
+@pytest.mark.parametrize("found", [[], [Toolkit(Path("/opt/newer"), (15, 0))]])
+def test_without_one_the_wheels_are_not_newer_than_the_driver(driver, bound, found):
+    how = gpu_support.plan(driver, found, [])
+    assert how.wheels == f"cuda-toolkit[cudart,curand,nvcc,profiler]{bound}"
+    assert how.toolkit is None
+
+
+def test_an_old_driver_without_a_toolkit_is_told():
+    assert "12.4" in gpu_support.plan((12, 4), [], []).obstacle
+    assert "newer" in gpu_support.plan((12, 4), [TOOLKIT_13], []).obstacle
+
+
+def test_a_missing_compiler_is_told():
+    assert gpu_support.plan((13, 1), [TOOLKIT_13], ["g++", "python3.11-dev"]).obstacle == (
+        "building it needs g++ and python3.11-dev"
+    )
+
+
+def test_links_and_environment_of_a_build(tmp_path):
+    toolkit, driver = tmp_path / "nvidia" / "cu13", tmp_path / "libcuda.so.1"
+    (toolkit / "lib").mkdir(parents=True)
+    (toolkit / "lib" / "libcudart.so.13").touch()
+    (toolkit / "lib" / "libcurand.so.10").touch()
+    driver.touch()
+    links = tmp_path / "links"
+    for _ in range(2):
+        gpu_support.link_libraries(toolkit, driver, links)
+    assert {link.name: link.resolve().name for link in links.iterdir()} == {
+        "libcudart.so": "libcudart.so.13",
+        "libcurand.so": "libcurand.so.10",
+        "libcuda.so": "libcuda.so.1",
+    }
+    environment = gpu_support.build_environment(toolkit, links, {"PATH": "/bin", "LDFLAGS": "-s"})
+    assert environment["PATH"].split(os.pathsep) == [str(toolkit / "bin"), "/bin"]
+    assert environment["LIBRARY_PATH"].split(os.pathsep) == [str(links), str(toolkit / "lib")]
+    assert environment["LDFLAGS"] == f"-s -Wl,-rpath,{toolkit / 'lib'}"
+
+
+def test_the_wheels_toolkit_is_found(tmp_path):
+    assert gpu_support.wheels_folder(tmp_path) is None
+    (tmp_path / "nvidia" / "cu13" / "bin").mkdir(parents=True)
+    (tmp_path / "nvidia" / "cu13" / "bin" / "nvcc").touch()
+    assert gpu_support.wheels_folder(tmp_path) == tmp_path / "nvidia" / "cu13"
+
+
+def test_a_toolkit_is_read_from_what_nvcc_says(tmp_path):
+    assert probe.read_toolkit(tmp_path) is None
+    (tmp_path / "bin").mkdir()
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho Cuda compilation tools, release 12.4, V12.4.131\n")
+    nvcc.chmod(0o755)
+    assert probe.read_toolkit(tmp_path) is None, "no headers"
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "cuda.h").touch()
+    assert probe.read_toolkit(tmp_path) == Toolkit(tmp_path, (12, 4))
+
+
+# --- PyCUDA must not stop the window
+
+
+@pytest.fixture
+def gpu_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "driver_cuda_version", lambda: (13, 0))
+    monkeypatch.setattr(probe, "missing_build_packages", list)
+    monkeypatch.setattr(probe, "toolkits", lambda: [Toolkit(Path("/opt/cuda"), (13, 0))])
+    monkeypatch.setattr(probe, "driver_library", lambda: None)
+    monkeypatch.setattr(setup, "_runs", lambda *_command: False)
+    monkeypatch.setattr(setup.platform, "system", lambda: "Linux")
+    return tmp_path
+
+
+def test_a_failed_build_is_told_and_not_repeated(gpu_machine, monkeypatch, capsys):
+    builds = []
+
+    def fail(*arguments):
+        builds.append(arguments)
+        return "error: something in C++"
+
+    monkeypatch.setattr(gpu_support, "install", fail)
+    setup.ensure_pycuda(Path("python"), gpu_machine)
+    assert "PyCUDA could not be installed: error: something in C++" in capsys.readouterr().out
+    setup.ensure_pycuda(Path("python"), gpu_machine)
+    assert len(builds) == 1
+    assert "simulator" in capsys.readouterr().out
+    setup.ensure_pycuda(Path("python"), gpu_machine, again=True)
+    assert len(builds) == 2
+
+
+def test_a_build_that_worked_is_silent_the_second_time(gpu_machine, monkeypatch, capsys):
+    builds = []
+    monkeypatch.setattr(gpu_support, "install", lambda *arguments: builds.append(arguments) or "")
+    setup.ensure_pycuda(Path("python"), gpu_machine)
+    capsys.readouterr()
+    setup.ensure_pycuda(Path("python"), gpu_machine, again=True)
+    assert len(builds) == 1
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(probe, "driver_cuda_version", lambda: (13, 1))
+    setup.ensure_pycuda(Path("python"), gpu_machine)
+    assert len(builds) == 2, "another driver, another build"
+
+
+def test_without_a_driver_nothing_is_done(gpu_machine, monkeypatch):
+    monkeypatch.setattr(probe, "driver_cuda_version", lambda: None)
+    setup.ensure_pycuda(Path("python"), gpu_machine)
+    assert not list(gpu_machine.iterdir())
+
+
+def test_the_line_that_says_best_what_went_wrong():
+    script = "print('building'); print('x.cpp:1: fatal error: cuda.h: no such file'); print('bye'); raise SystemExit(1)"
+    said = gpu_support._run([sys.executable, "-c", script], dict(os.environ))
+    assert said == "x.cpp:1: fatal error: cuda.h: no such file"
+
+
+# --- Qt's system libraries
+
+
+@pytest.fixture
+def linux(monkeypatch):
+    monkeypatch.setattr(probe.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(probe, "_has_font", lambda: True)
+
+
+def test_what_does_not_load_is_missing(linux):
+    absent = {"libEGL.so.1", "libxcb-cursor.so.0"}
+    assert probe.missing_qt_packages(probe.WINDOW_LIBRARIES, lambda name: name not in absent) == [
+        "libegl1",
+        "libxcb-cursor0",
+    ]
+    assert probe.missing_qt_packages(probe.OFFSCREEN_LIBRARIES, lambda name: name not in absent) == ["libegl1"]
+    assert probe.missing_qt_packages(probe.WINDOW_LIBRARIES, lambda _name: True) == []
+
+
+def test_a_font_is_needed_too(linux, monkeypatch):
+    monkeypatch.setattr(probe, "_has_font", lambda: False)
+    assert probe.missing_qt_packages({}, lambda _name: True) == ["fonts-dejavu-core"]
+
+
+def test_the_line_to_type_where_nothing_may_be_installed(monkeypatch):
+    monkeypatch.setattr(probe, "missing_qt_packages", lambda _libraries: ["libegl1", "libgl1"])
+    monkeypatch.setattr(probe, "apt_prefix", lambda: None)
+    monkeypatch.setattr(setup.shutil, "which", lambda name: f"/usr/bin/{name}")
+    with pytest.raises(setup.SetupError) as caught:
+        setup.ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
+    assert str(caught.value).endswith("Type: sudo apt-get install -y --no-install-recommends libegl1 libgl1")
+
+
+def test_the_libraries_are_named_where_there_is_no_apt(monkeypatch):
+    monkeypatch.setattr(probe, "missing_qt_packages", lambda _libraries: ["libxcb-cursor0"])
+    monkeypatch.setattr(setup.shutil, "which", lambda _name: None)
+    with pytest.raises(setup.SetupError, match=r"libxcb-cursor\.so\.0: install them with this system's"):
+        setup.ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
+
+
+def test_apt_is_called_as_allowed(monkeypatch):
+    called = []
+
+    def run(command, **_options):
+        called.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(setup.subprocess, "run", run)
+    assert setup.apt_install(["libegl1"], ["sudo", "-n"])
+    assert [command[:2] for command in called] == [["sudo", "-n"]] * 2
+    assert called[0][-1] == "update"
+    assert called[1][-1] == "libegl1"
+    called.clear()
+    assert not setup.apt_install(["libegl1"], None)
+    assert not called
+
+
+def test_who_may_install(monkeypatch):
+    assert probe.apt_prefix(which=lambda _name: None) is None
+    monkeypatch.setattr(probe.os, "geteuid", lambda: 0)
+    assert probe.apt_prefix(which=lambda name: name) == []
+    monkeypatch.setattr(probe.os, "geteuid", lambda: 1000)
+    for status, expected in ((0, ["sudo", "-n"]), (1, None)):
+        done = subprocess.CompletedProcess([], status)
+        monkeypatch.setattr(probe.subprocess, "run", lambda *_a, done=done, **_k: done)
+        assert probe.apt_prefix(which=lambda name: name) == expected
+
+
+# --- a display or none
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"DISPLAY": ""}, False),
+        ({"DISPLAY": ":4242"}, False),
+        ({"DISPLAY": "localhost:4242.0"}, False),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ({"QT_QPA_PLATFORM": "vnc"}, True),
+    ],
+)
+def test_display(linux, environment, expected):
+    assert probe.has_display(environment) == expected
+
+
+def test_an_x_server_that_answers(linux, tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "_X_SOCKETS", str(tmp_path))
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "X7"))
+        server.listen()
+        assert probe.has_display({"DISPLAY": ":7.0"})
+
+
+@pytest.fixture
+def started(monkeypatch):
+    seen = {}
+
+    def prepare(*, window, again=False):
+        seen["window"] = window
+        return Path("python")
+
+    def start(_python, arguments, environment):
+        seen.update(arguments=list(arguments), platform=environment.get("QT_QPA_PLATFORM"))
+        return 0
+
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    monkeypatch.setattr(setup, "prepare", prepare)
+    monkeypatch.setattr(setup, "start", start)
+    return seen
+
+
+def test_run_opens_the_window_where_there_is_a_display(started, monkeypatch):
+    monkeypatch.setattr(probe, "has_display", lambda: True)
+    assert setup.main(["run"]) == 0
+    assert started == {"window": True, "arguments": ["main.py"], "platform": None}
+
+
+def test_run_makes_the_tour_where_there_is_none(started, monkeypatch, capsys):
+    monkeypatch.setattr(probe, "has_display", lambda: False)
+    assert setup.main(["run"]) == 0
+    assert started == {"window": False, "arguments": ["main.py", "tour", "tour"], "platform": "offscreen"}
+    assert "no display" in capsys.readouterr().out
+
+
+def test_the_tests_run_without_a_screen(started):
+    setup.main(["test", "-m", "gpu"])
+    assert started == {"window": False, "arguments": ["-m", "pytest", "-m", "gpu"], "platform": "offscreen"}
+
+
+# --- Python and the virtual environment
+
+
+def test_an_old_python_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(setup.sys, "version_info", (3, 10, 4))
+    assert setup.main(["setup"]) == 1
+    assert "Python 3.11 or newer is needed" in capsys.readouterr().err
+
+
+def test_packages_are_installed_when_requirements_change(tmp_path, monkeypatch):
+    installs = []
+
+    def run(command, **_options):
+        installs.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(setup.subprocess, "run", run)
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("a")
+    for text, count in (("a", 1), ("a", 1), ("b", 2)):
+        requirements.write_text(text)
+        setup.ensure_packages(Path("python"), tmp_path, requirements)
+        assert len(installs) == count
+
+
+def test_a_failed_install_is_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(setup.subprocess, "run", lambda command, **_options: subprocess.CompletedProcess(command, 1))
+    for _ in range(2):
+        with pytest.raises(setup.SetupError, match="pip says why"):
+            setup.ensure_packages(Path("python"), tmp_path, setup.REQUIREMENTS)
+
+
+def test_a_missing_venv_module_gives_the_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(setup.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(probe, "apt_prefix", lambda: None)
+    with pytest.raises(setup.SetupError, match=r"apt-get install .* python3\.\d+-venv"):
+        setup.ensure_venv(tmp_path / "venv")
+
+
+def test_a_broken_environment_is_made_anew(tmp_path):
+    venv = tmp_path / "venv"
+    setup.venv_python(venv).parent.mkdir(parents=True)
+    setup.venv_python(venv).symlink_to(tmp_path / "gone")
+    python = setup.ensure_venv(venv)
+    assert subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+
+
+def test_an_unknown_command(capsys):
+    assert setup.main(["fly"]) == 2
+    assert "setup, run, test" in capsys.readouterr().out
