@@ -36,13 +36,14 @@ class Actions:
         self._fill_help()
 
     def _add(
-        self, menu: QMenu, name: str, text: str, do: Callable[[], object], *keys: str | QKeySequence.StandardKey
+        self, menu: QMenu | None, name: str, text: str, do: Callable[[], object], *keys: str | QKeySequence.StandardKey
     ) -> QAction:
         action = QAction(text, self._window)
         if keys:
             action.setShortcuts([QKeySequence(key) for key in keys])
         action.triggered.connect(lambda *_: do())
-        menu.addAction(action)
+        if menu is not None:
+            menu.addAction(action)
         # Without a menu bar a shortcut works only where its action belongs to the window itself.
         self._window.addAction(action)
         self.by_name[name] = action
@@ -124,7 +125,7 @@ class Actions:
         menu = self._submenu(self.menu, "Help")
         self._add(menu, "shortcuts", "Keyboard", self._window.show_shortcuts, "F1")
         self._add(menu, "about", "About Lockstep", self._window.show_about)
-        self._add(self.menu, "menu", "Menu", self._window.open_menu, "F10").setVisible(False)
+        self._add(None, "menu", "Menu", self._window.open_menu, "F10")
 
     def show_variants(self, titles: list[str]) -> None:
         """List a pattern's variants in the menu."""

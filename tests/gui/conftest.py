@@ -1,0 +1,185 @@
+"""A window with a host that only pretends, so that a test decides what the engine answers and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QSettings
+
+from gpu.engines.base import Device, PhaseTimes
+from gpu.jobs import Deviation, Failure, LoadImage, Ready, Report, Result, RunPattern, SaveArray, Throughput
+from gpu.patterns import find_pattern
+from gpu.shared import SharedFolder
+
+DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "gui" in Path(item.path).parts:
+            # Qt's offscreen platform says this of every window that has a smallest size.
+            item.add_marker(pytest.mark.qt_log_ignore("does not support propagateSizeHints", extend=True))
+
+
+class FakeHost:
+    """Has the shape of EngineHost. It answers at once unless `patient`; then `answer` lets the oldest go."""
+
+    made: ClassVar[list[FakeHost]] = []
+
+    def __init__(self, engine, deliver):
+        self.folder = SharedFolder()
+        self.engine, self.deliver = engine, deliver
+        self.requests = []
+        self.open = {}
+        self.patient = False
+        self.cancels = 0
+        self.closed = False
+        self.updates_lost = 0
+        FakeHost.made.append(self)
+
+    def start(self):
+        self.deliver(0, Ready(DEVICE))
+
+    def submit(self, request):
+        self.requests.append(request)
+        number = len(self.requests)
+        self.open[number] = request
+        if not self.patient:
+            self.answer()
+        return number
+
+    def answer(self, event=None):
+        number = next(iter(self.open))
+        request = self.open.pop(number)
+        self.deliver(number, event or self.result_of(request))
+
+    def answer_all(self):
+        while self.open:
+            self.answer()
+
+    def cancel(self):
+        self.cancels += 1
+        for number in list(self.open):
+            del self.open[number]
+            self.deliver(number, Failure("cancelled", "Stopped."))
+        self.deliver(0, Ready(DEVICE))
+
+    def close(self):
+        self.closed = True
+        self.folder.close()
+
+    def runs(self, pattern=None):
+        return [r for r in self.requests if isinstance(r, RunPattern) and pattern in (None, r.pattern)]
+
+    def shared(self, values):
+        return self.folder.put(np.asarray(values))
+
+    def result_of(self, request):
+        if isinstance(request, LoadImage):
+            return self._load(Path(request.path))
+        if isinstance(request, SaveArray):
+            Path(request.path).write_bytes(b"saved")
+            return Result({})
+        image = request.inputs["image"].open()
+        if request.pattern == "histogram":
+            bins = request.params.get("bins", 256)
+            planes = image[np.newaxis] if image.ndim == 2 else np.moveaxis(image, 2, 0)
+            counts = np.stack([np.bincount(p.ravel().astype(int) * bins // 256, minlength=bins) for p in planes])
+            wrong = bool(find_pattern("histogram").variant(request.variant).cautionary)
+            if wrong:
+                counts[0, counts[0].argmax()] -= 7
+            arrays = {"counts": self.shared(counts.astype(np.uint32)), "picture": self.shared(image)}
+        else:
+            wrong = False
+            darker = image // 2
+            arrays = {
+                "result": self.shared(darker.astype(np.float32)),
+                "image": self.shared(darker),
+                "picture": self.shared(darker),
+            }
+        deviation = Deviation(7.0 if wrong else 0.0, 0.1 if wrong else 0.0) if request.verify else None
+        report = Report(
+            request.pattern, "null", "null", "no device", request.variant, PhaseTimes(1.0, 20.0, 0.5),
+            Throughput(12.5, "Mpixel/s"), deviation, None if deviation is None else not wrong,
+        )  # fmt: skip
+        return Result(arrays, report)
+
+    def _load(self, path):
+        if not path.is_file() or path.suffix == ".txt":
+            return Failure("input", f"{path.name} is not an image that can be read.", "Open a PGM.", "no magic number")
+        shape = (30, 40) if path.suffix == ".pgm" else (30, 40, 3)
+        values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
+        handles = {"image": values, "maxval": np.array(255, np.uint32), "picture": values}
+        return Result({name: self.shared(array) for name, array in handles.items()})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+
+
+@pytest.fixture
+def memory(store):
+    from gui.settings import Memory
+
+    return Memory(store)
+
+
+@pytest.fixture
+def make_window(qtbot, memory):
+    from gui.main_window import MainWindow
+
+    FakeHost.made = []
+    windows = []
+
+    def make(**options):
+        window = MainWindow(memory, "null", factory=FakeHost, survey=list, **options)
+        windows.append(window)
+        with qtbot.waitExposed(window):
+            window.show()
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+
+
+@pytest.fixture
+def window(qtbot, make_window, grey):
+    """A window that shows an image and has run the convolution."""
+    made = make_window()
+    made.bench.open(grey)
+    settle(qtbot, made)
+    made.host = FakeHost.made[-1]
+    return made
+
+
+def settle(qtbot, window):
+    """Wait until nothing runs, waits or is about to be asked for."""
+    bench = window.bench
+
+    def idle():
+        assert not window.jobs._waiting
+        assert window.jobs._flying is None
+        assert not bench._debounce.isActive()
+        assert not bench._settle.isActive()
+        assert bench.chosen in bench.outcomes
+
+    qtbot.waitUntil(idle, timeout=10_000)
+
+
+@pytest.fixture
+def grey(tmp_path):
+    path = tmp_path / "grey.pgm"
+    path.write_bytes(b"only its name counts")
+    return path
+
+
+@pytest.fixture
+def colour(tmp_path):
+    path = tmp_path / "colour.png"
+    path.write_bytes(b"only its name counts")
+    return path

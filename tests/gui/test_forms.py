@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+
+from gpu.pattern import Choice, Integer, Matrix
+from gpu.patterns import all_patterns
+from gui.forms import IntegerField, ParameterForm
+
+PARAMETERS = (
+    Choice(name="filter", label="Filter", options=("box", "custom"), default="box"),
+    Integer(name="size", label="Size", default=5, minimum=3, maximum=31, step=2, only_if=("filter", ("box",))),
+    Matrix(
+        name="weights", label="Weights", default=((0, 0, 0), (0, 1, 0), (0, 0, 0)), maximum=5,
+        only_if=("filter", ("custom",)),
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def form(qtbot):
+    made = ParameterForm(PARAMETERS)
+    qtbot.addWidget(made)
+    made.show()
+    made.seen = []
+    made.changed.connect(made.seen.append)
+    return made
+
+
+@pytest.mark.parametrize("name", all_patterns())
+def test_every_declared_pattern_has_a_form_that_starts_with_its_defaults(qtbot, name):
+    pattern = all_patterns()[name]
+    form = ParameterForm(pattern.parameters)
+    qtbot.addWidget(form)
+    checked = pattern.check(form.values)
+    for key, value in pattern.check({}).items():
+        assert np.array_equal(checked[key], value)
+
+
+def test_what_does_not_count_is_hidden(form):
+    assert form.fields["size"].isVisible()
+    form.change(filter="custom")
+    assert not form.fields["size"].isVisible()
+    form.change(filter="box")
+    assert form.fields["size"].isVisible()
+
+
+def test_choosing_with_the_keyboard_tells_the_checked_values(qtbot, form):
+    box = form.fields["filter"].box
+    box.setFocus()
+    qtbot.keyClick(box, Qt.Key.Key_Down)
+    assert form.seen[-1]["filter"] == "custom"
+    assert form.seen[-1]["size"] == 5
+
+
+def test_a_bad_number_is_refused_in_the_form_and_nothing_is_told(qtbot, form):
+    box = form.fields["size"].box
+    box.selectAll()
+    qtbot.keyClicks(box, "8")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert not form.seen
+    assert form.error.isVisible()
+    assert "in steps of 2" in form.error.text()
+    assert form.error.text().startswith("Size ")
+    assert box.property("bad") is True
+    box.selectAll()
+    qtbot.keyClicks(box, "9")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert form.seen[-1]["size"] == 9
+    assert not form.error.isVisible()
+    assert box.property("bad") is False
+
+
+def test_slider_and_box_go_together(qtbot, form):
+    field = form.fields["size"]
+    qtbot.keyClick(field.slider, Qt.Key.Key_Right)
+    assert field.box.value() == 7
+    assert form.seen[-1]["size"] == 7
+    field.box.setValue(31)
+    assert field.slider.value() == field.slider.maximum()
+
+
+def test_a_slider_over_a_wide_range_moves_in_ratios_and_reaches_both_ends(qtbot):
+    field = IntegerField(Integer(name="bins", label="Bins", default=256, minimum=1, maximum=8192))
+    qtbot.addWidget(field)
+    field.slider.setValue(field.slider.maximum())
+    assert field.value == 8192
+    field.slider.setValue(0)
+    assert field.value == 1
+    field.set_value(256)
+    middle = field.slider.value()
+    assert field.slider.maximum() * 0.5 < middle < field.slider.maximum() * 0.7
+    field.slider.setValue(middle - 1)
+    field.slider.setValue(middle)
+    assert field.value == 256
+
+
+def test_set_values_is_silent(form):
+    form.set_values({"filter": "custom", "size": 31, "weights": np.ones((5, 5))})
+    assert not form.seen
+    assert form.values["filter"] == "custom"
+    assert form.values["size"] == 31
+    assert form.values["weights"].shape == (5, 5)
+
+
+@pytest.fixture
+def editor(qtbot, form):
+    form.change(filter="custom")
+    form.seen.clear()
+    editor = form.fields["weights"].editor
+    qtbot.addWidget(editor)
+    editor.resize(300, 200)
+    editor.show()
+    return editor
+
+
+def type_into(qtbot, editor, row, column, text):
+    from PyQt6.QtWidgets import QLineEdit
+
+    editor.setCurrentIndex(editor.model().index(row, column))
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    line = next(found for found in editor.findChildren(QLineEdit) if found.isVisible())
+    line.selectAll()
+    qtbot.keyClick(line, Qt.Key.Key_Delete)
+    qtbot.keyClicks(line, text)
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+    qtbot.wait(1)
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.25", 0.25), ("-1", -1), ("1/9", 1 / 9), ("2,5", 2.5), ("1e-3", 1e-3)])
+def test_a_coefficient_is_typed_into_its_cell(qtbot, form, editor, text, value):
+    type_into(qtbot, editor, 0, 2, text)
+    assert form.seen[-1]["weights"][0, 2] == np.float32(value)
+
+
+@pytest.mark.parametrize("text", ["two", "", "1/0", "nan", "inf", "1e99"])
+def test_what_is_not_a_number_is_refused_and_the_old_value_stays(qtbot, form, editor, text):
+    refused = []
+    editor.refused.connect(refused.append)
+    type_into(qtbot, editor, 1, 1, text)
+    assert refused
+    assert not form.seen
+    assert form.values["weights"][1, 1] == 1
+
+
+def test_a_preview_cannot_be_edited_and_leaves_the_value_alone(qtbot, form, editor):
+    field = form.fields["weights"]
+    field.preview(np.full((5, 5), 0.04, np.float32))
+    assert editor.read_only
+    assert not editor.model().flags(editor.model().index(0, 0)) & Qt.ItemFlag.ItemIsEditable
+    assert field.value.shape == (3, 3)
+    field.edit()
+    assert editor.values.shape == (3, 3)

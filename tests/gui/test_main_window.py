@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PyQt6.QtGui import QDragEnterEvent, QDropEvent
+from PyQt6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
+
+from gpu.jobs import Failure, LoadImage, SaveArray
+from gpu.pattern import Progress
+from gui.main_window import MainWindow
+from gui.settings import Memory
+from tests.gui.conftest import FakeHost, settle
+
+
+def press(qtbot, window, key, modifier=Qt.KeyboardModifier.NoModifier):
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window.focusWidget() or window, key, modifier)
+
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+
+
+def test_it_opens_on_a_sample_that_is_convolved_and_counted(qtbot, make_window):
+    window = make_window()
+    window.begin()
+    settle(qtbot, window)
+    host = FakeHost.made[-1]
+    assert [type(request) for request in host.requests[:1]] == [LoadImage]
+    assert host.runs("convolution")
+    qtbot.waitUntil(lambda: len(host.runs("histogram")) == 2)
+    view = window.page.view
+    qtbot.waitUntil(lambda: view.levels.plot.reference is not None)
+    assert view.after.item.pyramid is not None
+    assert "verified" in window.page.numbers.verdict.text()
+    assert window.sidebar.thumbnails
+    qtbot.waitUntil(lambda: all(not each._pixmap.isNull() for each in window.sidebar.thumbnails.values()))
+
+
+def test_the_histogram_of_the_result_is_counted_by_our_kernel(qtbot, window):
+    before, after = (run.inputs["image"] for run in window.host.runs("histogram"))
+    outcome = window.bench.outcomes["convolution"]
+    assert before.path == window.bench.image.inputs["image"].path
+    assert after.path == outcome.handles["image"].path
+    assert "histogram / privatized" in window.page.view.levels._note
+
+
+def test_a_parameter_change_runs_by_itself_and_a_burst_runs_the_newest(qtbot, window):
+    host = window.host
+    start = len(host.runs("convolution"))
+    host.patient = True
+    slider = window.page.form.fields["size"].slider
+    for _ in range(6):
+        qtbot.keyClick(slider, Qt.Key.Key_Right)
+        qtbot.wait(40)
+    assert len(host.runs("convolution")) == start + 1
+    host.patient = False
+    host.answer_all()
+    settle(qtbot, window)
+    runs = host.runs("convolution")[start:]
+    assert runs[-1].params["size"] == window.page.form.values["size"] == 21
+    assert runs[-1].verify
+    assert len(runs) < 6
+
+
+def test_keys_choose_variants_and_patterns(qtbot, window):
+    press(qtbot, window, Qt.Key.Key_1)
+    assert window.bench.settings["convolution"].variant == "naive"
+    assert window.header.variant.currentData() == "naive"
+    assert window.page.source.code.kernel == "convolve_naive"
+    press(qtbot, window, Qt.Key.Key_BracketRight)
+    assert window.bench.chosen == "histogram"
+    press(qtbot, window, Qt.Key.Key_5)
+    settle(qtbot, window)
+    assert window.host.runs("histogram")[-1].variant == "privatized"
+    assert window.bench.outcomes["histogram"].variant == "racy"
+    press(qtbot, window, Qt.Key.Key_BracketLeft)
+    assert window.bench.chosen == "convolution"
+    press(qtbot, window, Qt.Key.Key_9)
+    assert window.bench.settings["convolution"].variant == "naive"
+
+
+def test_digits_typed_into_a_field_choose_no_variant(qtbot, window):
+    box = window.page.form.fields["size"].box
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "11")
+    assert window.bench.settings["convolution"].variant == "tiled"
+    assert box.value() == 11
+
+
+def test_digits_typed_into_the_filter_choose_no_variant(qtbot, window):
+    window.page.form.change(filter="custom")
+    editor = window.page.form.fields["coefficients"].editor
+    editor.setFocus()
+    editor.setCurrentIndex(editor.model().index(0, 0))
+    qtbot.keyClick(editor, Qt.Key.Key_2)
+    qtbot.keyClick(editor.focusWidget() if editor.findChildren(QWidget) else editor, Qt.Key.Key_Return)
+    assert window.bench.settings["convolution"].variant == "tiled"
+    settle(qtbot, window)
+
+
+def test_run_again_and_stop(qtbot, window):
+    host = window.host
+    host.patient = True
+    start = len(host.runs("convolution"))
+    press(qtbot, window, Qt.Key.Key_F5)
+    assert len(host.runs("convolution")) == start + 1
+    assert window.header.stop.isEnabled()
+    host.deliver(len(host.requests), Progress(0.5))
+    qtbot.waitUntil(lambda: window.header.progress.value() == 500)
+    before = window.bench.outcomes["convolution"]
+    press(qtbot, window, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.header.stop.isEnabled())
+    assert host.cancels == 1
+    assert window.header.progress.value() == 0
+    assert not window.banner.isVisible()
+    assert window.status.word.text() == "Stopped"
+    assert window.bench.outcomes["convolution"] is before
+    host.patient = False
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.bench.outcomes["convolution"] is not before
+
+
+def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
+    image = window.bench.image
+    window.open_image(tmp_path / "notes.txt")
+    qtbot.waitUntil(window.banner.isVisible)
+    assert window.banner.message.text() == "notes.txt is not an image that can be read."
+    assert window.banner.advice.text() == "Open a PGM."
+    assert not window.banner.detail.isVisible()
+    qtbot.mouseClick(window.banner.more, Qt.MouseButton.LeftButton)
+    assert window.banner.detail.isVisible()
+    assert window.banner.detail.toPlainText() == "no magic number"
+    assert window.bench.image is image
+    assert window.memory.image == image.path
+    press(qtbot, window, Qt.Key.Key_Escape)
+    assert not window.banner.isVisible()
+
+
+def test_a_first_image_that_is_gone_gives_way_to_the_sample(qtbot, make_window, tmp_path):
+    window = make_window()
+    window.begin(tmp_path / "gone.png")
+    settle(qtbot, window)
+    assert window.banner.isHidden()
+    from gpu.images import DEFAULT_SAMPLE
+
+    assert window.bench.image.path == DEFAULT_SAMPLE
+
+
+def test_a_run_that_fails_leaves_the_window_as_it_was(qtbot, window):
+    host = window.host
+    before = window.bench.outcomes["convolution"]
+    host.patient = True
+    press(qtbot, window, Qt.Key.Key_F5)
+    host.answer(Failure("launch", "Read out of bounds.", "Look at line 7.", "thread (3, 0, 0)"))
+    qtbot.waitUntil(window.banner.isVisible)
+    assert window.banner.message.text() == "Read out of bounds."
+    assert window.bench.outcomes["convolution"] is before
+    assert window.isEnabled()
+
+
+def drop(window, path):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    action, button, modifier = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(300, 300), action, data, button, modifier)
+    QApplication.sendEvent(window, enter)
+    event = QDropEvent(QPointF(300, 300), action, data, button, modifier)
+    QApplication.sendEvent(window, event)
+    return enter.isAccepted() and event.isAccepted()
+
+
+def test_a_dropped_file_is_opened(qtbot, window, colour):
+    assert drop(window, colour)
+    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    settle(qtbot, window)
+    assert window.bench.image.channels == 3
+    assert colour.name in window.windowTitle()
+
+
+def test_dropped_text_is_not_for_us(qtbot, window):
+    data = QMimeData()
+    data.setText("hello")
+    enter = QDragEnterEvent(
+        QPoint(3, 3), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    assert not enter.isAccepted()
+
+
+def test_open_by_dialog(qtbot, window, colour, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(colour), ""))
+    press(qtbot, window, Qt.Key.Key_O, CTRL)
+    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    settle(qtbot, window)
+
+
+def test_recent_files_are_listed_newest_first_and_open(qtbot, window, colour, grey):
+    window.open_image(colour)
+    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    menu = window.actions_.recent
+    menu.aboutToShow.emit()
+    assert [action.text() for action in menu.actions()][:2] == [colour.name, grey.name]
+    menu.actions()[1].trigger()
+    qtbot.waitUntil(lambda: window.bench.image.path == grey)
+    menu.aboutToShow.emit()
+    menu.actions()[-1].trigger()
+    menu.aboutToShow.emit()
+    assert not menu.actions()[0].isEnabled()
+    settle(qtbot, window)
+
+
+@pytest.mark.parametrize(("name", "array"), [("out.png", "image"), ("out.npy", "result"), ("out", "image")])
+def test_save_result(qtbot, window, tmp_path, monkeypatch, name, array):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / name), ""))
+    press(qtbot, window, Qt.Key.Key_S, CTRL)
+    qtbot.waitUntil(lambda: "Saved" in window.status.word.text())
+    request = next(r for r in window.host.requests if isinstance(r, SaveArray))
+    assert request.array == window.bench.outcomes["convolution"].handles[array]
+    assert Path(request.path).suffix == (Path(name).suffix or ".png")
+
+
+def test_screenshot_and_export_write_pictures(qtbot, window, tmp_path, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / a[1]), ""))
+    press(qtbot, window, Qt.Key.Key_S, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    press(qtbot, window, Qt.Key.Key_E, CTRL)
+    assert (tmp_path / "Save screenshot.png").stat().st_size > 1000
+    assert (tmp_path / "Export picture.png").stat().st_size > 1000
+
+
+def test_a_picture_that_cannot_be_written_is_told(qtbot, window, tmp_path):
+    assert not window.files.write_picture(window.grab(), tmp_path / "no" / "such.png")
+    assert "cannot be written" in window.banner.message.text()
+
+
+def test_saving_before_any_result_says_so(qtbot, make_window):
+    window = make_window()
+    press(qtbot, window, Qt.Key.Key_S, CTRL)
+    assert "no result" in window.banner.message.text()
+
+
+def test_themes_and_text_sizes_switch_at_once_and_are_remembered(qtbot, window, memory):
+    dark = window.grab().toImage().pixelColor(3, 300)
+    press(qtbot, window, Qt.Key.Key_T, CTRL)
+    light = window.grab().toImage().pixelColor(3, 300)
+    assert dark.lightness() < 60 < 200 < light.lightness()
+    assert memory.theme == "light"
+    height = window.header.height()
+    press(qtbot, window, Qt.Key.Key_Plus, CTRL)
+    assert memory.text_size == "large"
+    qtbot.waitUntil(lambda: window.header.height() > height)
+    press(qtbot, window, Qt.Key.Key_Minus, CTRL)
+    press(qtbot, window, Qt.Key.Key_Minus, CTRL)
+    assert memory.text_size == "normal"
+
+
+def test_preferences_apply_while_they_are_open(qtbot, window, memory):
+    press(qtbot, window, Qt.Key.Key_Comma, CTRL)
+    from gui.preferences import Preferences
+
+    dialog = window.findChild(Preferences)
+    assert dialog.isVisible()
+    qtbot.mouseClick(dialog.theme.buttons["light"], Qt.MouseButton.LeftButton)
+    assert memory.theme == "light"
+    qtbot.mouseClick(dialog.text_size.buttons["lecture hall"], Qt.MouseButton.LeftButton)
+    assert memory.text_size == "lecture hall"
+    qtbot.mouseClick(dialog.engine.buttons["CPU simulator"], Qt.MouseButton.LeftButton)
+    assert memory.engine == "simulator"
+    assert FakeHost.made[-1].engine == "simulator"
+    dialog.accept()
+    settle(qtbot, window)
+
+
+def test_another_engine_goes_on_with_the_image(qtbot, window):
+    image = window.bench.image
+    window.header.engine.setCurrentIndex(window.header.engine.findData("simulator"))
+    window.header.engine.activated.emit(window.header.engine.currentIndex())
+    settle(qtbot, window)
+    new = FakeHost.made[-1]
+    assert window.host.closed
+    assert new.engine == "simulator"
+    assert np.array_equal(new.runs()[0].inputs["image"].open(), image.values)
+    assert window.bench.outcomes["convolution"].report.verified
+
+
+def test_everything_is_remembered(qtbot, window, store, colour):
+    window.resize(1000, 640)
+    window.page.form.change(filter="custom", coefficients=np.full((3, 3), 1 / 9, np.float32))
+    window.choose_variant("constant")
+    window.open_image(colour)
+    settle(qtbot, window)
+    press(qtbot, window, Qt.Key.Key_L, CTRL)
+    window.choose_pattern("histogram")
+    window.set_theme("light")
+    settle(qtbot, window)
+    window.close()
+    assert window.host.closed
+
+    again = MainWindow(Memory(store), "null", factory=FakeHost, survey=list)
+    qtbot.addWidget(again)
+    again.show()
+    again.begin()
+    settle(qtbot, again)
+    # Offscreen the screen is 800 pixels wide, so only the height can come back as it was.
+    assert again.height() == 640
+    assert again.bench.chosen == "histogram"
+    assert again.bench.image.path == colour
+    assert again.bench.settings["convolution"].variant == "constant"
+    assert again.page.view.levels.scale.chosen == "log"
+    assert again.page.view.levels.plot.logarithmic
+    again.choose_pattern("convolution")
+    assert again.page.form.values["filter"] == "custom"
+    assert np.allclose(again.page.form.values["coefficients"], 1 / 9)
+    assert again.memory.theme == "light"
+    again.close()
+
+
+def test_the_racy_variant_is_explained_and_its_losses_counted(qtbot, window):
+    window.choose_pattern("histogram")
+    settle(qtbot, window)
+    assert window.page.caution.isHidden()
+    window.choose_variant("racy")
+    settle(qtbot, window)
+    caution = window.page.caution
+    assert caution.isVisible()
+    assert caution.why.text() == window.bench.pattern.variant("racy").cautionary
+    assert caution.lesson.text().replace("\u2009", "").startswith("7 of 1200 updates lost")
+    assert window.page.numbers.verdict.text() == "wrong, by design"
+    assert not window.banner.isVisible()
+    plot = window.page.view.levels.plot
+    qtbot.waitUntil(lambda: plot.reference is not None)
+    assert int(plot.reference.sum()) - int(plot.counts.sum()) == 7
+    window.choose_variant("interleaved")
+    settle(qtbot, window)
+    assert caution.isHidden()
+    assert plot.reference is None
+
+
+def test_editing_a_filter_copies_it_to_the_custom_one(qtbot, window):
+    card = window.page.view.filter
+    before = card.field.editor.values.copy()
+    qtbot.mouseClick(card.edit, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    run = window.host.runs("convolution")[-1]
+    assert run.params["filter"] == "custom"
+    assert np.array_equal(run.params["coefficients"], before)
+    assert card.edit.isHidden()
+    card.size.setValue(3)
+    settle(qtbot, window)
+    assert np.array_equal(window.host.runs("convolution")[-1].params["coefficients"], before[3:6, 3:6])
+    qtbot.mouseClick(card.normalise, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.host.runs("convolution")[-1].params["coefficients"].sum() == pytest.approx(1)
+
+
+def test_an_even_filter_size_is_refused(qtbot, window):
+    window.page.form.change(filter="custom")
+    card = window.page.view.filter
+    card.size.setValue(4)
+    assert "odd number" in window.page.form.error.text()
+    settle(qtbot, window)
+    assert len(window.host.runs("convolution")[-1].params["coefficients"]) == 3
+
+
+def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):
+    gpu = SimpleNamespace(engine="cuda", name="", usable=False, reason="No driver.", remedy="Install one.")
+    window.status._take([gpu])
+    assert window.status.gpu.text() == "GPU: none found (why?)"
+    qtbot.mouseClick(window.status.gpu, Qt.MouseButton.LeftButton)
+    assert "No driver." in window.banner.message.text()
+    assert window.banner.advice.text() == "Install one."
+
+
+def test_a_usable_gpu_is_named(qtbot, window):
+    gpu = SimpleNamespace(engine="cuda", name="NVIDIA H200", usable=True, reason="", remedy="")
+    window.status._take([gpu])
+    assert window.status.gpu.text() == "GPU: NVIDIA H200"
+
+
+def test_status_line_says_engine_device_and_executor(qtbot, window):
+    assert window.status.device.text() == "Null engine  ·  no device  ·  null executor"
+
+
+def test_tab_reaches_every_control_and_all_of_them_have_names(qtbot, window):
+    settle(qtbot, window)
+    reached, widget = set(), window.header.menu
+    widget.setFocus()
+    for _ in range(200):
+        reached.add(widget)
+        widget = widget.nextInFocusChain()
+    page = window.page
+    for wanted in (
+        window.header.menu, window.header.engine, window.header.variant, window.header.run,
+        *window.sidebar.buttons.values(), page.form.fields["filter"].box, page.form.fields["size"].slider,
+        page.view.before, page.view.after, page.view.levels.plot, page.view.filter.edit, page.source.code,
+    ):  # fmt: skip
+        assert wanted in reached
+        assert wanted.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert wanted.accessibleName()
+
+
+def test_the_menu_opens_from_the_keyboard(qtbot, window, monkeypatch):
+    shown = []
+    monkeypatch.setattr(QToolButton, "showMenu", lambda self: shown.append(self))
+    press(qtbot, window, Qt.Key.Key_F10)
+    assert shown == [window.header.menu]
+
+
+def test_help_lists_every_shortcut(qtbot, window):
+    from PyQt6.QtWidgets import QMessageBox
+
+    press(qtbot, window, Qt.Key.Key_F1)
+    box = window.findChild(QMessageBox)
+    for key in ("Ctrl+O", "Ctrl+S", "Ctrl+E", "F5", "Esc", "Ctrl+,", "[", "]"):
+        assert key in box.text()
+    box.close()
+    window.show_about()
+    window.findChildren(QMessageBox)[-1].close()
