@@ -164,3 +164,10 @@ def test_a_probe_that_dies_is_told(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(subprocess, "run", die)
     assert probe.look_from_outside().complaint == "looking for one failed: code -11"
+
+
+@pytest.mark.gpu
+def test_a_gpu_that_the_tests_use_is_usable():
+    gpus = [status for status in survey() if status.engine == "cuda"]
+    assert gpus
+    assert all(status.usable for status in gpus), gpus
