@@ -88,6 +88,11 @@ class Jobs(QObject):
         """Whether there is an engine's process."""
         return self._host is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs or waits."""
+        return self._flying is not None or bool(self._waiting)
+
     def start(self, engine: str) -> None:
         """Start an engine's process; the one before it ends, and what it had to do is forgotten."""
         self.close()

@@ -151,6 +151,13 @@ class MainWindow(QMainWindow):
         """Return the page that is shown."""
         return self.pages[self.bench.chosen]
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether the newest settings have been run and checked, and nothing is left to do."""
+        bench, settings = self.bench, self.bench.settings[self.bench.chosen]
+        outcome = bench.outcomes.get(bench.chosen)
+        return not self.jobs.busy and not bench.pending and outcome is not None and outcome.variant == settings.variant
+
     def _show_page(self, name: str) -> None:
         settings = self.bench.settings[name]
         if name not in self.pages:

@@ -115,6 +115,7 @@ class Sidebar(QFrame):
             layout.addWidget(made)
             self.buttons[name] = made
         layout.addStretch(1)
+        layout.addSpacing(12)
         layout.addLayout(self._heading("Images"))
         samples = QWidget()
         self._grid = QGridLayout(samples)

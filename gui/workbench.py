@@ -109,6 +109,11 @@ class Workbench(QObject):
         """Return the pattern that is chosen."""
         return self.patterns[self.chosen]
 
+    @property
+    def pending(self) -> bool:
+        """Whether a run is about to be asked for."""
+        return self._debounce.isActive() or self._settle.isActive()
+
     # --- images
 
     def open(self, path: Path, fallback: Path | None = None) -> None:
