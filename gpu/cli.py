@@ -62,6 +62,8 @@ def main(arguments: Sequence[str], *, window: Callable[[], int], tour: Callable[
 
 
 def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.ArgumentParser:
+    from gpu.bench import command as benchmark
+
     parser = _Parser(
         prog="lockstep",
         description="Shows how parallel algorithms run on a GPU. Without a command it opens the window.",
@@ -80,6 +82,10 @@ def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.A
     devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
     devices.add_argument("--json", action="store_true", help="print JSON")
     devices.set_defaults(command=_devices)
+
+    benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
+    benchmark.add_options(benching)
+    benching.set_defaults(command=benchmark.run)
 
     touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
     touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
 from gpu.errors import KernelError, LaunchError
+from gpu.processor import processor_name
 from gpu.simulator.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel, SimulatedModule
 from gpu.simulator.memory import POISON
 
@@ -34,7 +34,7 @@ class SimulatorEngine:
         # Blocks enough for 16 multiprocessors fill a gang, and leave work for the loops over a grid's stride.
         self.device = Device(
             "simulator",
-            platform.processor() or platform.machine(),
+            processor_name(),
             "lockstep",
             MAXIMUM_THREADS,
             MAXIMUM_SHARED_BYTES,

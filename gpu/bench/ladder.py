@@ -1,0 +1,92 @@
+"""Time every variant of a pattern on one engine: each is verified against the reference, then replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpu import verify
+from gpu.bench.record import RecordingEngine
+from gpu.bench.row import Row
+from gpu.engines.base import Engine
+from gpu.pattern import Inputs, Params, Pattern, Variant
+from gpu.patterns import find_pattern
+
+
+@dataclass(frozen=True)
+class Case:
+    """A task for every variant of a pattern.
+
+    Parameters
+    ----------
+    work : str
+        What the tables call it.
+    pattern : str
+    make_inputs : callable
+        A random generator -> inputs.
+    params : mapping
+    variants : tuple of str
+        Which variants; all that are correct when empty.
+    """
+
+    work: str
+    pattern: str
+    make_inputs: Callable[[np.random.Generator], Inputs]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[str, ...] = ()
+
+
+def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
+    """Yield a row for each variant, as it is measured."""
+    pattern = find_pattern(case.pattern)
+    inputs = case.make_inputs(np.random.default_rng(seed))
+    params = pattern.check(case.params)
+    reference = pattern.reference(inputs, params)
+    cost = pattern.cost(inputs, params)
+    for variant in pattern.variants:
+        if variant.cautionary or (case.variants and variant.name not in case.variants):
+            continue
+        recorder = RecordingEngine(engine)
+        result = _run(recorder, variant, inputs, params)[pattern.result]
+        _, verified = verify.compare(result, reference, pattern.tolerance(inputs, params))
+        del result
+        times = recorder.replay(repetitions) if verified else ()
+        recorder.finish()
+        yield Row(
+            case.work,
+            variant.title,
+            ours=True,
+            times_ms=times,
+            amount=(cost.bytes_read + cost.bytes_written) / 1e9,
+            unit="GB/s",
+            remark="verified" if verified else "WRONG, so not timed",
+        )
+
+
+def _run(engine: Engine, variant: Variant, inputs: Inputs, params: Params) -> Inputs:
+    program = variant.run(engine, inputs, params)
+    try:
+        while True:
+            next(program)
+    except StopIteration as end:
+        outputs: Inputs = end.value
+        return outputs
+
+
+def random_image(height: int, width: int) -> Callable[[np.random.Generator], Inputs]:
+    """Return a maker of grey 8-bit images of uniform noise."""
+    return lambda rng: {"image": rng.integers(0, 256, (height, width), np.uint8), "maxval": np.array(255)}
+
+
+def constant_image(height: int, width: int) -> Callable[[np.random.Generator], Inputs]:
+    """Return a maker of grey 8-bit images of one value."""
+    return lambda rng: {
+        "image": np.full((height, width), rng.integers(0, 256), np.uint8),
+        "maxval": np.array(255),
+    }
+
+
+__all__ = ["Case", "Pattern", "constant_image", "measure", "random_image"]

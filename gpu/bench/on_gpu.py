@@ -1,0 +1,83 @@
+"""The GPU's benchmark: our variants, then in a process of their own the libraries that a user would take instead."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpu import engines
+from gpu.bench.ladder import Case, constant_image, measure, random_image
+from gpu.bench.row import Row
+
+_SIDE = 8192
+_COUNTED = (1 << 15, 1 << 15)
+_FILTER_SIZES = (3, 5, 9, 15)
+
+
+def convolution_work(size: int) -> str:
+    """Name the convolution by a filter of that size."""
+    return f"convolution {size} x {size}, {_SIDE} x {_SIDE} float32"
+
+
+def histogram_work(content: str) -> str:
+    """Name the histogram of an image of that content."""
+    return f"histogram, 256 bins, 2^30 {content} uint8"
+
+
+def cases() -> Iterator[Case]:
+    """Yield what is measured. Every size is past the last cache."""
+    for size in _FILTER_SIZES:
+        params = {"filter": "gaussian", "size": size, "border": "zero"}
+        yield Case(convolution_work(size), "convolution", random_image(_SIDE, _SIDE), params)
+    yield Case(histogram_work("uniform"), "histogram", random_image(*_COUNTED))
+    yield Case(histogram_work("constant"), "histogram", constant_image(*_COUNTED))
+
+
+def run(seed: int, repetitions: int) -> Iterator[Row]:
+    """Measure our variants, then the peers, and yield a row for each.
+
+    Raises
+    ------
+    EngineUnavailableError
+        Where there is no GPU that works.
+    """
+    engine = engines.create("cuda")
+    try:
+        for case in cases():
+            yield from measure(engine, case, seed, repetitions)
+    finally:
+        engine.close()
+    yield from _peers(seed, repetitions)
+
+
+def device_name() -> str:
+    """Return the GPU's name."""
+    engine = engines.create("cuda")
+    try:
+        return engine.device.name
+    finally:
+        engine.close()
+
+
+def _peers(seed: int, repetitions: int) -> Iterator[Row]:
+    works = {
+        "convolution": {size: convolution_work(size) for size in _FILTER_SIZES},
+        "histogram": {content: histogram_work(content) for content in ("uniform", "constant")},
+        "side": _SIDE,
+        "count": _COUNTED[0] * _COUNTED[1],
+        "seed": seed,
+        "repetitions": repetitions,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, str(Path(__file__).with_name("peers.py")), json.dumps(works), folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            record = json.loads(line)
+            yield Row(**{**record, "times_ms": tuple(record["times_ms"])})
+    if done.returncode:
+        yield Row("peers", "all", ours=False, times_ms=(), amount=0, unit="", remark="the peers' process failed")

@@ -1,0 +1,89 @@
+"""The simulator's benchmark, beside what NumPy and SciPy do on the same input, and the memory of a large image."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gpu import engines
+from gpu.bench.ladder import Case, measure, random_image
+from gpu.bench.row import Row
+from gpu.patterns import find_pattern
+from gpu.patterns.convolution import filter_of
+
+_CONVOLUTION = Case(
+    "convolution 5 x 5, 512 x 512 float32",
+    "convolution",
+    random_image(512, 512),
+    {"filter": "gaussian", "size": 5},
+)
+_HISTOGRAM = Case("histogram, 256 bins, 1024 x 1024 uint8", "histogram", random_image(1024, 1024))
+
+# A process of its own runs this, so that its peak memory is that of this work alone.
+_LARGE_IMAGE = """
+import resource, sys
+import numpy as np
+from gpu import engines
+from gpu.execute import run_pattern
+from gpu.patterns import find_pattern
+pattern = find_pattern("convolution")
+image = np.random.default_rng(int(sys.argv[1])).integers(0, 256, (4096, 4096), np.uint8)
+inputs = {"image": image, "maxval": np.array(255)}
+outcome = run_pattern(
+    engines.create("simulator"), pattern, pattern.variant("tiled"), inputs, {"size": 5}, lambda progress: None
+)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+print(outcome.report.time_ms.kernel, peak, outcome.report.verified)
+"""
+
+
+def run(seed: int, repetitions: int) -> Iterator[Row]:
+    """Measure the variants, then the peers, and yield a row for each."""
+    engine = engines.create("simulator")
+    for case in (_CONVOLUTION, _HISTOGRAM):
+        yield from measure(engine, case, seed, repetitions)
+    yield from _peers(seed, repetitions)
+    yield _large_image(seed)
+
+
+def device_name() -> str:
+    """Return the processor's name."""
+    return engines.create("simulator").device.name
+
+
+def _peers(seed: int, repetitions: int) -> Iterator[Row]:
+    from scipy import ndimage
+
+    image = _CONVOLUTION.make_inputs(np.random.default_rng(seed))["image"].astype(np.float32)
+    weights = filter_of(find_pattern("convolution").check(_CONVOLUTION.params))
+    times = _time(lambda: ndimage.correlate(image, weights, mode="nearest"), repetitions)
+    yield Row(_CONVOLUTION.work, "SciPy ndimage.correlate", False, times, 8 * image.size / 1e9, "GB/s")
+    pixels = _HISTOGRAM.make_inputs(np.random.default_rng(seed))["image"].ravel()
+    times = _time(lambda: np.bincount(pixels, minlength=256), repetitions)
+    yield Row(_HISTOGRAM.work, "NumPy bincount", False, times, pixels.size / 1e9, "GB/s")
+
+
+def _time(action: Callable[[], Any], repetitions: int) -> tuple[float, ...]:
+    action()
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        action()
+        times.append(1e3 * (time.perf_counter() - start))
+    return tuple(times)
+
+
+def _large_image(seed: int) -> Row:
+    work = "convolution 5 x 5, 4096 x 4096, with verification"
+    done = subprocess.run([sys.executable, "-c", _LARGE_IMAGE, str(seed)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return Row(work, "Tiled in shared memory", True, (), 0, "", f"failed: {reason}")
+    kernel_ms, peak, verified = done.stdout.split()
+    remark = f"{'verified' if verified == 'True' else 'WRONG'}; the process peaks at {float(peak):.0f} MB"
+    return Row(work, "Tiled in shared memory", True, (float(kernel_ms),), 8 * 4096**2 / 1e9, "GB/s", remark)

@@ -1,0 +1,118 @@
+"""Time the libraries: PyTorch's cuDNN, CuPy, and CUB from a program that is compiled here.
+
+A script, not a module: it runs in a process of its own, whose context the libraries own, and prints a JSON line for
+each figure. A library that is missing is a line that says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+Works = dict[str, Any]
+WARM_UP = 3
+
+
+def _tell(work: str, who: str, times_ms: list[float], amount: float, remark: str = "") -> None:
+    row = {"work": work, "who": who, "ours": False, "times_ms": times_ms, "amount": amount, "unit": "GB/s"}
+    print(json.dumps({**row, "remark": remark}), flush=True)
+
+
+def _pytorch(works: Works) -> None:
+    import torch
+
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch.manual_seed(works["seed"])
+
+    def time(action: Callable[[], Any]) -> list[float]:
+        times = []
+        for repetition in range(WARM_UP + works["repetitions"]):
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            action()
+            end.record()
+            end.synchronize()
+            if repetition >= WARM_UP:
+                times.append(start.elapsed_time(end))
+        return times
+
+    block = torch.rand(2**28, device="cuda")
+    other = torch.empty_like(block)
+    _tell("device-to-device copy, 1 GiB", "driver", time(lambda: other.copy_(block)), 2 * block.nbytes / 1e9)
+    side = works["side"]
+    image = torch.rand(1, 1, side, side, device="cuda")
+    for size, work in works["convolution"].items():
+        weights = torch.rand(1, 1, int(size), int(size), device="cuda")
+        times = time(partial(torch.nn.functional.conv2d, image, weights, padding="same"))
+        _tell(work, f"cuDNN {torch.backends.cudnn.version()} (PyTorch)", times, 8 * side * side / 1e9)
+    for content, work in works["histogram"].items():
+        pixels = torch.full((works["count"] // 4,), 7, dtype=torch.uint8, device="cuda")
+        if content == "uniform":
+            pixels.random_(0, 256)
+        times = time(partial(torch.bincount, pixels, minlength=256))
+        _tell(work, "PyTorch bincount (a quarter of the pixels)", times, pixels.nbytes / 1e9)
+
+
+def _cupy(works: Works) -> None:
+    import cupy
+    from cupyx.scipy import ndimage
+
+    def time(action: Callable[[], Any]) -> list[float]:
+        times = []
+        for repetition in range(WARM_UP + works["repetitions"]):
+            start, end = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record()
+            action()
+            end.record()
+            end.synchronize()
+            if repetition >= WARM_UP:
+                times.append(cupy.cuda.get_elapsed_time(start, end))
+        return times
+
+    side = works["side"]
+    rng = cupy.random.default_rng(works["seed"])
+    image = rng.random((side, side), dtype=cupy.float32)
+    for size, work in works["convolution"].items():
+        weights = rng.random((int(size), int(size)), dtype=cupy.float32)
+        times = time(partial(ndimage.correlate, image, weights, mode="constant"))
+        _tell(work, f"CuPy {cupy.__version__} ndimage", times, 8 * side * side / 1e9)
+
+
+def _cub(works: Works, folder: Path) -> None:
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    program = folder / "cub_histogram"
+    source = Path(__file__).with_name("cub_histogram.cu")
+    subprocess.run([nvcc, "-O3", "-arch=native", "-std=c++17", str(source), "-o", str(program)], check=True)
+    for content, work in works["histogram"].items():
+        arguments = [content, str(works["count"]), str(works["seed"]), str(WARM_UP), str(works["repetitions"])]
+        printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout.split()
+        _tell(work, f"CUB {printed[0]}", [float(time) for time in printed[1:]], works["count"] / 1e9)
+
+
+def main() -> None:
+    """Time every library; one that is not here, or fails, is told and does not stop the others."""
+    works, folder = json.loads(sys.argv[1]), Path(sys.argv[2])
+    sections: dict[str, Callable[[], None]] = {
+        "PyTorch": lambda: _pytorch(works),
+        "CuPy": lambda: _cupy(works),
+        "CUB": lambda: _cub(works, folder),
+    }
+    for name, section in sections.items():
+        try:
+            section()
+        except ImportError:
+            _tell("peers", name, [], 0, "not installed here")
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            _tell("peers", name, [], 0, f"failed: {reason}")
+
+
+if __name__ == "__main__":
+    main()

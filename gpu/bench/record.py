@@ -1,0 +1,73 @@
+"""An engine that remembers a host program's launches, so that they can be timed again without the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy.typing as npt
+
+from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes
+
+
+class RecordingEngine:
+    """Passes every call on; keeps launches and fills for `replay`, and buffers alive until `finish`."""
+
+    def __init__(self, inner: Engine) -> None:
+        self._inner = inner
+        self._actions: list[Callable[[], None]] = []
+        self._kept: list[Buffer] = []
+        self.device = inner.device
+        self.sources: dict[str, str] = {}
+        self.on_progress: Callable[[float], None] = lambda fraction: None
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
+        return self._inner.build(file, defines or {})
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
+        return self._inner.allocate(shape, dtype)
+
+    def upload(self, values: Array) -> Buffer:
+        return self._inner.upload(values)
+
+    def download(self, buffer: Buffer) -> Array:
+        return self._inner.download(buffer)
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        self._inner.fill(buffer, value)
+        self._actions.append(lambda: self._inner.fill(buffer, value))
+
+    def free(self, buffer: Buffer) -> None:
+        self._kept.append(buffer)
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        def action() -> None:
+            self._inner.launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
+
+        action()
+        self._actions.append(action)
+
+    def take_times(self) -> PhaseTimes:
+        return self._inner.take_times()
+
+    def replay(self, times: int, warm_up: int = 3) -> tuple[float, ...]:
+        """Run all fills and launches again, so many times, and return each repetition's milliseconds."""
+        measured = []
+        for repetition in range(warm_up + times):
+            self._inner.take_times()
+            for action in self._actions:
+                action()
+            elapsed = self._inner.take_times().kernel
+            if repetition >= warm_up:
+                measured.append(elapsed)
+        return tuple(measured)
+
+    def finish(self) -> None:
+        """Free the buffers that the host program gave up, and forget its launches."""
+        for buffer in self._kept:
+            self._inner.free(buffer)
+        self._kept.clear()
+        self._actions.clear()
+
+    def close(self) -> None:
+        self.finish()
+        self._inner.close()

@@ -1,0 +1,71 @@
+"""One line of a benchmark: what ran, how long it took, and how it compares."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement.
+
+    Parameters
+    ----------
+    work : str
+        The task, the same for a variant and its peers.
+    who : str
+        A variant of ours, or a peer.
+    ours : bool
+    times_ms : tuple of float
+        One for each repetition; empty where it could not be measured.
+    amount : float
+        What one repetition does, in `unit` times seconds.
+    unit : str
+        The rate's unit, such as "GB/s".
+    remark : str
+        What is true of this line alone: "verified", or why there is no figure.
+    """
+
+    work: str
+    who: str
+    ours: bool
+    times_ms: tuple[float, ...]
+    amount: float
+    unit: str
+    remark: str = ""
+
+    @property
+    def median_ms(self) -> float | None:
+        return statistics.median(self.times_ms) if self.times_ms else None
+
+    @property
+    def rate(self) -> float | None:
+        median = self.median_ms
+        return self.amount / median * 1e3 if median else None
+
+    @property
+    def spread(self) -> str:
+        """The fastest and the slowest repetition, in ms."""
+        return f"{min(self.times_ms):.3g} to {max(self.times_ms):.3g}" if self.times_ms else ""
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return a Markdown table, a group for each work, with each rate as a share of the group's best peer."""
+    lines = [
+        "| work | variant or peer | median ms | min to max | rate | of the best peer | |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
+    for work in dict.fromkeys(row.work for row in rows):
+        group = [row for row in rows if row.work == work]
+        peers = [row.rate for row in group if not row.ours and row.rate is not None]
+        for row in group:
+            if row.rate is None:
+                lines.append(f"| {work} | {row.who} | | | | | {row.remark} |")
+                continue
+            share = f"{row.rate / max(peers):.2f} x" if peers else ""
+            name = f"**{row.who}**" if row.ours else row.who
+            figures = f"{row.median_ms:.3f} | {row.spread} | {row.rate:.4g} {row.unit} | {share}"
+            lines.append(f"| {work} | {name} | {figures} | {row.remark} |")
+    return "\n".join(lines)
