@@ -7,6 +7,7 @@ toolkit is the machine's own where it has one that is not newer than the driver;
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.probe import Toolkit
+
+_TELLING = re.compile(r"\b(?:error|Error): (?!subprocess-exited)|: cannot find -l|No matching distribution|not found:")
 
 FIRST_WITH_NVCC = (13, 0)
 """The first CUDA version whose compiler is on PyPI."""
@@ -141,5 +144,5 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> str:
     if done.returncode == 0:
         return ""
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    telling = [line for line in lines if "error:" in line.lower() and "subprocess-exited" not in line]
-    return (telling or lines or [f"exit status {done.returncode}"])[0][:300]
+    telling = [line for line in lines if _TELLING.search(line)] or lines[-1:]
+    return telling[0][:300] if telling else f"exit status {done.returncode}"

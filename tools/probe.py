@@ -42,6 +42,7 @@ WINDOW_LIBRARIES: dict[str, str] = OFFSCREEN_LIBRARIES | {
 
 FONT_PACKAGE = "fonts-dejavu-core"
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
+_HEADERS = ("cuda.h", "cudaProfiler.h", "curand.h")  # what PyCUDA includes; a small toolkit may lack the later two
 _X_SOCKETS = "/tmp/.X11-unix"  # a fixed name, where every X server on this machine listens
 
 
@@ -166,8 +167,8 @@ def toolkits() -> list[Toolkit]:
 def read_toolkit(folder: Path) -> Toolkit | None:
     """Return the toolkit in a folder; None where there is none that can build."""
     nvcc = folder / "bin" / "nvcc"
-    headers = [folder / "include" / "cuda.h", *folder.glob("targets/*/include/cuda.h")]
-    if not nvcc.exists() or not any(header.exists() for header in headers):
+    includes = [folder / "include", *folder.glob("targets/*/include")]
+    if not nvcc.exists() or not any(all((include / name).exists() for name in _HEADERS) for include in includes):
         return None
     try:
         said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout

@@ -90,6 +90,9 @@ def test_a_toolkit_is_read_from_what_nvcc_says(tmp_path):
     assert probe.read_toolkit(tmp_path) is None, "no headers"
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "cuda.h").touch()
+    assert probe.read_toolkit(tmp_path) is None, "not all that PyCUDA includes"
+    (tmp_path / "include" / "cudaProfiler.h").touch()
+    (tmp_path / "include" / "curand.h").touch()
     assert probe.read_toolkit(tmp_path) == Toolkit(tmp_path, (12, 4))
 
 
@@ -144,7 +147,8 @@ def test_without_a_driver_nothing_is_done(gpu_machine, monkeypatch):
 
 
 def test_the_line_that_says_best_what_went_wrong():
-    script = "print('building'); print('x.cpp:1: fatal error: cuda.h: no such file'); print('bye'); raise SystemExit(1)"
+    log = "building\nx.hpp: in python::detail::error::must_be()\nx.cpp:1: fatal error: cuda.h: no such file\nbye"
+    script = f"print({log!r}); raise SystemExit(1)"
     said = gpu_support._run([sys.executable, "-c", script], dict(os.environ))
     assert said == "x.cpp:1: fatal error: cuda.h: no such file"
 
