@@ -17,7 +17,7 @@ from gui.widgets import Badge, Card, role
 
 def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
     """Return the first and last line of a kernel with the comment above it, counted from 0; (0, 0) when not there."""
-    found = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(kernel)}\s*\(", text, re.MULTILINE)
+    found = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(kernel)}\s*\([^;{{]*\{{", text, re.MULTILINE)
     if not found:
         return 0, 0
     lines = text.split("\n")

@@ -65,12 +65,12 @@ class Stop:
         )  # fmt: skip
 
 
-def tour(folder: Path, engine: str = "auto", *, patience_s: float = PATIENCE_S) -> int:
+def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIENCE_S) -> int:
     """Drive the window through every pattern and variant; save a picture of each, results.csv and results.md.
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
         Where the files go; made if it is not there.
     engine : str
         As the window takes it.
@@ -87,6 +87,7 @@ def tour(folder: Path, engine: str = "auto", *, patience_s: float = PATIENCE_S) 
     from gui.app import application
 
     app = application()
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     from gui.main_window import MainWindow
     from gui.settings import Memory

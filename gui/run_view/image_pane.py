@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyqtgraph as pg
-from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
@@ -24,10 +24,14 @@ class PictureItem(pg.GraphicsObject):
         """Paint another picture."""
         if self.pyramid is not None:
             self.pyramid.abandon()
-            self.pyramid.grown.disconnect(self.update)
+            self.pyramid.grown.disconnect(self._refresh)
         self.prepareGeometryChange()
         self.pyramid = Pyramid(picture)
-        self.pyramid.grown.connect(self.update)
+        self.pyramid.grown.connect(self._refresh, Qt.ConnectionType.QueuedConnection)
+        self.update()
+
+    @pyqtSlot()
+    def _refresh(self) -> None:
         self.update()
 
     def mark(self, pixel: tuple[int, int] | None) -> None:
@@ -85,6 +89,7 @@ class ImagePane(QWidget):
         self._widget.scene().sigMouseMoved.connect(self._moved)
         self._widget.viewport().installEventFilter(self)
         self.box.sigRangeChangedManually.connect(self._let_go)
+        self.box.sigResized.connect(self._resized)
         self.setMinimumSize(120, 90)
 
     def link(self, other: ImagePane) -> None:
@@ -102,7 +107,12 @@ class ImagePane(QWidget):
             height, width = self.item.pyramid.shape
             reach = max(height, width)
             self.box.setLimits(
-                xMin=-reach, xMax=width + reach, yMin=-reach, yMax=height + reach, minXRange=4, minYRange=4
+                xMin=-reach,
+                xMax=width + reach,
+                yMin=-reach,
+                yMax=height + reach,
+                minXRange=min(4, width),
+                minYRange=min(4, height),
             )
             self.fit()
 
@@ -129,8 +139,7 @@ class ImagePane(QWidget):
             self.setFocus(Qt.FocusReason.MouseFocusReason)
         return False
 
-    def resizeEvent(self, event: object) -> None:
-        super().resizeEvent(event)
+    def _resized(self, *_: object) -> None:
         if self._fitted and self.item.pyramid is not None:
             self.fit()
 

@@ -352,7 +352,7 @@ def test_editing_a_filter_copies_it_to_the_custom_one(qtbot, window):
     assert run.params["filter"] == "custom"
     assert np.array_equal(run.params["coefficients"], before)
     assert card.edit.isHidden()
-    card.size.setValue(3)
+    card.side.setValue(3)
     settle(qtbot, window)
     assert np.array_equal(window.host.runs("convolution")[-1].params["coefficients"], before[3:6, 3:6])
     qtbot.mouseClick(card.normalise, Qt.MouseButton.LeftButton)
@@ -363,7 +363,7 @@ def test_editing_a_filter_copies_it_to_the_custom_one(qtbot, window):
 def test_an_even_filter_size_is_refused(qtbot, window):
     window.page.form.change(filter="custom")
     card = window.page.view.filter
-    card.size.setValue(4)
+    card.side.setValue(4)
     assert "odd number" in window.page.form.error.text()
     settle(qtbot, window)
     assert len(window.host.runs("convolution")[-1].params["coefficients"]) == 3

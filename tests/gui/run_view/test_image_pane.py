@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
+from PyQt6.QtGui import QWheelEvent
+from PyQt6.QtWidgets import QApplication, QHBoxLayout, QWidget
+
+from gui.run_view.image_pane import ImagePane
+from gui.run_view.pyramid import Pyramid, as_qimage, halved
+
+
+@pytest.fixture
+def panes(qtbot):
+    made = ImagePane("one"), ImagePane("two")
+    made[1].link(made[0])
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    layout = QHBoxLayout(holder)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    for pane in made:
+        layout.addWidget(pane)
+        pane.show_picture(np.zeros((300, 400, 3), np.uint8))
+    holder.resize(800, 300)
+    with qtbot.waitExposed(holder):
+        holder.show()
+    yield made
+    del holder
+
+
+def ranges(pane):
+    return np.array(pane.box.viewRange())
+
+
+def test_the_whole_image_is_shown_at_first(panes):
+    assert np.allclose(ranges(panes[0]), [[0, 400], [0, 300]], atol=2)
+
+
+def test_wheel_and_keys_zoom_both_panes(qtbot, panes):
+    before = np.ptp(ranges(panes[0])[0])
+    view = panes[0]._widget
+    event = QWheelEvent(
+        QPointF(200, 150), QPointF(view.viewport().mapToGlobal(QPoint(200, 150))), QPoint(), QPoint(0, 240),
+        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(view.viewport(), event)
+    qtbot.waitUntil(lambda: np.ptp(ranges(panes[0])[0]) < before)
+    assert np.allclose(ranges(panes[0]), ranges(panes[1]), atol=1e-6)
+    zoomed = np.ptp(ranges(panes[0])[0])
+    qtbot.keyClicks(panes[1], "+")
+    qtbot.waitUntil(lambda: np.ptp(ranges(panes[0])[0]) < zoomed)
+    qtbot.keyClicks(panes[0], "0")
+    assert np.allclose(ranges(panes[1]), [[0, 400], [0, 300]], atol=2)
+
+
+def test_zoom_stays_when_the_result_changes_and_goes_with_another_size(qtbot, panes):
+    qtbot.keyClicks(panes[0], "++")
+    zoomed = ranges(panes[0])
+    panes[0].show_picture(np.ones((300, 400, 3), np.uint8))
+    assert np.allclose(ranges(panes[0]), zoomed)
+    panes[0].show_picture(np.ones((30, 40), np.uint8))
+    assert np.allclose(ranges(panes[0])[0], [0, 40], atol=1)
+
+
+def test_pointer_reads_pixels(qtbot, panes):
+    seen = []
+    panes[0].hovered.connect(seen.append)
+    viewport = panes[0]._widget.viewport()
+    qtbot.mouseMove(viewport, QPoint(100, 50))
+    qtbot.mouseMove(viewport, QPoint(101, 51))
+    qtbot.waitUntil(lambda: bool(seen))
+    assert np.allclose(seen[-1], (101, 51), atol=2)
+    QApplication.sendEvent(viewport, QEvent(QEvent.Type.Leave))
+    assert seen[-1] is None
+
+
+def test_arrow_keys_move_the_pixel_frame_and_stop_at_the_edge(qtbot, panes):
+    seen = []
+    panes[0].show_picture(np.zeros((3, 3), np.uint8))
+    panes[0].hovered.connect(seen.append)
+    for _ in range(4):
+        qtbot.keyClick(panes[0], Qt.Key.Key_Left)
+    qtbot.keyClick(panes[0], Qt.Key.Key_Down)
+    assert seen[0] == (0, 1)
+    assert seen[-1] == (0, 2)
+    assert panes[0].item.marked == (0, 2)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 900), (900, 1), (3, 2, 3), (1025, 777), (640, 513, 3)])
+def test_any_shape_is_painted(qtbot, panes, shape):
+    picture = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    panes[0].show_picture(picture)
+    assert not panes[0].grab().isNull()
+
+
+def test_what_is_painted_is_the_picture(qtbot, panes):
+    picture = np.zeros((2, 2, 3), np.uint8)
+    picture[0, 1] = (250, 10, 20)
+    panes[0].show_picture(picture)
+    image = panes[0].grab().toImage()
+    colour = image.pixelColor(275, 75)
+    assert (colour.red(), colour.green(), colour.blue()) == (250, 10, 20)
+    assert image.pixelColor(125, 75).lightness() == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (7, 5), (301, 4, 3), (600, 130)])
+def test_halved_is_the_mean_of_four(shape):
+    picture = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    rows, columns = shape[0] // 2, shape[1] // 2
+    blocks = picture[: 2 * rows, : 2 * columns].astype(float).reshape(rows, 2, columns, 2, *shape[2:])
+    assert np.abs(halved(picture) - blocks.mean(axis=(1, 3))).max() <= 0.5
+
+
+def test_a_pyramid_paints_the_copy_that_suits_the_zoom(qtbot):
+    pyramid = Pyramid(np.zeros((2048, 1024), np.uint8))
+    qtbot.waitUntil(lambda: len(pyramid._images) == 4)
+    assert pyramid.level_for(2.0).height() == 2048
+    assert pyramid.level_for(0.5).height() == 1024
+    assert pyramid.level_for(0.3).height() == 1024
+    assert pyramid.level_for(0.01).height() == 256
+
+
+def test_a_qimage_sees_a_view_with_gaps():
+    picture = np.arange(60, dtype=np.uint8).reshape(6, 10)
+    image = as_qimage(picture[1:4, :7])
+    assert (image.width(), image.height()) == (7, 3)
+    assert image.pixelColor(6, 2).red() == picture[3, 6]

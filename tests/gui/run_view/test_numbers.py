@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from gpu.engines.base import PhaseTimes
+from gpu.jobs import Deviation, Report, Throughput
+from gui.run_view.numbers import NumbersCard, as_time
+from gui.widgets import as_figure
+
+
+def report(verified=True, deviation=None, times=None):
+    deviation = Deviation(1e-4, 1e-7) if deviation is None and verified is not None else deviation
+    times = times or PhaseTimes(1, 2, 3)
+    return Report("p", "null", "null", "d", "v", times, Throughput(812.5, "Mpixel/s"), deviation, verified)
+
+
+@pytest.fixture
+def card(qtbot):
+    made = NumbersCard()
+    qtbot.addWidget(made)
+    return made
+
+
+def test_figures_and_units(card):
+    card.show_report(report(), expected_wrong=False)
+    assert card.figure.text() == "812"
+    assert card.unit.text().startswith("Mpixel/s")
+    assert card.source.text() == "measured"
+    assert card.times["kernel"].text() == "2.00 ms"
+    assert "1.0e-04" in card.error.text()
+    assert card.verdict.property("badge") == "good"
+
+
+@pytest.mark.parametrize(
+    ("verified", "lesson", "tone", "text"),
+    [
+        (True, False, "good", "verified"),
+        (False, False, "bad", "differs"),
+        (False, True, "warn", "by design"),
+        (None, False, "neutral", "checking"),
+    ],
+)
+def test_verdicts(card, verified, lesson, tone, text):
+    card.show_report(report(verified), expected_wrong=lesson)
+    assert card.verdict.property("badge") == tone
+    assert text in card.verdict.text()
+
+
+def test_no_time_at_all_is_painted(card):
+    card.show_report(report(times=PhaseTimes()), expected_wrong=False)
+    assert not card.grab().isNull()
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(0, "0 µs"), (0.0123, "12 µs"), (1.5, "1.50 ms"), (12.34, "12.3 ms"), (168.2, "168 ms"), (2500, "2.50 s")],
+)
+def test_times(milliseconds, text):
+    assert as_time(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1234567.2, "1\u2009234\u2009567"), (812.4, "812"), (81.24, "81.2"), (8.124, "8.12"), (0.0812, "0.081"),
+     (1.2e-7, "1.2e-07"), (-3.0, "-3.00")],
+)  # fmt: skip
+def test_figures(value, text):
+    assert as_figure(value) == text
