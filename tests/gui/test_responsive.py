@@ -1,0 +1,215 @@
+"""The window beside a real engine's process: it never waits, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QTimer
+
+from gpu.engines.base import KERNELS
+from gui.main_window import MainWindow
+from tests.gui.conftest import settle
+
+ROOT = KERNELS.parent
+LONGEST_GAP_S = 0.1
+ATTEMPTS = 3
+
+
+@pytest.fixture
+def real_window(qtbot, memory):
+    windows = []
+
+    def make(engine):
+        window = MainWindow(memory, engine, survey=list)
+        windows.append(window)
+        window.resize(1280, 720)
+        with qtbot.waitExposed(window):
+            window.show()
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+
+
+class Pulse:
+    """A 10 ms timer that notes when it fired."""
+
+    def __init__(self):
+        self.times = [time.perf_counter()]
+        self._timer = QTimer(interval=10)
+        self._timer.timeout.connect(lambda: self.times.append(time.perf_counter()))
+        self._timer.start()
+
+    def longest_gap(self):
+        self._timer.stop()
+        return max(later - sooner for sooner, later in pairwise(self.times))
+
+
+def write_pgm(path, side):
+    rng = np.random.default_rng(0)
+    with open(path, "wb") as file:
+        file.write(b"P5\n%d %d\n255\n" % (side, side))
+        file.write(rng.integers(0, 256, (side, side), np.uint8).tobytes())
+
+
+def steadiest(attempt):
+    """Return the best of a few attempts' longest gaps: another process's load is not the window's doing."""
+    gaps = []
+    for _ in range(ATTEMPTS):
+        gaps.append(attempt())
+        if gaps[-1] < LONGEST_GAP_S:
+            break
+    return min(gaps)
+
+
+def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_path):
+    window = real_window("null")
+    small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"
+    write_pgm(small, 64)
+    write_pgm(large, 4096)
+    window.bench.open(small)
+    settle(qtbot, window)
+
+    def attempt():
+        pulse = Pulse()
+        window.open_image(large)
+        qtbot.waitUntil(lambda: window.bench.image.path == large, timeout=30_000)
+        settle(qtbot, window)
+        window.page.view.before.box.scaleBy((0.5, 0.5))
+        qtbot.wait(100)
+        window.page.view.before.fit()
+        qtbot.wait(100)
+        gap = pulse.longest_gap()
+        window.open_image(small)
+        qtbot.waitUntil(lambda: window.bench.image.path == small, timeout=30_000)
+        settle(qtbot, window)
+        return gap
+
+    assert steadiest(attempt) < LONGEST_GAP_S
+
+
+def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
+    window = real_window("simulator")
+    window.begin()
+    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+
+    def attempt():
+        pulse = Pulse()
+        slider = window.page.form.fields["size"].slider
+        for value in (2, 5, 1, 4, 3):
+            slider.setValue(value)
+            qtbot.wait(60)
+        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        window.choose_pattern("histogram")
+        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        window.choose_variant("racy")
+        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        window.choose_variant("privatized")
+        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        window.choose_pattern("convolution")
+        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        return pulse.longest_gap()
+
+    # Building a page for the first time is not what is measured here.
+    attempt()
+    assert steadiest(attempt) < LONGEST_GAP_S
+    assert window.bench.outcomes["convolution"].report.verified
+    assert window.bench.outcomes["histogram"].report.verified
+
+
+def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_window, tmp_path):
+    window = real_window("simulator")
+    small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"
+    write_pgm(small, 64)
+    write_pgm(large, 4096)
+    window.bench.open(small)
+    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    window.page.form.change(size=31)
+    window.open_image(large)
+    qtbot.waitUntil(lambda: window.bench.image.path == large and window.header.stop.isEnabled(), timeout=60_000)
+    qtbot.wait(300)
+    assert window.header.stop.isEnabled()
+    start = time.perf_counter()
+    with qtbot.waitSignal(window.jobs.ready, timeout=10_000):
+        window.header.stop.click()
+    assert time.perf_counter() - start < 2
+    assert window.bench.image.path == large
+    window.open_image(small)
+    qtbot.waitUntil(lambda: window.bench.image.path == small and window.at_rest, timeout=60_000)
+    assert window.bench.outcomes["convolution"].report.verified
+
+
+OPEN_AND_CLOSE = """
+import sys
+from PyQt6.QtCore import QTimer
+from gui.app import application
+if __name__ == "__main__":
+    app = application()
+    from gui.main_window import MainWindow
+    window = MainWindow(engine=sys.argv[1])
+    window.show()
+    window.begin()
+    timer = QTimer()
+    timer.timeout.connect(lambda: window.close() if window.bench.outcomes else None)
+    timer.start(50)
+    status = app.exec()
+    heavy = {"scipy", "clang", "pycuda", "gpu.simulator", "gpu.engines.simulator"} & set(sys.modules)
+    assert not heavy, heavy
+    sys.exit(status)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+def test_closing_the_window_leaves_no_process_and_no_file_behind(tmp_path):
+    script = tmp_path / "open_and_close.py"
+    script.write_text(OPEN_AND_CLOSE)
+    mark = f"LOCKSTEP_TEST={uuid.uuid4().hex}"
+    name, value = mark.split("=")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    before = set(Path("/dev/shm").glob("lockstep-*"))
+    environment = {**os.environ, name: value, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
+    done = subprocess.run(
+        [sys.executable, str(script), "simulator"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+    def left():
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark.encode() in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_bytes())
+            except OSError:
+                continue
+        return found
+
+    for _ in range(40):
+        if not left():
+            break
+        time.sleep(0.05)
+    assert not left()
+    ours = {path for path in set(Path("/dev/shm").glob("lockstep-*")) - before if not _others(path)}
+    assert not ours
+    assert not list(scratch.glob("lockstep-*"))
+
+
+def _others(folder):
+    """Whether a folder belongs to a process that is still there, such as another test's."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(folder).encode() in (process / "maps").read_bytes():
+                return True
+        except OSError:
+            continue
+    return not folder.exists()

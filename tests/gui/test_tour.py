@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import csv
+
+import pytest
+from PyQt6.QtGui import QImage
+
+from gpu.patterns import all_patterns
+from gui.tour import SIZE, tour
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory, qapp):
+    folder = tmp_path_factory.mktemp("tour") / "made"
+    return folder, tour(folder, "simulator", patience_s=60)
+
+
+STOPS = [
+    (pattern.name, number, variant.name)
+    for pattern in all_patterns().values()
+    for number, variant in enumerate(pattern.variants, 1)
+]
+
+
+@pytest.mark.parametrize(("pattern", "number", "variant"), STOPS)
+def test_every_variant_has_a_picture_and_a_right_result(toured, pattern, number, variant):
+    folder, status = toured
+    image = QImage(str(folder / f"{pattern}-{number}-{variant}.png"))
+    assert (image.width(), image.height()) == SIZE
+    with open(folder / "results.csv", encoding="utf-8", newline="") as file:
+        row = next(row for row in csv.DictReader(file) if (row["pattern"], row["variant"]) == (pattern, variant))
+    lesson = all_patterns()[pattern].variant(variant).cautionary
+    assert row["verdict"] == "verified" or lesson
+    assert float(row["kernel_ms"]) > 0
+    assert row["engine"] == "simulator"
+    assert status == 0
+
+
+def test_both_themes_of_every_pattern(toured):
+    folder, _ = toured
+    for name in all_patterns():
+        dark, light = (QImage(str(folder / f"{name}-{theme}.png")) for theme in ("dark", "light"))
+        assert dark.pixelColor(3, 300).lightness() < 60 < 200 < light.pixelColor(3, 300).lightness()
+
+
+def test_the_table_for_people_has_every_row(toured):
+    folder, _ = toured
+    lines = (folder / "results.md").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith("| ") for line in lines) == len(STOPS) + 1
+
+
+def test_a_tour_with_wrong_results_says_so(tmp_path, qapp):
+    assert tour(str(tmp_path), "null", patience_s=30) == 1
+    assert "WRONG" in (tmp_path / "results.csv").read_text()
+
+
+def test_a_tour_without_its_engine_says_so(tmp_path, qapp):
+    assert tour(tmp_path, "tests.no_such:Engine", patience_s=30) == 1
+    assert "failed" in (tmp_path / "results.csv").read_text()
