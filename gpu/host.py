@@ -20,6 +20,7 @@ from typing import Any
 
 from gpu import worker
 from gpu.crash import describe_death
+from gpu.guard import Guard
 from gpu.jobs import Event, Failure, Ready, Request, Result
 from gpu.pattern import Progress
 from gpu.shared import SharedFolder
@@ -80,6 +81,7 @@ class EngineHost:
         self._labels = (f"engine{number}" for number in itertools.count(1))
         self._thread = threading.Thread(target=self._supervise, name="engine-host", daemon=True)
         self._alarm, self._bell = _SPAWN.Pipe(duplex=False)
+        self._guard: Guard | None = None
 
         self._lock = threading.Lock()  # guards everything below
         self._queue: deque[_Job] = deque()
@@ -169,6 +171,7 @@ class EngineHost:
 
     def _supervise(self) -> None:
         _shield_children_from_ctrl_c()
+        self._guard = Guard(self.folder.path)
         while not self._closing:
             self._restart_if_asked()
             child = self._child or self._spawn()
@@ -179,6 +182,7 @@ class EngineHost:
                 self._sleep([])
         if self._child:
             self._bury(self._child)
+        self._guard.dismiss()
 
     def _restart_if_asked(self) -> None:
         with self._lock:
@@ -213,6 +217,8 @@ class EngineHost:
         finally:
             theirs.close()
         child = _Child(process, ours, label)
+        if self._guard:
+            self._guard.watch(process.pid)
         with self._lock:
             self._child = child
         return child
@@ -304,6 +310,8 @@ class EngineHost:
             child.kill()
         child.connection.close()
         child.process.join(5)
+        if self._guard:
+            self._guard.watch(None)
         stack = ""
         report = worker.crash_report(self.folder.path, child.label)
         with contextlib.suppress(OSError):

@@ -64,7 +64,8 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
                 event = execute(engine, pickle.loads(payload), folder, _Throttle(connection, job))
             except Exception as error:
                 event = failure_of(error)
-                leaving = isinstance(error, EngineLostError)
+                # After what nobody thought of, the engine's state is anybody's guess.
+                leaving = event.kind == "bug" or isinstance(error, EngineLostError)
             connection.send((job, event, leaving))
             if leaving:
                 # Giving back what the lost engine held can hang; the system does it when the process ends.
@@ -114,7 +115,10 @@ def _leave_the_terminal() -> None:
 
 
 def _end_with_parent(folder_path: str) -> None:
-    """Wait for the parent's end, remove the shared folder, and end this process whatever its main thread does."""
+    """Wait for the parent's end, remove the shared folder, and end this process whatever its main thread does.
+
+    The guard does so as well; this is for systems where it could not start.
+    """
     parent = multiprocessing.parent_process()
     assert parent is not None, "this is the main function of a child process"
     parent.join()

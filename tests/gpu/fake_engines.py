@@ -33,6 +33,7 @@ DEEDS = (
     "no-memory",
     "endless",
     "endless-outside-python",
+    "endless-with-python-locked",
     "endless-with-a-compiler",
     "endless-but-telling",
 )
@@ -66,6 +67,8 @@ def _run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, 
             lock = ctypes.create_string_buffer(64)
             while True:  # a lock taken twice waits for ever, and no signal handler ends that
                 ctypes.CDLL(None).pthread_mutex_lock(lock)
+        case "endless-with-python-locked":
+            ctypes.PyDLL(None).sleep(600)  # as a driver does that waits for a kernel in the wrong call
         case "endless-with-a-compiler":
             compiler = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             Path(os.environ["LOCKSTEP_TEST_PID_FILE"]).write_text(str(compiler.pid))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -37,6 +38,16 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "starts"
     monkeypatch.setenv("LOCKSTEP_TEST_STARTS", str(path))
     return path
+
+
+def guards(folder: str | Path) -> list[str]:
+    """The guards of a folder that run; none on a system without /proc."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = command.read_text().split("\0")
+            found += [command.parent.name] if str(folder) in words else []
+    return found
 
 
 def children() -> list[int]:
@@ -181,6 +192,15 @@ def test_a_crash_carries_the_stack_of_the_crash(fake: Listener):
     assert "fake_engines.py" in failure.detail
 
 
+def test_after_a_mistake_of_ours_the_engine_is_replaced(fake: Listener):
+    process = children()
+    fake.do("bug")
+    assert fake.failure()[1].kind == "bug"
+    assert isinstance(fake.next()[1], Ready)
+    assert_works(fake)
+    assert children() != process
+
+
 def test_a_lost_engine_is_told_and_replaced(fake: Listener):
     process = children()
     lost, waiting = fake.do("lost"), fake.do("copy")
@@ -194,7 +214,13 @@ def test_a_lost_engine_is_told_and_replaced(fake: Listener):
 
 
 @pytest.mark.parametrize(
-    "deed", ["endless", "endless-but-telling", pytest.param("endless-outside-python", marks=posix)]
+    "deed",
+    [
+        "endless",
+        "endless-but-telling",
+        pytest.param("endless-outside-python", marks=posix),
+        pytest.param("endless-with-python-locked", marks=posix),
+    ],
 )
 def test_cancel_stops_anything_within_two_seconds(fake: Listener, deed: str):
     process = children()
@@ -332,9 +358,11 @@ def test_close_leaves_nothing_behind_and_can_be_called_again():
     listener.wait_for_progress("endless")
     process = children()
     threads = threading.active_count()
+    assert len(guards(listener.host.folder.path)) == Path("/proc/self").exists()
     began = time.monotonic()
     listener.host.close()
     listener.host.close()
+    assert not guards(listener.host.folder.path)
     assert time.monotonic() - began < 2
     assert not any(map(is_alive, process))
     assert not children()
@@ -424,7 +452,7 @@ def start_parent(tmp_path: Path, seconds: int, deed: str = "endless"):
 
 
 @posix
-@pytest.mark.parametrize("deed", ["endless", "endless-outside-python"])
+@pytest.mark.parametrize("deed", ["endless", "endless-outside-python", "endless-with-python-locked"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_and_no_file_outlives_a_killed_parent(tmp_path: Path, deed: str, number: int):
     parent, child, folder = start_parent(tmp_path, 600, deed)
@@ -433,7 +461,17 @@ def test_no_process_and_no_file_outlives_a_killed_parent(tmp_path: Path, deed: s
         assert folder.exists()
         parent.send_signal(number)
         assert until(lambda: not is_alive(child), 2)
-        assert not folder.exists()
+        assert until(lambda: not folder.exists(), 2)
+        assert until(lambda: not guards(folder), 2)
+
+
+@posix
+def test_no_file_outlives_a_parent_and_an_engine_that_are_killed_together(tmp_path: Path):
+    parent, child, folder = start_parent(tmp_path, 600)
+    with parent:
+        os.kill(child, signal.SIGKILL)
+        parent.kill()
+        assert until(lambda: not folder.exists(), 2)
 
 
 @posix
@@ -445,6 +483,7 @@ def test_no_process_and_no_file_outlives_a_parent_that_forgets_to_close(tmp_path
         assert parent.stderr.read() == ""
         assert not is_alive(child)
         assert not folder.exists()
+        assert not guards(folder)
 
 
 @posix
@@ -457,3 +496,4 @@ def test_ctrl_c_in_the_terminal_prints_nothing_from_the_engine(tmp_path: Path):
         assert parent.stderr.read() == ""
         assert not is_alive(child)
         assert not folder.exists()
+        assert not guards(folder)

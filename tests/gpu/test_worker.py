@@ -89,7 +89,6 @@ def test_a_reference_is_announced_however_soon_it_follows():
     [
         ("does-not-compile", "compile", "';' is missing."),
         ("launch-fails", "launch", "Index 9 is out of bounds."),
-        ("bug", "bug", "Lockstep made a mistake: ZeroDivisionError: nobody thought of this"),
         ("no-memory", "input", "There is not enough memory for this."),
     ],
 )
@@ -115,6 +114,18 @@ def test_a_lost_engine_is_told_and_the_process_ends():
         assert event.message == "The kernel read an illegal address."
         line.process.join(10)
         assert line.process.exitcode == 0
+
+
+def test_what_nobody_thought_of_is_told_and_the_process_ends():
+    with working(FAKE) as line:
+        line.receive()
+        line.do(1, "bug")
+        job, event, leaving = line.receive()
+        assert (job, leaving) == (1, True)
+        assert isinstance(event, Failure)
+        assert event.kind == "bug"
+        assert event.message == "Lockstep made a mistake: ZeroDivisionError: nobody thought of this"
+        assert "fake_engines.py" in event.detail
 
 
 def test_a_name_that_no_engine_has_is_told():

@@ -1,0 +1,90 @@
+"""A small process that outlives the window, to end the engine's process and remove the shared folder when it is killed.
+
+The engine's process watches its parent too, but on a thread: a driver that waits for a kernel may keep every thread of
+that process from running. The window writes the number of the engine's process here, a line each time; the end of the
+input without a farewell means that the window is gone. Nothing but the standard library is imported, to start quickly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+FAREWELL = "goodbye"
+
+
+class Guard:
+    """The window's end: starts the guard and tells it what to end.
+
+    Parameters
+    ----------
+    folder : str
+        What to remove.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        if getattr(sys, "frozen", False):
+            return  # there is no interpreter to run this file with
+        flags = 0
+        if sys.platform == "win32":
+            flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+        with contextlib.suppress(OSError):
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,  # a terminal's Ctrl+C, or its end, is not for the guard
+                creationflags=flags,
+            )
+
+    def watch(self, process: int | None) -> None:
+        """Name the process to end; None for none."""
+        self._write(str(process or 0))
+
+    def dismiss(self) -> None:
+        """End the guard; nothing is left for it to do."""
+        if self._process is None:
+            return
+        self._write(FAREWELL)
+        with contextlib.suppress(OSError):
+            if self._process.stdin:
+                self._process.stdin.close()
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _write(self, line: str) -> None:
+        if self._process and self._process.stdin:
+            with contextlib.suppress(OSError, ValueError):
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+
+
+def stand(folder: str) -> None:
+    """Read what to end from the standard input, and end it when that closes."""
+    watched = 0
+    for line in sys.stdin:
+        if line.strip() == FAREWELL:
+            return
+        watched = int(line)
+    if watched:
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(watched, signal.SIGKILL)
+            else:
+                os.kill(watched, signal.SIGTERM)
+    for _ in range(3):  # the process may have been adding files as it ended
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    stand(sys.argv[1])
