@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 from functools import cache
@@ -12,6 +13,9 @@ import pytest
 from PyQt6.QtCore import QSettings
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # In a shell's background Ctrl+C is ignored, and so it would be by every process that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
 
