@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
@@ -17,7 +13,7 @@ import pytest
 from gpu.host import MAX_FUTILE_STARTS, EngineHost
 from gpu.jobs import Failure, LoadImage, Ready, Result, RunPattern
 from gpu.pattern import Progress
-from tests.gpu.hosting import Listener, is_alive, listening, until
+from tests.gpu.hosting import Listener, guards, is_alive, listening, until
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
@@ -38,16 +34,6 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "starts"
     monkeypatch.setenv("LOCKSTEP_TEST_STARTS", str(path))
     return path
-
-
-def guards(folder: str | Path) -> list[str]:
-    """The guards of a folder that run; none on a system without /proc."""
-    found = []
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = command.read_text().split("\0")
-            found += [command.parent.name] if str(folder) in words else []
-    return found
 
 
 def children() -> list[int]:
@@ -414,86 +400,3 @@ def test_a_receiver_that_raises_does_not_stop_the_host(caplog: pytest.LogCapture
         assert came.acquire(timeout=30)
     assert "the window is gone" in caplog.text
     caplog.clear()
-
-
-PARENT = """
-import multiprocessing, sys, time
-from tests.gpu.hosting import Listener
-
-if __name__ == "__main__":
-    try:
-        listener = Listener("tests.gpu.fake_engines:Fake")
-        listener.do(sys.argv[1])
-        listener.wait_for_progress(sys.argv[1])
-        print(multiprocessing.active_children()[0].pid, listener.host.folder.path, flush=True)
-        time.sleep({seconds})
-    except KeyboardInterrupt:
-        sys.exit(130)
-"""
-
-
-def start_parent(tmp_path: Path, seconds: int, deed: str = "endless"):
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT.format(seconds=seconds))
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    parent = subprocess.Popen(
-        [sys.executable, str(script), deed],
-        cwd=root,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert parent.stdout is not None
-    child, folder = parent.stdout.readline().split()
-    return parent, int(child), Path(folder)
-
-
-@posix
-@pytest.mark.parametrize("deed", ["endless", "endless-outside-python", "endless-with-python-locked"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_no_process_and_no_file_outlives_a_killed_parent(tmp_path: Path, deed: str, number: int):
-    parent, child, folder = start_parent(tmp_path, 600, deed)
-    with parent:
-        assert is_alive(child)
-        assert folder.exists()
-        parent.send_signal(number)
-        assert until(lambda: not is_alive(child), 2)
-        assert until(lambda: not folder.exists(), 2)
-        assert until(lambda: not guards(folder), 2)
-
-
-@posix
-def test_no_file_outlives_a_parent_and_an_engine_that_are_killed_together(tmp_path: Path):
-    parent, child, folder = start_parent(tmp_path, 600)
-    with parent:
-        os.kill(child, signal.SIGKILL)
-        parent.kill()
-        assert until(lambda: not folder.exists(), 2)
-
-
-@posix
-def test_no_process_and_no_file_outlives_a_parent_that_forgets_to_close(tmp_path: Path):
-    parent, child, folder = start_parent(tmp_path, 0)
-    with parent:
-        assert parent.wait(30) == 0
-        assert parent.stderr is not None
-        assert parent.stderr.read() == ""
-        assert not is_alive(child)
-        assert not folder.exists()
-        assert not guards(folder)
-
-
-@posix
-def test_ctrl_c_in_the_terminal_prints_nothing_from_the_engine(tmp_path: Path):
-    parent, child, folder = start_parent(tmp_path, 600)
-    with parent:
-        os.killpg(parent.pid, signal.SIGINT)
-        assert parent.wait(30) == 130
-        assert parent.stderr is not None
-        assert parent.stderr.read() == ""
-        assert not is_alive(child)
-        assert not folder.exists()
-        assert not guards(folder)
