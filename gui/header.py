@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QMenu, QProgressBar, QToolButton, QVBoxLayout
+from PyQt6.QtGui import QColor, QPainter
+from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from gpu.pattern import Pattern
 from gui.theme import look
@@ -14,6 +17,29 @@ ENGINES = {
     "cuda": ("NVIDIA GPU", "The kernels compiled by nvcc, run on the GPU"),
     "simulator": ("CPU simulator", "The same kernels, run by a SIMT simulator"),
 }
+
+
+class ProgressLine(QWidget):
+    """A thin line that fills. Qt's own bar paints at once whenever it is told something, which holds the window up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(3)
+        self.setAccessibleName("Progress")
+        self.fraction: float | None = 0.0
+
+    def show_fraction(self, fraction: float | None) -> None:
+        """Fill the line so far; None, not known, is all of it, faintly."""
+        self.fraction = fraction
+        self.setAccessibleDescription("" if not fraction else f"{fraction:.0%}")
+        self.update()
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        colour = QColor(look().theme.accent if self.fraction is not None else look().theme.accent_soft)
+        share = 1.0 if self.fraction is None else self.fraction
+        painter.fillRect(0, 0, round(share * self.width()), self.height(), colour)
+        painter.end()
 
 
 class Header(QFrame):
@@ -49,10 +75,7 @@ class Header(QFrame):
         self.run = button("Run", "primary", tip="Run again (F5)")
         self.stop = button("Stop", tip="Stop at once (Esc)")
         self.stop.setEnabled(False)
-        self.progress = QProgressBar()
-        self.progress.setTextVisible(False)
-        self.progress.setRange(0, 1000)
-        self.progress.setAccessibleName("Progress")
+        self.progress = ProgressLine()
 
         line = QHBoxLayout()
         line.setContentsMargins(8, 8, 12, 5)
@@ -111,11 +134,8 @@ class Header(QFrame):
         """Let Stop be pressed while there is something to stop."""
         self.stop.setEnabled(busy)
         if not busy:
-            self.progress.setRange(0, 1000)
-            self.progress.setValue(0)
+            self.progress.show_fraction(0.0)
 
     def show_progress(self, fraction: float | None) -> None:
         """Show how far a run is; None is not known."""
-        self.progress.setRange(0, 0 if fraction is None else 1000)
-        if fraction is not None:
-            self.progress.setValue(round(1000 * fraction))
+        self.progress.show_fraction(fraction)

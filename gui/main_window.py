@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PyQt6.QtCore import QSize, Qt, QTimer
-from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.jobs import Failure
 from gui.actions import Actions
@@ -14,6 +14,7 @@ from gui.banner import Banner
 from gui.files import Files
 from gui.header import Header
 from gui.jobs import HostFactory, Jobs, engine_host
+from gui.notice import Notice
 from gui.pattern_page import PatternPage
 from gui.settings import Memory
 from gui.sidebar import Sidebar
@@ -68,6 +69,8 @@ class MainWindow(QMainWindow):
         self.banner = Banner()
         self.status = StatusLine(survey)
         self.stack = QStackedWidget()
+        self._idle = QTimer(self, interval=150)
+        self._idle.timeout.connect(self._prepare_pages)
         self._lay_out()
         self._connect()
         self._apply_look()
@@ -112,7 +115,7 @@ class MainWindow(QMainWindow):
         self.sidebar.preferences_wanted.connect(self.show_preferences)
         self.status.why_wanted.connect(self.show_devices)
         self.jobs.ready.connect(self.status.show_device)
-        self.jobs.broken.connect(self.show_failure)
+        self.jobs.broken.connect(self._show_no_engine)
         self.jobs.busy_changed.connect(self.header.show_busy)
         self.bench.image_changed.connect(self._show_image)
         self.bench.progressed.connect(lambda progress: self.header.show_progress(progress.fraction))
@@ -160,24 +163,38 @@ class MainWindow(QMainWindow):
 
     def _show_page(self, name: str) -> None:
         settings = self.bench.settings[name]
-        if name not in self.pages:
-            page = PatternPage(self.bench.patterns[name], settings)
-            page.params_changed.connect(self._take_params)
-            self.pages[name] = page
+        page = self.pages.get(name) or self._make_page(name)
+        if self.stack.indexOf(page) < 0:
             self.stack.addWidget(page)
-            page.view.levels.set_scale(self.memory.scale)
-            page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
-            for key, splitter in self._splitters(page).items():
-                if state := self.memory.bytes(f"{name}/{key}"):
-                    splitter.restoreState(state)
-            if self.bench.image is not None:
-                page.show_image(self.bench.image)
         self.bench.chosen = name
-        self.stack.setCurrentWidget(self.pages[name])
+        self.stack.setCurrentWidget(page)
         self.sidebar.mark_pattern(name)
         pattern = self.bench.patterns[name]
         self.header.show_pattern(pattern, settings.variant)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
+
+    def _make_page(self, name: str) -> PatternPage:
+        page = self.pages[name] = PatternPage(self.bench.patterns[name], self.bench.settings[name])
+        page.params_changed.connect(self._take_params)
+        page.view.levels.set_scale(self.memory.scale)
+        page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
+        for key, splitter in self._splitters(page).items():
+            if state := self.memory.bytes(f"{name}/{key}"):
+                splitter.restoreState(state)
+        if self.bench.image is not None:
+            page.show_image(self.bench.image)
+        return page
+
+    def _prepare_pages(self) -> None:
+        """Make the pages that have not been seen yet, a step at a time, so that going there takes no time."""
+        unseen = next((name for name in self.bench.patterns if name not in self.pages), None)
+        unplaced = next((page for page in self.pages.values() if self.stack.indexOf(page) < 0), None)
+        if unplaced is not None:
+            self.stack.addWidget(unplaced)
+        elif unseen is not None:
+            self._make_page(unseen)
+        else:
+            self._idle.stop()
 
     @staticmethod
     def _splitters(page: PatternPage) -> dict[str, Any]:
@@ -230,6 +247,8 @@ class MainWindow(QMainWindow):
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
         self.pages[outcome.pattern].show_outcome(outcome)
+        if len(self.pages) < len(self.bench.patterns):
+            self._idle.start()
 
     def _show_counts(self, counts: LevelCounts) -> None:
         wanted = "image-counts" if counts.side == "right" else "filtered-image"
@@ -245,6 +264,10 @@ class MainWindow(QMainWindow):
             return
         where = f"{failure.position}\n" if failure.position else ""
         self.banner.say(failure.message, failure.advice, where + failure.detail)
+
+    def _show_no_engine(self, failure: Failure) -> None:
+        self.status.show_no_device()
+        self.show_failure(failure)
 
     def run(self) -> None:
         """Run again, and check the result."""
@@ -347,23 +370,15 @@ class MainWindow(QMainWindow):
             f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td>{text}</td></tr>"
             for key, text in self.actions_.shortcuts()
         )
-        self._show_text("Keyboard", f"<table>{rows}</table>")
+        Notice(self, "Keyboard", f"<table>{rows}</table>").open()
 
     def show_about(self) -> None:
         """Say what this is."""
-        self._show_text(
-            "About Lockstep",
-            "<h3>Lockstep</h3><p>Shows how parallel algorithms run on a GPU. The kernels are ordinary CUDA C++: "
-            "they run on an NVIDIA GPU through PyCUDA, or on a SIMT simulator.</p>",
+        text = (
+            "Shows how parallel algorithms run on a GPU.<br><br>The kernels are ordinary CUDA C++: they run on an "
+            "NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
         )
-
-    def _show_text(self, title: str, text: str) -> None:
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle(title)
-        box.setTextFormat(Qt.TextFormat.RichText)
-        box.setText(text)
-        box.open()
+        Notice(self, "About Lockstep", text).open()
 
     # --- files dropped, and the end
 
@@ -378,6 +393,7 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(0, lambda: self.open_image(path))
 
     def closeEvent(self, event: Any) -> None:
+        self._idle.stop()
         self.memory.pattern = self.bench.chosen
         for name, settings in self.bench.settings.items():
             self.memory.store_settings(name, settings.variant, settings.params)

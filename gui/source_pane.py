@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QTextBlockFormat, QText
 from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from gpu.engines.base import KERNELS
-from gui.theme import look
+from gui.theme import DARK, Look, look
 from gui.widgets import Badge, Card, role
 
 
@@ -62,18 +63,22 @@ class CodeView(QPlainTextEdit):
         self.setAccessibleName("Kernel source")
         self.setTabChangesFocus(True)
         self.kernel = ""
+        self._text = ""
         self._range = (0, 0)
+        self._styled: tuple[Look, str] | None = None
         self._numbers = _LineNumbers(self)
         self.updateRequest.connect(self._scroll_numbers)
-        self._restyle()
 
     def show_source(self, text: str, kernel: str) -> None:
         """Show a file with one of its kernels at the top."""
-        if text != self.toPlainText():
+        if text != self._text:
+            self._text = text
             self.setPlainText(text)
-            self._highlight()
+            tokens(text)  # found now, so that showing the page for the first time takes less time
         self.kernel = kernel
         self._range = kernel_lines(text, kernel)
+        if self.isVisible():
+            self._restyle()
         self._mark()
         self._to_kernel()
 
@@ -120,14 +125,19 @@ class CodeView(QPlainTextEdit):
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
+        self._restyle()
         self._to_kernel()
 
     def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and hasattr(self, "_numbers"):
+        if event.type() == event.Type.StyleChange and self.isVisible():
             self._restyle()
 
     def _restyle(self) -> None:
+        """Colour the text, unless that is done: a style sheet announces itself several times, to hidden pages too."""
+        if self._styled == (look(), self._text):
+            return
+        self._styled = (look(), self._text)
         self.setViewportMargins(self.number_width(), 0, 0, 0)
         self._numbers.setGeometry(0, 0, self.number_width(), self.height())
         self._highlight()
@@ -152,11 +162,7 @@ class CodeView(QPlainTextEdit):
 
     def _highlight(self) -> None:
         """Colour the whole text at once: kernel files are small, and they do not change under the eye."""
-        text = self.toPlainText()
-        if not text:
-            return
-        from pygments.lexers.c_like import CudaLexer
-
+        text = self._text
         theme = look().theme
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
@@ -167,32 +173,42 @@ class CodeView(QPlainTextEdit):
         spacing = QTextBlockFormat()
         spacing.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         cursor.setBlockFormat(spacing)
-        for start, token, value in CudaLexer().get_tokens_unprocessed(text):
-            called = text[start + len(value) : start + len(value) + 1] == "("
-            colour = _colour(str(token).removeprefix("Token."), value, called=called)
-            if colour:
-                style = QTextCharFormat()
-                style.setForeground(QColor(colour))
-                cursor.setPosition(start)
-                cursor.setPosition(start + len(value), QTextCursor.MoveMode.KeepAnchor)
-                cursor.setCharFormat(style)
+        styles: dict[str, QTextCharFormat] = {}
+        for start, end, kind in tokens(text):
+            if kind not in styles:
+                styles[kind] = QTextCharFormat()
+                styles[kind].setForeground(QColor(theme.syntax[kind]))
+            cursor.setPosition(start)
+            cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+            cursor.setCharFormat(styles[kind])
         cursor.endEditBlock()
 
 
 _BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
 
 
-def _colour(token: str, value: str, *, called: bool) -> str:
-    syntax = look().theme.syntax
+@lru_cache(maxsize=16)
+def tokens(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return what is coloured in a text: start, end, and the entry of `Theme.syntax` that has the colour."""
+    from pygments.lexers.c_like import CudaLexer
+
+    found = []
+    for start, token, value in CudaLexer().get_tokens_unprocessed(text):
+        end = start + len(value)
+        kind = _kind(str(token).removeprefix("Token."), value, called=text[end : end + 1] == "(")
+        if kind:
+            found.append((start, end, kind))
+    return tuple(found)
+
+
+def _kind(token: str, value: str, *, called: bool) -> str:
     if value in _BUILT_IN or value.startswith(("atomic", "__sync", "__shfl", "__ballot")):
-        return syntax["Name.Builtin"]
+        return "Name.Builtin"
     if called and token == "Name":
-        return syntax["Name.Function"]
-    while token:
-        if token in syntax:
-            return syntax[token]
+        return "Name.Function"
+    while token and token not in DARK.syntax:
         token = token.rpartition(".")[0]
-    return ""
+    return token
 
 
 class SourcePane(Card):

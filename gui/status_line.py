@@ -54,6 +54,10 @@ class StatusLine(QFrame):
         engine = _ENGINE_NAMES.get(device.engine, device.engine)
         self.device.setText(f"{engine}  ·  {device.name}  ·  {device.executor} executor")
 
+    def show_no_device(self) -> None:
+        """Show that nothing can run."""
+        self.device.setText("No engine: choose another one above")
+
     def say(self, text: str) -> None:
         """Show a passing word."""
         self.word.setText(text)

@@ -20,7 +20,8 @@ def style_sheet(look: Look) -> str:
 
     return f"""
 QWidget {{ font-family: {families}; font-size: {look.text_px}px; color: {t.text}; }}
-QMainWindow, QDialog, QWidget[role="canvas"] {{ background: {t.canvas}; }}
+QMainWindow, QWidget[role="canvas"] {{ background: {t.canvas}; }}
+QDialog {{ background: {t.surface}; border: 1px solid {t.border}; }}
 QLabel {{ background: transparent; }}
 QToolTip {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; padding: 4px 6px; }}
 
@@ -114,9 +115,6 @@ QCheckBox::indicator {{ width: {look.px(15)}px; height: {look.px(15)}px; border:
     border-radius: 4px; background: {t.raised}; }}
 QCheckBox::indicator:checked {{ background: {t.accent}; border-color: {t.accent}; image: {icon("check")}; }}
 QCheckBox::indicator:focus {{ border-color: {t.accent}; }}
-
-QProgressBar {{ background: transparent; border: none; max-height: 3px; min-height: 3px; }}
-QProgressBar::chunk {{ background: {t.accent}; }}
 
 QMenu {{ background: {t.surface}; border: 1px solid {t.border}; padding: 6px; }}
 QMenu::item {{ padding: {look.px(5)}px {look.px(28)}px {look.px(5)}px {look.px(22)}px; border-radius: 5px; }}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QPointF, Qt, pyqtSignal
@@ -9,7 +11,7 @@ from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu.pattern import Array
-from gui.theme import code_font, look
+from gui.theme import Look, code_font, look
 
 CHANNELS = {1: ("count",), 3: ("red", "green", "blue")}
 
@@ -52,7 +54,7 @@ class HistogramPlot(QWidget):
         self.plot.scene().sigMouseMoved.connect(self._moved)
         self.plot.viewport().installEventFilter(self)
         self.setMinimumSize(160, 90)
-        self._restyle()
+        self._styled: Look | None = None
 
     def show_counts(self, counts: Array, reference: Array | None = None) -> None:
         """Show counts of shape (channels, bins); `reference` is drawn behind them."""
@@ -120,6 +122,9 @@ class HistogramPlot(QWidget):
         axis.setTicks([[(0.0, "0"), *decades]])
 
     def _restyle(self) -> None:
+        if self._styled == look():
+            return
+        self._styled = look()
         theme = look().theme
         self.plot.setBackground(theme.surface)
         self.plot.showGrid(x=False, y=True, alpha=0.12)
@@ -133,12 +138,16 @@ class HistogramPlot(QWidget):
         self._line.setPen(pg.mkPen(theme.text, width=1))
         self._redraw()
 
-    def changeEvent(self, event: object) -> None:
+    def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)
-        if event.type() in (event.Type.StyleChange, event.Type.PaletteChange) and hasattr(self, "_line"):
+        if event.type() == event.Type.StyleChange and self.isVisible():
             self._restyle()
 
-    def eventFilter(self, watched: object, event: object) -> bool:
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._restyle()
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:
         if event.type() == event.Type.Leave:
             self._hover(None)
         elif event.type() == event.Type.MouseButtonDblClick:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyqtgraph as pg
 from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
@@ -128,7 +130,7 @@ class ImagePane(QWidget):
     def _let_go(self, *_: object) -> None:
         self._fitted = False
 
-    def eventFilter(self, watched: object, event: object) -> bool:
+    def eventFilter(self, watched: Any, event: Any) -> bool:
         kind = event.type()
         if kind == event.Type.Leave:
             self._hover(None)
@@ -143,9 +145,9 @@ class ImagePane(QWidget):
         if self._fitted and self.item.pyramid is not None:
             self.fit()
 
-    def changeEvent(self, event: object) -> None:
+    def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)
-        if event.type() in (event.Type.StyleChange, event.Type.PaletteChange) and hasattr(self, "_widget"):
+        if event.type() == event.Type.StyleChange:
             self._widget.setBackground(look().theme.surface)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -112,12 +112,12 @@ def test_run_again_and_stop(qtbot, window):
     assert len(host.runs("convolution")) == start + 1
     assert window.header.stop.isEnabled()
     host.deliver(len(host.requests), Progress(0.5))
-    qtbot.waitUntil(lambda: window.header.progress.value() == 500)
+    qtbot.waitUntil(lambda: window.header.progress.fraction == 0.5)
     before = window.bench.outcomes["convolution"]
     press(qtbot, window, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not window.header.stop.isEnabled())
     assert host.cancels == 1
-    assert window.header.progress.value() == 0
+    assert window.header.progress.fraction == 0
     assert not window.banner.isVisible()
     assert window.status.word.text() == "Stopped"
     assert window.bench.outcomes["convolution"] is before
@@ -414,12 +414,12 @@ def test_the_menu_opens_from_the_keyboard(qtbot, window, monkeypatch):
 
 
 def test_help_lists_every_shortcut(qtbot, window):
-    from PyQt6.QtWidgets import QMessageBox
+    from gui.notice import Notice
 
     press(qtbot, window, Qt.Key.Key_F1)
-    box = window.findChild(QMessageBox)
+    box = window.findChild(Notice)
     for key in ("Ctrl+O", "Ctrl+S", "Ctrl+E", "F5", "Esc", "Ctrl+,", "[", "]"):
-        assert key in box.text()
+        assert key in box.text.text()
     box.close()
     window.show_about()
-    window.findChildren(QMessageBox)[-1].close()
+    window.findChildren(Notice)[-1].close()
