@@ -1,0 +1,42 @@
+"""The machine's C compiler, as a second opinion on what C means."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+# Signed overflow wraps as on a GPU, and every float operation rounds on its own.
+_FLAGS = ("-std=gnu11", "-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")
+
+
+def run_c(source: str, function: str, *arguments: Any) -> None:
+    """Compile C and call one of its functions; arrays are passed as pointers, and changed in place."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.fail(
+            "These tests compare the simulator with C, and need a C compiler: sudo apt-get install gcc libc6-dev"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        text, library = Path(folder, "oracle.c"), Path(folder, "oracle.so")
+        text.write_text(source, encoding="utf-8")
+        done = subprocess.run(
+            [compiler, *_FLAGS, "-o", library, text, "-lm"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"The C compiler rejects the oracle:\n{done.stderr[-2000:]}\n{source}"
+        call = ctypes.CDLL(str(library))[function]
+        call.restype = None
+        call(*map(_as_c, arguments))
+
+
+def _as_c(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        assert argument.flags.c_contiguous
+        return argument.ctypes.data_as(ctypes.c_void_p)
+    return np.ctypeslib.as_ctypes_type(argument.dtype)(argument.item())
