@@ -121,7 +121,10 @@ def install(python: Path, requirements: Path, how: Plan, driver_library: Path | 
             return "the CUDA packages hold no nvcc for this machine"
     links = venv / "cuda-libraries"
     link_libraries(folder, driver_library, links)
-    complaint = _run([*pip, "-r", str(requirements)], build_environment(folder, links, dict(os.environ)))
+    # A build that did not load counts as installed for pip; and one in pip's cache knows another checkout's folders.
+    _run([str(python), "-m", "pip", "uninstall", "--quiet", "--yes", "pycuda"], dict(os.environ))
+    build = [*pip, "--no-cache-dir", "-r", str(requirements)]
+    complaint = _run(build, build_environment(folder, links, dict(os.environ)))
     return complaint or _run([str(python), "-c", "import pycuda.driver"], dict(os.environ))
 
 

@@ -146,6 +146,19 @@ def test_without_a_driver_nothing_is_done(gpu_machine, monkeypatch):
     assert not list(gpu_machine.iterdir())
 
 
+def test_a_build_is_from_scratch_and_tried(tmp_path, monkeypatch):
+    commands = []
+    monkeypatch.setattr(gpu_support, "_run", lambda command, _environment: commands.append(command) or "")
+    how = gpu_support.Plan(toolkit=Toolkit(tmp_path, (13, 0)))
+    requirements = tmp_path / "requirements-cuda.txt"
+    assert gpu_support.install(Path("python"), requirements, how, None, tmp_path) == ""
+    uninstall, build, attempt = commands
+    assert uninstall[-1] == "pycuda"
+    assert "--no-cache-dir" in build
+    assert build[-1] == str(requirements)
+    assert attempt == ["python", "-c", "import pycuda.driver"]
+
+
 def test_the_line_that_says_best_what_went_wrong():
     log = "building\nx.hpp: in python::detail::error::must_be()\nx.cpp:1: fatal error: cuda.h: no such file\nbye"
     script = f"print({log!r}); raise SystemExit(1)"
