@@ -6,6 +6,7 @@ that is dragged always shows the newest value that was ready in time, and nothin
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -73,6 +74,7 @@ class Jobs(QObject):
         self._host: Host | None = None
         self._generation = 0
         self._flying: tuple[int, _Job] | None = None
+        self._since = 0.0
         self._waiting: dict[str, _Job] = {}
         self._busy = False
         self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
@@ -133,6 +135,10 @@ class Jobs(QObject):
         """Whether a request of that channel waits or runs."""
         return channel in self._waiting or (self._flying is not None and self._flying[1].channel == channel)
 
+    def age(self, channel: str) -> float:
+        """Return for how many seconds a request of that channel has been running; 0 where none is."""
+        return time.monotonic() - self._since if self._flying and self._flying[1].channel == channel else 0.0
+
     def stop(self) -> None:
         """Stop what runs, at once, and forget what waits but for the background's (a priority below 0).
 
@@ -148,6 +154,7 @@ class Jobs(QObject):
             job = max(self._waiting.values(), key=lambda waiting: waiting.priority)
             del self._waiting[job.channel]
             self._flying = (self._host.submit(job.request), job)
+            self._since = time.monotonic()
         self._report_busy()
 
     def _report_busy(self) -> None:

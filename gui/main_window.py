@@ -18,7 +18,7 @@ from gui.notice import Notice
 from gui.pattern_page import PatternPage
 from gui.settings import Memory
 from gui.sidebar import Sidebar
-from gui.status_line import StatusLine, Survey, survey_devices
+from gui.status_line import StatusLine, Survey, explain, survey_devices
 from gui.style import style_sheet
 from gui.theme import FONT_SIZES, THEMES, Look, look, palette, set_look
 from gui.widgets import role
@@ -262,6 +262,7 @@ class MainWindow(QMainWindow):
         if failure.kind == "cancelled":
             self.status.say("Stopped")
             return
+        self.status.say("")
         where = f"{failure.position}\n" if failure.position else ""
         self.banner.say(failure.message, failure.advice, where + failure.detail)
 
@@ -354,20 +355,12 @@ class MainWindow(QMainWindow):
 
     def show_devices(self, found: list[Any]) -> None:
         """Say what engines there are, and what the others lack."""
-        lines = []
-        for status in found:
-            lines.append(f"{status.name or status.engine}: {'ready' if status.usable else status.reason}")
-            if not status.usable and status.remedy:
-                lines.append(f"    {status.remedy}")
-        unusable = next((status for status in found if not status.usable), None)
-        message = f"No GPU is used: {unusable.reason}" if unusable else "Every engine is ready."
-        advice = unusable.remedy if unusable else ""
-        self.banner.say(message, advice, "\n".join(lines), tone="neutral")
+        self.banner.say(*explain(found), tone="neutral")
 
     def show_shortcuts(self) -> None:
         """List the keys."""
         rows = "".join(
-            f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td>{text}</td></tr>"
+            f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td style='padding: 3px 0'>{text}</td></tr>"
             for key, text in self.actions_.shortcuts()
         )
         Notice(self, "Keyboard", f"<table>{rows}</table>").open()

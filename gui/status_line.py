@@ -23,6 +23,20 @@ def survey_devices() -> list[Any]:
     return survey()
 
 
+def explain(found: list[Any]) -> tuple[str, str, str]:
+    """Return a sentence about the GPU, what can be done, and a line or two about every engine."""
+    lines = []
+    for status in found:
+        lines.append(f"{status.engine}, {status.name}:" if status.name else f"{status.engine}:")
+        lines[-1] += " ready" if status.usable else f" {status.reason}"
+        if not status.usable and status.remedy:
+            lines.append(f"    {status.remedy}")
+    gpu = next((status for status in found if status.engine == "cuda"), None)
+    if gpu is None or gpu.usable:
+        return (f"The GPU can be used: {gpu.name}." if gpu else "Nothing is known of a GPU.", "", "\n".join(lines))
+    return f"No GPU is used: {gpu.reason}", gpu.remedy, "\n".join(lines)
+
+
 class StatusLine(QFrame):
     """Engine, device and executor; a passing word; the GPU."""
 

@@ -18,6 +18,9 @@ from gui.jobs import Jobs
 
 DEBOUNCE_MS = 25
 SETTLE_MS = 450
+STALE_S = 2.0
+"""Seconds after which a run that the user has moved on from is stopped: longer than a new engine's process takes."""
+
 COUNTER = "histogram"
 """The pattern that counts the levels which other patterns' pages show."""
 
@@ -80,7 +83,6 @@ class Workbench(QObject):
     """Opens images, runs the pattern that is chosen, and counts the levels of what it shows."""
 
     image_changed = pyqtSignal(object)
-    run_started = pyqtSignal(str)
     progressed = pyqtSignal(object)
     run_finished = pyqtSignal(object)
     run_failed = pyqtSignal(object)
@@ -128,6 +130,7 @@ class Workbench(QObject):
                 return
             self._take_image(path, event)
 
+        self._make_way()
         self.jobs.post("open", LoadImage(str(path)), done, priority=3)
 
     def _take_image(self, path: Path, result: Result) -> None:
@@ -169,6 +172,7 @@ class Workbench(QObject):
         self.chosen = name
         self._debounce.stop()
         self._settle.stop()
+        self._make_way()
         self.jobs.drop("run")
         if self.image is None:
             return
@@ -195,7 +199,13 @@ class Workbench(QObject):
         """Run a moment from now; until then more changes may come."""
         self._debounce.start()
 
+    def _make_way(self) -> None:
+        """Stop a run that nobody waits for any more, where it would take long to end by itself."""
+        if self.jobs.age("run") > STALE_S:
+            self.jobs.stop()
+
     def _run_live(self) -> None:
+        self._make_way()
         # A change that follows another at once is a drag: show it unchecked, and check when the hand rests.
         dragging = self._settle.isActive() or self.jobs.waits("run")
         self.run(verify=not dragging)
@@ -213,7 +223,6 @@ class Workbench(QObject):
         name, wanted = self.chosen, self.settings[self.chosen]
         request = RunPattern(name, wanted.variant, dict(wanted.params), dict(image.inputs), verify=verify)
         self.jobs.post("run", request, lambda event: self._take_run(request, image, event), self.progressed.emit, 2)
-        self.run_started.emit(name)
 
     def stop(self) -> None:
         """Stop whatever runs."""

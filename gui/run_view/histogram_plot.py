@@ -44,7 +44,7 @@ class HistogramPlot(QWidget):
         self.plot.hideButtons()
         self.plot.getViewBox().setMouseEnabled(x=True, y=False)
         self.plot.getViewBox().setDefaultPadding(0.0)
-        self._curves: list[pg.PlotDataItem] = []
+        self._curves: list[pg.PlotCurveItem] = []
         self._line = pg.InfiniteLine(angle=90, movable=False)
         self._line.hide()
         self.plot.addItem(self._line, ignoreBounds=True)
@@ -106,7 +106,7 @@ class HistogramPlot(QWidget):
                 fill = QColor(name)
                 fill.setAlpha(70 if len(counts) == 1 else 38)
                 pen, brush = pg.mkPen(colour, width=1.4), fill
-            curve = pg.PlotDataItem(
+            curve = pg.PlotCurveItem(
                 edges, self._height(values), stepMode="center", pen=pen, fillLevel=0.0 if brush else None, brush=brush
             )
             curve.setZValue(-1 if behind else 0)

@@ -127,6 +127,21 @@ def test_run_again_and_stop(qtbot, window):
     assert window.bench.outcomes["convolution"] is not before
 
 
+def test_a_run_that_takes_long_makes_way_for_a_change(qtbot, window, monkeypatch):
+    monkeypatch.setattr("gui.workbench.STALE_S", 0.1)
+    host = window.host
+    host.patient = True
+    press(qtbot, window, Qt.Key.Key_F5)
+    assert host.cancels == 0
+    qtbot.wait(150)
+    host.patient = False
+    window.page.form.change(size=3)
+    settle(qtbot, window)
+    assert host.cancels == 1
+    assert window.bench.outcomes["convolution"].params["size"] == 3
+    assert not window.banner.isVisible()
+
+
 def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
     image = window.bench.image
     window.open_image(tmp_path / "notes.txt")
@@ -376,6 +391,7 @@ def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):
     qtbot.mouseClick(window.status.gpu, Qt.MouseButton.LeftButton)
     assert "No driver." in window.banner.message.text()
     assert window.banner.advice.text() == "Install one."
+    assert window.banner.detail.toPlainText() == "cuda: No driver.\n    Install one."
 
 
 def test_a_usable_gpu_is_named(qtbot, window):

@@ -20,7 +20,7 @@ from tests.gui.conftest import settle
 
 ROOT = KERNELS.parent
 LONGEST_GAP_S = 0.1
-ATTEMPTS = 3
+ATTEMPTS = 5
 
 
 @pytest.fixture
