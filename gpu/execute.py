@@ -39,10 +39,10 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
     match request:
         case LoadImage(path):
             return Result(_share(_load(path), folder))
-        case SaveArray(path, array):
+        case SaveArray(path, array, maxval):
             from gpu import export
 
-            export.save(path, array.open())
+            export.save(path, array.open(), maxval=maxval)
             return Result({})
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}

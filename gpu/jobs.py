@@ -1,4 +1,4 @@
-"""What crosses the border between the window and the engine's process: frozen requests in, events out, plain data only."""
+"""What crosses the border between the window and the engine's process: frozen requests in, events out, plain data."""
 
 from __future__ import annotations
 
@@ -25,10 +25,14 @@ class LoadImage:
 
 @dataclass(frozen=True)
 class SaveArray:
-    """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv."""
+    """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv.
+
+    `maxval` is the value of white, where that is not the largest of the array's type.
+    """
 
     path: str
     array: SharedArray
+    maxval: int | None = None
 
 
 @dataclass(frozen=True)

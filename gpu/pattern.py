@@ -1,4 +1,4 @@
-"""What a pattern declares: one declaration drives the window's forms, the command line, the benchmarks and the tests."""
+"""What a pattern declares: it drives the window's forms, the command line, the benchmarks and the tests."""
 
 from __future__ import annotations
 

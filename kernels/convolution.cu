@@ -58,8 +58,7 @@ extern "C" __global__ void convolve_constant(const float *image, float *out, int
     float sum = 0.0f;
     for (int dy = 0; dy < DIAMETER; ++dy)
         for (int dx = 0; dx < DIAMETER; ++dx)
-            sum += FILTER[dy * DIAMETER + dx] *
-                   pixel(plane, x + dx - RADIUS, y + dy - RADIUS, width, height, border);
+            sum += FILTER[dy * DIAMETER + dx] * pixel(plane, x + dx - RADIUS, y + dy - RADIUS, width, height, border);
     out[blockIdx.z * width * height + y * width + x] = sum;
 }
 

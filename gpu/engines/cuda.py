@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +23,7 @@ from gpu.errors import (
     LaunchError,
     SourcePosition,
 )
+from gpu.probe import find_nvcc
 
 # A kernel's first launch must not wait for its code to be loaded: the times are shown to people.
 os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
@@ -92,6 +91,11 @@ class CudaEngine:
 
     def __init__(self) -> None:
         self._nvcc = find_nvcc()
+        if not self._nvcc:
+            raise EngineUnavailableError(
+                "There is no nvcc, which compiles the kernels.",
+                advice="Install the CUDA toolkit and put its bin folder on PATH, or let `make run` fetch it from PyPI.",
+            )
         try:
             cuda.init()
             if cuda.Device.count() == 0:
@@ -202,6 +206,7 @@ class CudaEngine:
         assert isinstance(buffer, CudaBuffer)
         if buffer.memory is not None:
             with self._guarded():
+                self._context.synchronize()  # freeing waits too, but with Python's lock held, and swallows errors
                 buffer.memory.free()
             buffer.memory = None
 
@@ -230,8 +235,8 @@ class CudaEngine:
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
-        start, end = cuda.Event(), cuda.Event()
         with self._guarded():
+            start, end = cuda.Event(), cuda.Event()
             start.record()
             yield
             end.record()
@@ -255,18 +260,6 @@ class CudaEngine:
                     detail=str(error),
                 ) from None
             raise LaunchError(f"The driver refused {self._last_kernel or 'the run'}: {reason}.") from None
-
-
-def find_nvcc() -> str:
-    """Return the path of nvcc: on PATH, in the usual place, or from NVIDIA's PyPI wheels."""
-    wheels = sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin/nvcc*"), reverse=True)
-    for candidate in (shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc", *wheels):
-        if candidate and Path(candidate).exists():
-            return str(candidate)
-    raise EngineUnavailableError(
-        "There is no nvcc, which compiles the kernels.",
-        advice="Install the CUDA toolkit and put its bin folder on PATH, or let `make run` fetch it from PyPI.",
-    )
 
 
 def first_error(log: str, file: str) -> tuple[SourcePosition | None, str]:

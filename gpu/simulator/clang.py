@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,31 @@ _ARGUMENTS = (
 )
 
 
-def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> Cursor:
-    """Parse a CUDA C++ file and return the cursor of its translation unit.
+@dataclass(frozen=True)
+class Diagnosis:
+    """An error that clang found, with its source line and a caret."""
+
+    message: str
+    position: SourcePosition
+    file: str
+    offset: int
+    excerpt: str
+
+    def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
+        """Return it as an error; `detail` holds the others too."""
+        log = "\n".join(found.excerpt for found in others or (self,))
+        return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
+
+    def lies_in(self, cursor: Cursor) -> bool:
+        """Whether it is within a cursor's text."""
+        start, end = cursor.extent.start, cursor.extent.end
+        return start.file is not None and start.file.name == self.file and start.offset <= self.offset <= end.offset
+
+
+def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Cursor, list[Diagnosis]]:
+    """Parse a CUDA C++ file and return the cursor of its translation unit, and the errors.
+
+    An include that is not there is left out, as it usually serves the host's code.
 
     Parameters
     ----------
@@ -45,20 +69,23 @@ def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> Cursor:
         Where it belongs: includes are looked for beside it.
     defines : mapping
         Macros.
-
-    Raises
-    ------
-    CompileError
-        With every error that clang found, each with its source line and a caret.
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
-    unit = _index().parse(str(path), args=[*_ARGUMENTS, *macros, f"-I{path.parent}"], unsaved_files=[(str(path), text)])
-    errors = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Error]
-    if errors:
-        first = _position(errors[0].location)
-        log = "\n".join(_describe(error, text, path) for error in errors)
-        raise CompileError(f"{first}: {errors[0].spelling}", position=first, detail=log)
-    return unit.cursor
+    arguments = [*_ARGUMENTS, *macros, f"-I{path.parent}"]
+    lines = text.split("\n")
+    while True:
+        unit = _index().parse(str(path), args=arguments, unsaved_files=[(str(path), "\n".join(lines))])
+        errors = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Error]
+        missing = [error.location.line for error in errors if _is_missing_include(error, path)]
+        if not missing:
+            return unit.cursor, [_diagnosis(error, lines, path) for error in errors]
+        for line in missing:
+            lines[line - 1] = "//" + lines[line - 1]
+
+
+def _is_missing_include(error: cindex.Diagnostic, path: Path) -> bool:
+    here = error.location.file is not None and Path(error.location.file.name) == path
+    return here and str(error.spelling).endswith("file not found")
 
 
 @cache
@@ -66,12 +93,13 @@ def _index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def _describe(error: cindex.Diagnostic, text: str, path: Path) -> str:
-    message = f"{_position(error.location)}: error: {error.spelling}"
-    if error.location.file is None or Path(error.location.file.name) != path:
-        return message
-    line = text.splitlines()[error.location.line - 1]
-    return f"{message}\n    {line}\n    {' ' * (error.location.column - 1)}^"
+def _diagnosis(error: cindex.Diagnostic, lines: list[str], path: Path) -> Diagnosis:
+    location = error.location
+    file = location.file.name if location.file is not None else ""
+    excerpt = f"{_position(location)}: error: {error.spelling}"
+    if Path(file) == path and 0 < location.line <= len(lines):
+        excerpt += f"\n    {lines[location.line - 1]}\n    {' ' * (location.column - 1)}^"
+    return Diagnosis(error.spelling, _position(location), file, location.offset, excerpt)
 
 
 def _position(location: cindex.SourceLocation) -> SourcePosition:
@@ -82,6 +110,14 @@ def _position(location: cindex.SourceLocation) -> SourcePosition:
 def start_of(cursor: Cursor) -> SourcePosition:
     """Return where a cursor's text begins."""
     return _position(cursor.extent.start)
+
+
+def string_of(cursor: Cursor) -> str | None:
+    """Return the text of a string literal, behind any conversions; None for another expression."""
+    for inner in cursor.walk_preorder():
+        if inner.kind == CursorKind.STRING_LITERAL:
+            return str(inner.spelling[1:-1]).encode().decode("unicode_escape")
+    return None
 
 
 def operand_positions(cursor: Cursor) -> Iterator[tuple[str, int]]:
@@ -164,11 +200,13 @@ def evaluate(cursor: Cursor) -> int | float | None:
 __all__ = [
     "Cursor",
     "CursorKind",
+    "Diagnosis",
     "TypeKind",
     "binary_operator",
     "evaluate",
     "operand_positions",
     "parse",
     "start_of",
+    "string_of",
     "unary_operator",
 ]

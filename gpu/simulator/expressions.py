@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError
-from gpu.simulator import ir
-from gpu.simulator.intrinsics import INTRINSICS
+from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator import ir, warp
+from gpu.simulator.address import Address, from_number, merged
+from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
 from gpu.simulator.lanes import Gang, Mask
-from gpu.simulator.memory import Address, Site
+from gpu.simulator.memory import LocalMemory, Site
 from gpu.simulator.operations import UNARY, binary, cast
-from gpu.simulator.types import BOOL, INT32, INT64, Pointer, Scalar, Type
+from gpu.simulator.printf import format_c
+from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
 MAXIMUM_DEPTH = 64
+NOWHERE = SourcePosition("", 0)
+
+Leaves = tuple[tuple[int, Scalar | Pointer], ...]
 
 
 class Frame:
@@ -47,14 +52,11 @@ def assign_local(old: Any, new: Any, mask: Mask) -> Any:
     """Return a variable's value after an assignment in some lanes only."""
     if mask.full:
         return new
-    if not isinstance(new, Address):
-        return np.where(mask.bits, new, old)
-    if old.memory is not new.memory and old.memory is not None:
-        raise LaunchError(
-            "Lanes of one warp point into different arrays through one variable, which the simulator does not support.",
-            advice="Use an index instead of a pointer, or a branch for each array.",
-        )
-    return Address(new.memory, np.where(mask.bits, new.offset, old.offset))
+    if isinstance(new, tuple):
+        return tuple(assign_local(before, after, mask) for before, after in zip(old, new, strict=True))
+    if isinstance(new, Address):
+        return merged(old, new, mask.bits)
+    return np.where(mask.bits, new, old)
 
 
 def _runs_in_any_lane(expression: ir.Expression) -> bool:
@@ -68,6 +70,8 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
             return _runs_in_any_lane(left) and _runs_in_any_lane(right)
         case ir.Offset(_, pointer, index):
             return _runs_in_any_lane(pointer) and _runs_in_any_lane(index)
+        case ir.Member(_, pointer, _) | ir.Extract(_, pointer, _):
+            return _runs_in_any_lane(pointer)
         case ir.Select(_, condition, chosen, other):
             return all(map(_runs_in_any_lane, (condition, chosen, other)))
         case ir.Intrinsic(_, _, arguments):
@@ -82,6 +86,10 @@ class ExpressionCompiler(ABC):
     @abstractmethod
     def function(self, function: ir.Function) -> Any:
         """Return a function, ready to be called."""
+
+    @abstractmethod
+    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
+        """Pass a barrier of the block."""
 
     def expression(self, expression: ir.Expression) -> Evaluator:
         """Return the closure of an expression."""
@@ -116,6 +124,15 @@ class ExpressionCompiler(ABC):
             case ir.Offset(type, pointer, index):
                 start, by, size = self.expression(pointer), self.expression(index), type.element.size
                 return lambda frame, mask: start(frame, mask).moved(by(frame, mask), size)
+            case ir.Member(_, pointer, offset):
+                start = self.expression(pointer)
+                return lambda frame, mask: start(frame, mask).moved(offset, 1)
+            case ir.Temporary():
+                return self._temporary(expression)
+            case ir.Construct(_, parts):
+                return self._construct(parts)
+            case ir.Extract(type, operand, first):
+                return self._extract(type, self.expression(operand), first)
             case ir.Distance():
                 return self._distance(expression)
             case ir.Load(_, place):
@@ -126,6 +143,14 @@ class ExpressionCompiler(ABC):
                 return self._update(expression)
             case ir.Atomic():
                 return self._atomic(expression)
+            case ir.Warp():
+                return self._warp(expression)
+            case ir.Print(_, text, arguments):
+                values = [self.expression(argument) for argument in arguments]
+                return lambda frame, mask: _print(frame, mask, text, [value(frame, mask) for value in values])
+            case ir.Assertion(_, condition, text, position):
+                holds = self.expression(condition)
+                return lambda frame, mask: _assert(frame, mask, holds(frame, mask), text, position)
             case ir.Call(_, function, arguments):
                 return self._call(function, arguments)
 
@@ -152,7 +177,11 @@ class ExpressionCompiler(ABC):
             convert = cast(operand.type, type)
             return lambda frame, mask: convert(run(frame, mask))
         if isinstance(operand.type, Pointer) and isinstance(type, Scalar):
-            return lambda frame, mask: np.int64(run(frame, mask).memory is not None)
+            narrow = cast(INT64, type)
+            return lambda frame, mask: narrow(run(frame, mask).number())
+        if isinstance(operand.type, Scalar) and isinstance(type, Pointer):
+            widen = cast(operand.type, INT64)
+            return lambda frame, mask: from_number(widen(run(frame, mask)))
         return run
 
     def _logical(self, expression: ir.Logical) -> Evaluator:
@@ -205,20 +234,81 @@ class ExpressionCompiler(ABC):
 
         return run
 
-    def _element(self, place: ir.Element) -> tuple[Evaluator, Evaluator | None, np.dtype[Any], int]:
-        if not isinstance(place.type, Scalar):
-            raise LaunchError(f"{place.position}: the simulator does not support pointers that are kept in arrays.")
-        index = self.expression(place.index) if place.index is not None else None
-        return self.expression(place.pointer), index, place.type.dtype, place.type.size
+    def _temporary(self, expression: ir.Temporary) -> Evaluator:
+        type = expression.type.element
+        parts = leaves(type)
+        value = self.expression(expression.value) if expression.value is not None else None
+        site = Site(NOWHERE, "write")
+
+        def run(frame: Frame, mask: Mask) -> Address:
+            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes))
+            if value is not None:
+                store_value(frame, address, parts, value(frame, mask), mask, site)
+            return address
+
+        return run
+
+    def _construct(self, parts: tuple[ir.Expression, ...]) -> Evaluator:
+        evaluators = [self.expression(part) for part in parts]
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            flat: list[Any] = []
+            for evaluate in evaluators:
+                value = evaluate(frame, mask)
+                if isinstance(value, tuple):
+                    flat += value
+                else:
+                    flat.append(value)
+            return tuple(flat)
+
+        return run
+
+    def _extract(self, type: Type, whole: Evaluator, first: int) -> Evaluator:
+        if isinstance(type, Scalar | Pointer):
+            return lambda frame, mask: whole(frame, mask)[first]
+        last = first + len(leaves(type))
+        return lambda frame, mask: whole(frame, mask)[first:last]
+
+    def _warp(self, expression: ir.Warp) -> Evaluator:
+        values = [self.expression(argument) for argument in expression.arguments]
+        op, dtype, position = expression.op, expression.type.dtype, expression.position
+        if op in BLOCK_VOTES:
+            (predicate,) = values
+
+            def vote(frame: Frame, mask: Mask) -> Any:
+                self.barrier(frame, mask, position)
+                return warp.block_vote(op, frame.gang, mask, predicate(frame, mask))
+
+            return vote
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            return warp.run(op, frame.gang, mask, [value(frame, mask) for value in values]).astype(dtype, copy=False)
+
+        return run
+
+    def _element(self, place: ir.Element) -> tuple[Evaluator, Callable[[Frame, Mask], Any], int]:
+        """Return what gives the address, what gives the index, and the size that the index counts in."""
+        pointer = self.expression(place.pointer)
+        if place.index is None:
+            return pointer, lambda frame, mask: None, place.type.size
+        return pointer, self.expression(place.index), place.type.size
 
     def _load(self, place: ir.Element) -> Evaluator:
-        pointer, index, dtype, size = self._element(place)
+        pointer, index, size = self._element(place)
         site = Site(place.position, "read")
+        if isinstance(place.type, Scalar):
+            dtype = place.type.dtype
+            return lambda frame, mask: pointer(frame, mask).load(frame.gang, index(frame, mask), dtype, mask, site)
+        parts = leaves(place.type)
+        whole = not isinstance(place.type, Pointer)
 
         def run(frame: Frame, mask: Mask) -> Any:
             address = pointer(frame, mask)
-            element = address.element(index(frame, mask) if index is not None else None, size, site)
-            return address.memory.load(frame.gang, element, dtype, mask, site)
+            at = index(frame, mask)
+            if at is not None:
+                address = address.moved(at, size)
+            values = load_value(frame, address, parts, mask, site)
+            return values if whole else values[0]
 
         return run
 
@@ -235,16 +325,21 @@ class ExpressionCompiler(ABC):
                 return new
 
             return run_local
-        pointer, index, dtype, size = self._element(place)
+        pointer, index, size = self._element(place)
         site = Site(place.position, "write")
+        parts = leaves(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
             new = value(frame, mask)
             address = pointer(frame, mask)
-            element = address.element(index(frame, mask) if index is not None else None, size, site)
-            address.memory.store(frame.gang, element, dtype, new, mask, site)
+            at = index(frame, mask)
+            if isinstance(new, tuple | Address):
+                store_value(frame, address.moved(at, size) if at is not None else address, parts, new, mask, site)
+            else:
+                address.store(frame.gang, at, dtype, new, mask, site)
             return new
 
+        dtype = place.type.dtype if isinstance(place.type, Scalar) else None
         return run
 
     def _update(self, expression: ir.Update) -> Evaluator:
@@ -260,15 +355,18 @@ class ExpressionCompiler(ABC):
                 return old if gives_old else new
 
             return run_local
-        pointer, index, dtype, size = self._element(place)
+        pointer, index, size = self._element(place)
         read, write = Site(place.position, "read"), Site(place.position, "write")
+        parts = leaves(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
             address = pointer(frame, mask)
-            element = address.element(index(frame, mask) if index is not None else None, size, read)
-            old = address.memory.load(frame.gang, element, dtype, mask, read)
+            at = index(frame, mask)
+            if at is not None:
+                address = address.moved(at, size)
+            (old,) = load_value(frame, address, parts, mask, read)
             new = change(old, frame, mask)
-            address.memory.store(frame.gang, element, dtype, new, mask, write)
+            store_value(frame, address, parts, new, mask, write)
             return old if gives_old else new
 
         return run
@@ -287,16 +385,16 @@ class ExpressionCompiler(ABC):
         return lambda old, frame, mask: narrow(operation(widen(old), value(frame, mask)))
 
     def _atomic(self, expression: ir.Atomic) -> Evaluator:
-        pointer, index, dtype, size = self._element(expression.place)
+        pointer, index, _ = self._element(expression.place)
         values = [self.expression(argument) for argument in expression.arguments]
         site = Site(expression.place.position, "atomic")
-        op, used = expression.op, expression.used
+        op, used, dtype = expression.op, expression.used, expression.type.dtype
 
         def run(frame: Frame, mask: Mask) -> Any:
             address = pointer(frame, mask)
-            element = address.element(index(frame, mask) if index is not None else None, size, site)
+            at = index(frame, mask)
             operands = [value(frame, mask) for value in values]
-            return address.memory.atomic(frame.gang, element, dtype, op, operands, mask, site, used)
+            return address.atomic(frame.gang, at, dtype, op, operands, mask, site, used)
 
         return run
 
@@ -312,4 +410,40 @@ class ExpressionCompiler(ABC):
         return run
 
 
-__all__ = ["BOOL", "INT32", "INT64", "Evaluator", "ExpressionCompiler", "Frame", "assign_local"]
+def load_value(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
+    """Return the leaves of a value in memory."""
+    values = []
+    for offset, leaf in parts:
+        place = address.moved(offset, 1) if offset else address
+        if isinstance(leaf, Pointer):
+            values.append(from_number(place.load(frame.gang, None, INT64.dtype, mask, site)))
+        else:
+            values.append(place.load(frame.gang, None, leaf.dtype, mask, site))
+    return tuple(values)
+
+
+def store_value(frame: Frame, address: Address, parts: Leaves, value: Any, mask: Mask, site: Site) -> None:
+    """Write the leaves of a value to memory."""
+    values = value if isinstance(value, tuple) else (value,)
+    for (offset, leaf), part in zip(parts, values, strict=True):
+        place = address.moved(offset, 1) if offset else address
+        if isinstance(leaf, Pointer):
+            place.store(frame.gang, None, INT64.dtype, part.number(), mask, site)
+        else:
+            place.store(frame.gang, None, leaf.dtype, part, mask, site)
+
+
+def _print(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
+    for lane in mask.lanes:
+        own = [value[lane] if isinstance(value, np.ndarray) else value for value in values]
+        frame.gang.printed.append((int(lane), format_c(text, own)))
+    return np.int32(len(values))
+
+
+def _assert(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePosition) -> None:
+    _, failed = mask.split(holds)
+    if failed is not None:
+        raise LaunchError(
+            f"{position}: {frame.gang.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",
+            position=position,
+        )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gpu.errors import CompileError, KernelError
 from gpu.simulator import ir
-from gpu.simulator.clang import Cursor, CursorKind, evaluate, parse, start_of
+from gpu.simulator.clang import Cursor, CursorKind, Diagnosis, parse, start_of
 from gpu.simulator.lower import FunctionLowering
-from gpu.simulator.lower_types import lower_type, refuse
-from gpu.simulator.types import VOID, ArrayOf, Scalar
+from gpu.simulator.lower_expressions import Expressions, convert
+from gpu.simulator.lower_types import TypeLowering, refuse
+from gpu.simulator.scope import Scope, decayed, is_reference_function
+from gpu.simulator.types import VOID, ArrayOf, Pointer, Type, leaves
+
+_OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
+_INSTANCE = "lockstep_instance"
 
 
 class Program:
@@ -20,34 +26,44 @@ class Program:
     Parameters
     ----------
     text : str
-        The source.
+        The source. It may hold host code too, which is left alone.
     path : Path
         The file it belongs to.
     defines : mapping
         Macros.
+    instances : tuple of str
+        The instantiations of kernel templates that are wanted, such as "reduce<float, 256>".
 
     Raises
     ------
     CompileError
-        What clang rejects.
+        What clang rejects, but for errors in host code.
     """
 
-    def __init__(self, text: str, path: Path, defines: Mapping[str, int | str]) -> None:
+    def __init__(
+        self, text: str, path: Path, defines: Mapping[str, int | str], instances: tuple[str, ...] = ()
+    ) -> None:
         self._path = path
-        self._functions: dict[str, ir.Function] = {}
+        self.types = TypeLowering()
         self.variables: dict[str, ir.GlobalVariable] = {}
+        self._functions: dict[str, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
-        self._unit = parse(text, path, defines)
-        for cursor in _declarations(self._unit):
-            if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition() and _has(cursor, "CUDAGLOBAL_ATTR"):
-                self._kernels[cursor.spelling] = cursor
-            elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
-                self._declare(cursor)
+        self._templates: set[str] = set()
+        hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
+        unit, self._errors = parse(text + hidden, path, defines)
+        for cursor in _declarations(unit):
+            self._enter(cursor, instances)
+        self._raise_errors(unit)
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of the `__global__` functions."""
+        """The names of the `__global__` functions; of templates, those that are instantiated."""
         return tuple(self._kernels)
+
+    @property
+    def templates(self) -> frozenset[str]:
+        """The names of the `__global__` templates."""
+        return frozenset(self._templates)
 
     def kernel(self, name: str) -> ir.Function:
         """Lower a kernel and all that it calls.
@@ -59,38 +75,127 @@ class Program:
         CompileError
             It uses something that the simulator does not support.
         """
-        if name not in self._kernels:
-            raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {', '.join(self._kernels) or 'none'}.")
-        return self.function(self._kernels[name])
+        if name in self._kernels:
+            return self.function(self._kernels[name])
+        if name in self._templates:
+            raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
+        if self._errors:
+            raise self._errors[0].error()
+        known = ", ".join((*self._kernels, *sorted(self._templates))) or "none"
+        raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
 
     def function(self, cursor: Cursor) -> ir.Function:
         """Return the IR of a function that has a body, lowering it the first time."""
         definition = cursor.get_definition()
         if definition is None:
             raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
-        key = definition.get_usr()
+        key = definition.get_usr() or str(definition.hash)
         if key not in self._functions:
-            function = ir.Function(definition.spelling, lower_type(definition.result_type, definition))
+            for error in self._errors:
+                if error.lies_in(definition):
+                    raise error.error()
+            result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
+            function = ir.Function(definition.spelling, result)
             self._functions[key] = function
             FunctionLowering(self, function, definition).run()
         return self._functions[key]
 
-    def _declare(self, cursor: Cursor) -> None:
-        type = lower_type(cursor.type, cursor)
-        space = _space(cursor)
-        element = type.innermost if isinstance(type, ArrayOf) else type
-        if not isinstance(element, Scalar) or space is None:
-            raise refuse(cursor, f"a variable of type {cursor.type.spelling} outside of a function")
-        count = type.count if isinstance(type, ArrayOf) else 1
-        initial = tuple(_initial_values(cursor))
-        self.variables[cursor.spelling] = ir.GlobalVariable(cursor.spelling, space, element, count, initial)
+    def _result_type(self, definition: Cursor) -> Type:
+        type = self.types.lower(definition.result_type, definition)
+        return Pointer(decayed(type)) if is_reference_function(definition) else type
+
+    def is_variable(self, declaration: Cursor) -> bool:
+        """Whether a name is a variable in the device's memory, whatever its initialiser."""
+        return _space(declaration) is not None and not declaration.type.is_const_qualified()
+
+    def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
+        """Return a variable of the module, or a constant table; None for any other name."""
+        if declaration.kind != CursorKind.VAR_DECL:
+            return None
+        name = declaration.spelling if _space(declaration) else declaration.get_usr()
+        if name not in self.variables:
+            space = _space(declaration) or ("constant" if declaration.type.is_const_qualified() else None)
+            if space is None and _initial_value(declaration) is not None and _is_constant_table(declaration):
+                space = "constant"
+            if space is None:
+                return None
+            type = self.types.lower(declaration.type, declaration)
+            self.variables[name] = ir.GlobalVariable(name, space, type, self._initial(declaration, type))
+        return self.variables[name]
+
+    def shared_outside(self, declaration: Cursor | None, scope: Scope) -> ir.Local | None:
+        """Return the slot of an `extern __shared__` array that is declared outside of the function."""
+        if declaration is None or declaration.kind != CursorKind.VAR_DECL or not _has(declaration, "CUDASHARED_ATTR"):
+            return None
+        return scope.declare_shared(declaration, self.types.lower(declaration.type, declaration))
+
+    def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
+        if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition():
+            if _has(cursor, "CUDAGLOBAL_ATTR"):
+                self._kernels[cursor.spelling] = cursor
+            elif cursor.spelling == _INSTANCE:
+                for inner in cursor.walk_preorder():
+                    if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
+                        self._kernels[instances[_number_of_instances(self._kernels, instances)]] = inner.referenced
+                        break
+        elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and _has(cursor, "CUDAGLOBAL_ATTR"):
+            self._templates.add(cursor.spelling)
+        elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
+            self.variable(cursor)
+
+    def _raise_errors(self, unit: Cursor) -> None:
+        """Raise the first error that is not in host code. In a file that has some, only a kernel's own errors count."""
+        hosts = [
+            cursor
+            for cursor in _declarations(unit)
+            if cursor.kind == CursorKind.FUNCTION_DECL
+            and cursor.is_definition()
+            and not _is_device(cursor)
+            and cursor.spelling != _INSTANCE
+        ]
+        if self._errors and not hosts:
+            raise self._errors[0].error(self._errors)
+
+    def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
+        value = _initial_value(declaration)
+        if value is None:
+            return ()
+        expressions = Expressions(Scope(self, ir.Function("", VOID), declaration))
+        if isinstance(type, ArrayOf):
+            elements, size = expressions.array_values(value, type), type.innermost.size
+        else:
+            elements, size = [expressions.converted(value, type)], type.size
+        return tuple(
+            (number * size + offset, part)
+            for number, element in enumerate(elements)
+            for offset, part in _constants(element, value)
+        )
+
+
+def _constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const]]:
+    """Return the constants that a value is made of, with their offsets."""
+    if isinstance(value, ir.Const):
+        return [(0, value)]
+    if isinstance(value, ir.Construct):
+        flat = [part for inner in value.parts for _, part in _constants(inner, cursor)]
+        return [
+            (offset, convert(part, leaf, cursor))  # type: ignore[misc]
+            for (offset, leaf), part in zip(leaves(value.type), flat, strict=True)
+        ]
+    raise CompileError(
+        f"{start_of(cursor)}: a variable of the module starts with constants only.", position=start_of(cursor)
+    )
+
+
+def _number_of_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ...]) -> int:
+    return sum(name in kernels for name in instances)
 
 
 def _declarations(unit: Cursor) -> list[Cursor]:
     """Return the declarations of the file and its includes, those within `extern "C"` and namespaces too."""
     found = []
     for cursor in unit.get_children():
-        if cursor.kind in (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL):
+        if cursor.kind in _OUTER:
             found += _declarations(cursor)
         else:
             found.append(cursor)
@@ -101,6 +206,10 @@ def _has(cursor: Cursor, attribute: str) -> bool:
     return any(child.kind.name == attribute for child in cursor.get_children())
 
 
+def _is_device(cursor: Cursor) -> bool:
+    return _has(cursor, "CUDAGLOBAL_ATTR") or _has(cursor, "CUDADEVICE_ATTR")
+
+
 def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
     if cursor.storage_class.name == "EXTERN":
         return None
@@ -109,23 +218,31 @@ def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
     return "global" if _has(cursor, "CUDADEVICE_ATTR") else None
 
 
-def _initial_values(cursor: Cursor) -> list[Any]:
-    """Return the numbers of a module variable's initialiser, flattened."""
-    children = [child for child in cursor.get_children() if child.kind.is_expression()]
-    if not children or "=" not in {token.spelling for token in cursor.get_tokens()}:
-        return []
-    return _flatten(children[-1])
+def _is_constant_table(declaration: Cursor) -> bool:
+    """An array's const is that of its elements."""
+    element = declaration.type.get_canonical()
+    while element.kind.name == "CONSTANTARRAY":
+        element = element.element_type
+    return bool(element.is_const_qualified())
 
 
-def _flatten(cursor: Cursor) -> list[Any]:
-    if cursor.kind == CursorKind.INIT_LIST_EXPR:
-        return [value for child in cursor.get_children() for value in _flatten(child)]
-    value = evaluate(cursor)
-    if value is None:
-        raise CompileError(
-            f"{start_of(cursor)}: a module variable starts with constants only.", position=start_of(cursor)
-        )
-    return [value]
+def _initial_value(declaration: Cursor) -> Cursor | None:
+    """Return a module variable's initialiser; an array's extents are expressions too."""
+    children = [child for child in declaration.get_children() if child.kind.is_expression()]
+    if not children:
+        return None
+    last = children[-1]
+    is_array = declaration.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY")
+    if is_array and last.kind != CursorKind.INIT_LIST_EXPR:
+        return None
+    if last.kind == CursorKind.CALL_EXPR and not list(last.get_arguments()):
+        return None  # a constructor that does nothing
+    return last
 
 
-__all__ = ["VOID", "Program"]
+def is_instantiation(name: str) -> bool:
+    """Whether a kernel's name has template arguments."""
+    return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None
+
+
+__all__ = ["Diagnosis", "Program", "is_instantiation"]

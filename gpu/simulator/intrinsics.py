@@ -118,5 +118,7 @@ ATOMICS = {
     "atomicCAS": "cas",
 }
 
+BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
+
 # What orders memory between threads. A gang's lanes go together, so there is nothing left to order.
 FENCES = frozenset({"__threadfence", "__threadfence_block", "__syncwarp"})

@@ -8,7 +8,7 @@ lazy; a statement that is an expression is an `Evaluate`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -68,7 +68,10 @@ class Unary:
 
 @dataclass(frozen=True)
 class Binary:
-    """An arithmetic, bitwise or comparing operator, both operands of one type (a shift's may differ)."""
+    """An arithmetic, bitwise or comparing operator, both operands of one type (a shift's may differ).
+
+    Pointers are compared as the numbers that a `Cast` makes of them.
+    """
 
     type: Scalar
     op: str
@@ -107,7 +110,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Cast:
-    """A conversion between scalars, or between pointers (then only the element type changes)."""
+    """A conversion between scalars, between pointers (the address stays), or between a pointer and a 64-bit number."""
 
     type: Type
     operand: Expression
@@ -123,6 +126,40 @@ class Offset:
 
 
 @dataclass(frozen=True)
+class Member:
+    """The address of a member: `pointer` moved by so many bytes."""
+
+    type: Pointer
+    pointer: Expression
+    offset: int
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """The address of new memory of the running function that holds a value, so that a reference can bind to it."""
+
+    type: Pointer
+    value: Expression | None
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A struct's value from those of its parts, each a scalar, a pointer or a struct, in the order of its leaves."""
+
+    type: Type
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Extract:
+    """The part of a struct's value that starts at a leaf."""
+
+    type: Type
+    operand: Expression
+    first: int
+
+
+@dataclass(frozen=True)
 class Distance:
     """`left - right` of two pointers, in elements."""
 
@@ -135,7 +172,7 @@ class Distance:
 class Element:
     """A place in memory: `pointer[index]`."""
 
-    type: Scalar | Pointer
+    type: Type
     pointer: Expression
     index: Expression | None
     position: SourcePosition
@@ -194,6 +231,35 @@ class Atomic:
 
 
 @dataclass(frozen=True)
+class Warp:
+    """An exchange between the lanes of a warp, such as "shfl_down" or "ballot", or the vote of a block at a barrier."""
+
+    type: Scalar
+    op: str
+    arguments: tuple[Expression, ...]
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
+class Print:
+    """`printf`: a line for each lane."""
+
+    type: Scalar
+    format: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """`assert`: the launch fails where a lane finds the condition false."""
+
+    type: Type
+    condition: Expression
+    text: str
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Call:
     """A call of a `__device__` function of the module."""
 
@@ -215,12 +281,19 @@ Expression = (
     | Sequence
     | Cast
     | Offset
+    | Member
+    | Temporary
+    | Construct
+    | Extract
     | Distance
     | Load
     | Assign
     | Update
     | Intrinsic
     | Atomic
+    | Warp
+    | Print
+    | Assertion
     | Call
 )
 
@@ -238,19 +311,22 @@ class Declare:
     """A variable comes to life, with a value or without."""
 
     slot: int
-    type: Scalar | Pointer
+    type: Type
     value: Expression | None
     position: SourcePosition
 
 
 @dataclass(frozen=True)
-class DeclareArray:
-    """An array of each thread's own comes to life; `values` fill its beginning, zeros the rest where there are any."""
+class DeclareMemory:
+    """Memory of each thread's own comes to life: an array, a struct, or a variable whose address is taken.
+
+    `values` are stored at their offsets in bytes, and zeros elsewhere where `zeroed`. The slot holds the address.
+    """
 
     slot: int
-    element: Scalar
-    count: int
-    values: tuple[Expression, ...] | None
+    size: int
+    values: tuple[tuple[int, Expression], ...]
+    zeroed: bool
     name: str
     position: SourcePosition
 
@@ -284,6 +360,24 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Section:
+    """The statements behind one or more labels of a switch; `values` are its cases."""
+
+    values: tuple[int, ...]
+    is_default: bool
+    body: Block
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Lanes enter at the section of their case and fall through to the next until they break."""
+
+    value: Expression
+    sections: tuple[Section, ...]
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Jump:
     """`break` or `continue` of the innermost loop."""
 
@@ -306,20 +400,19 @@ class Barrier:
     position: SourcePosition
 
 
-Statement = Evaluate | Declare | DeclareArray | Block | If | Loop | Jump | Return | Barrier
+Statement = Evaluate | Declare | DeclareMemory | Block | If | Loop | Switch | Jump | Return | Barrier
 
 
 @dataclass(frozen=True, eq=False)
 class SharedArray:
-    """A `__shared__` variable: `count` elements for each block, or, where it is `dynamic`, as many as the launch gives.
+    """A `__shared__` variable: `size` bytes for each block, or, where it is `dynamic`, as many as the launch gives.
 
     Equal only to itself: two functions may each have one of the same name.
     """
 
     slot: int
     name: str
-    element: Scalar
-    count: int
+    size: int
     dynamic: bool
 
 
@@ -337,10 +430,9 @@ class Function:
 
 @dataclass(frozen=True)
 class GlobalVariable:
-    """A `__constant__` or `__device__` variable: `count` elements, and the values it starts with."""
+    """A `__constant__` or `__device__` variable: its type, and the constants it starts with, by offset in bytes."""
 
     name: str
     space: Literal["constant", "global"]
-    element: Scalar
-    count: int
-    initial: tuple[Any, ...] = ()
+    type: Type
+    initial: tuple[tuple[int, Const], ...] = ()

@@ -103,6 +103,7 @@ class Gang:
         self.geometry = geometry
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
+        self.printed: list[tuple[int, str]] = []
         self.first = first
         self.grid = tuple(grid)
         self.rounds = 0

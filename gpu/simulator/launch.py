@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from gpu.errors import KernelError, LaunchError
 from gpu.simulator import ir
-from gpu.simulator.frontend import Program
+from gpu.simulator.address import Address
+from gpu.simulator.frontend import Program, is_instantiation
 from gpu.simulator.lanes import Gang, Geometry
 from gpu.simulator.lockstep import CompiledFunction, LockstepCompiler
-from gpu.simulator.memory import POISON, Address, FlatMemory
-from gpu.simulator.types import Pointer, Scalar
+from gpu.simulator.memory import FlatMemory
+from gpu.simulator.types import Pointer, Scalar, Struct, leaves
 
 Array = npt.NDArray[Any]
 
@@ -80,7 +81,7 @@ class SimulatedKernel:
             raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
         if threads > MAXIMUM_THREADS:
             raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
-        static = sum(shared.count * shared.element.size for shared in self._function.shared)
+        static = sum(shared.size for shared in self._function.shared)
         if static + shared_bytes > MAXIMUM_SHARED_BYTES:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
@@ -97,10 +98,19 @@ class SimulatedKernel:
                 values.append(Address(FlatMemory(name, "global", argument)))
             elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:
                 values.append(argument)
+            elif isinstance(type, Struct) and isinstance(argument, np.void) and argument.nbytes == type.size:
+                data = np.frombuffer(argument.tobytes(), np.uint8)
+                values.append(tuple(_leaf(data, offset, leaf) for offset, leaf in leaves(type)))
             else:
                 given = "an array" if isinstance(argument, np.ndarray) else argument.dtype
                 raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
         return values
+
+
+def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
+    if isinstance(leaf, Pointer):
+        return Address(None)
+    return data[offset : offset + leaf.size].view(leaf.dtype)[0]
 
 
 def _gangs(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -122,25 +132,40 @@ class SimulatedModule:
     """A kernel file, with the memory of its `__constant__` and `__device__` variables."""
 
     def __init__(self, text: str, path: Path, defines: Mapping[str, int | str]) -> None:
-        self._program = Program(text, path, defines)
+        self._source = (text, path, defines)
+        self._programs: dict[tuple[str, ...], Program] = {(): Program(text, path, defines)}
         self._compiler = LockstepCompiler()
         self._kernels: dict[str, SimulatedKernel] = {}
-        self._variables = {name: Address(_memory_of(variable)) for name, variable in self._program.variables.items()}
+        self._variables: dict[str, Address] = {}
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of the `__global__` functions."""
-        return self._program.kernels
+        """The names of the `__global__` functions, templates left out."""
+        return self._programs[()].kernels
 
     def kernel(self, name: str) -> SimulatedKernel:
-        """Return a kernel; CompileError says what of it the simulator does not support."""
+        """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
+
+        Raises
+        ------
+        KernelError
+            There is no kernel of that name.
+        CompileError
+            It uses something that the simulator does not support.
+        """
         if name not in self._kernels:
-            function = self._program.kernel(name)
+            program = self._program_for(name)
+            function = program.kernel(name)
+            for variable in program.variables.values():
+                if variable.name not in self._variables:
+                    self._variables[variable.name] = Address(_memory_of(variable))
             self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
         return self._kernels[name]
 
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
+        if name not in self._variables and name in self._programs[()].variables:
+            self._variables[name] = Address(_memory_of(self._programs[()].variables[name]))
         memory = self._variables[name].memory if name in self._variables else None
         if not isinstance(memory, FlatMemory):
             raise KernelError(f"There is no __constant__ variable {name!r}.")
@@ -149,10 +174,18 @@ class SimulatedModule:
             raise KernelError(f"{name} holds {memory.data.size} bytes; {data.size} do not fit.")
         memory.data[: data.size] = data
 
+    def _program_for(self, name: str) -> Program:
+        """Return the program with an instantiation in it; clang instantiates what the text names."""
+        instances = (name,) if is_instantiation(name) else ()
+        if instances not in self._programs:
+            text, path, defines = self._source
+            self._programs[instances] = Program(text, path, defines, instances)
+        return self._programs[instances]
+
 
 def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:
-    data = np.full(variable.count * variable.element.size, POISON, np.uint8)
-    values = data.view(variable.element.dtype)
-    values[...] = 0
-    values[: len(variable.initial)] = variable.initial
+    data = np.full(variable.type.size, 0, np.uint8)
+    for offset, constant in variable.initial:
+        size = constant.type.size
+        data[offset : offset + size] = np.frombuffer(constant.value.tobytes(), np.uint8)
     return FlatMemory(variable.name, variable.space, data, writable=variable.space != "constant")

@@ -7,17 +7,18 @@ of those that go on to the next one; lanes that break, continue or return wait i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.expressions import ExpressionCompiler, Frame, assign_local
+from gpu.simulator.address import Address
+from gpu.simulator.expressions import ExpressionCompiler, Frame, assign_local, store_value
 from gpu.simulator.lanes import Gang, Mask, union
-from gpu.simulator.memory import Address, LocalMemory, SharedMemory, Site
-from gpu.simulator.types import Pointer
+from gpu.simulator.memory import LocalMemory, SharedMemory, Site
+from gpu.simulator.types import Scalar, leaves
 
 Step = Callable[[Frame, Mask], Mask | None]
 
@@ -48,7 +49,7 @@ class CompiledFunction:
         if self._body is None:
             self._body = self._compiler.statement(self.function.body)
         for shared in self.function.shared:
-            frame.values[shared.slot] = _shared_memory(frame.gang, shared)
+            frame.values[shared.slot] = shared_memory(frame.gang, shared)
         for slot, argument in enumerate(arguments):
             frame.values[slot] = argument
             frame.owners[slot] = mask
@@ -74,8 +75,10 @@ class LockstepCompiler(ExpressionCompiler):
                 return self._evaluate(expression)
             case ir.Declare():
                 return self._declare(statement)
-            case ir.DeclareArray():
-                return self._declare_array(statement)
+            case ir.DeclareMemory():
+                return self._declare_memory(statement)
+            case ir.Switch():
+                return self._switch(statement)
             case ir.Block(statements):
                 return _in_order([self.statement(inner) for inner in statements])
             case ir.If():
@@ -89,7 +92,11 @@ class LockstepCompiler(ExpressionCompiler):
             case ir.Return(value):
                 return self._return(value)
             case ir.Barrier(position):
-                return lambda frame, mask: _barrier(frame, mask, position)
+                return lambda frame, mask: self.barrier(frame, mask, position)
+
+    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
+        """Pass where all threads of each block that comes here, but for those that have ended, are here."""
+        return _barrier(frame, mask, position)
 
     def _evaluate(self, expression: ir.Expression) -> Step:
         run = self.expression(expression)
@@ -103,33 +110,53 @@ class LockstepCompiler(ExpressionCompiler):
     def _declare(self, statement: ir.Declare) -> Step:
         slot, type = statement.slot, statement.type
         if statement.value is None:
-            empty = Address(None) if isinstance(type, Pointer) else type.dtype.type(0)
+            empty = type.dtype.type(0) if isinstance(type, Scalar) else Address(None)
             run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
         else:
             run = self.expression(statement.value)
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            frame.values[slot] = run(frame, mask)
-            frame.owners[slot] = mask
+            _declare_slot(frame, slot, run(frame, mask), mask)
             return mask
 
         return step
 
-    def _declare_array(self, statement: ir.DeclareArray) -> Step:
-        slot, dtype, count, name = statement.slot, statement.element.dtype, statement.count, statement.name
-        values = None if statement.values is None else [self.expression(value) for value in statement.values]
+    def _declare_memory(self, statement: ir.DeclareMemory) -> Step:
+        slot, size, name, zeroed = statement.slot, statement.size, statement.name, statement.zeroed
+        values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            memory = LocalMemory(name, count, dtype, frame.gang.geometry.lanes)
-            if values is not None:
-                zero = dtype.type(0)
-                for element in range(count):
-                    value = values[element](frame, mask) if element < len(values) else zero
-                    memory.store(frame.gang, element, dtype, value, mask, site)
-            frame.values[slot] = Address(memory)
-            frame.owners[slot] = mask
+            address = Address(LocalMemory(name, size, frame.gang.geometry.lanes, zeroed=zeroed))
+            for offset, parts, value in values:
+                store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
+            _declare_slot(frame, slot, address, mask)
             return mask
+
+        return step
+
+    def _switch(self, statement: ir.Switch) -> Step:
+        value = self.expression(statement.value)
+        sections = [
+            (section.values, section.is_default, self.statement(section.body)) for section in statement.sections
+        ]
+        cases = [case for section in statement.sections for case in section.values]
+
+        def step(frame: Frame, mask: Mask) -> Mask | None:
+            returned, continued = frame.returned, frame.continued
+            frame.continued = None
+            decided = value(frame, mask)
+            live: Mask | None = None
+            for values, is_default, run in sections:
+                enters = _is_one_of(decided, values)
+                if is_default:
+                    enters = enters | ~_is_one_of(decided, cases)
+                live = union(live, mask.split(enters)[0])
+                if live is not None:
+                    live = run(frame, live)
+            jumped, frame.continued = frame.continued, union(continued, frame.continued)
+            after = mask if frame.returned is returned else mask.without(frame.returned)
+            return after.without(jumped) if after is not None else None
 
         return step
 
@@ -188,13 +215,22 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
 
-def _shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
+def shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
     """Return a gang's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
     key = "extern" if shared.dynamic else shared
     if key not in gang.shared:
-        size = gang.shared_bytes if shared.dynamic else shared.count * shared.element.size
-        gang.shared[key] = SharedMemory(shared.name, size, gang)
+        gang.shared[key] = SharedMemory(shared.name, gang.shared_bytes if shared.dynamic else shared.size, gang)
     return Address(gang.shared[key])
+
+
+def _declare_slot(frame: Frame, slot: int, value: Any, mask: Mask) -> None:
+    """Let a variable come to life in the lanes of a mask; no other lane of this round can see it."""
+    frame.values[slot] = value
+    frame.owners[slot] = mask
+
+
+def _is_one_of(value: Any, cases: Sequence[int]) -> Any:
+    return np.isin(value, cases) if isinstance(value, np.ndarray) else np.bool_(int(value) in cases)
 
 
 def _next_round(frame: Frame, through: Mask | None, before: Mask) -> Mask | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, binary_operator, evaluate, start_of, unary_operator
 from gpu.simulator.fold import fold
-from gpu.simulator.intrinsics import ATOMICS, FENCES, INTRINSICS
-from gpu.simulator.lower_types import lower_type, refuse
-from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Type, Void
-
-if TYPE_CHECKING:
-    from gpu.simulator.frontend import Program
+from gpu.simulator.lower_calls import Calls
+from gpu.simulator.lower_types import is_reference, refuse
+from gpu.simulator.scope import Scope, decayed, value_type
+from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _AXES = ("x", "y", "z")
@@ -24,34 +22,14 @@ _LITERALS = (
     CursorKind.CHARACTER_LITERAL,
     CursorKind.CXX_BOOL_LITERAL_EXPR,
 )
-_CASTS = (CursorKind.CSTYLE_CAST_EXPR, CursorKind.CXX_STATIC_CAST_EXPR, CursorKind.CXX_FUNCTIONAL_CAST_EXPR)
-_POINTER_CASTS = (CursorKind.CXX_REINTERPRET_CAST_EXPR, CursorKind.CXX_CONST_CAST_EXPR)
-
-
-class Scope:
-    """The variables of one function, by the cursors that declare them."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.slots = 0
-        self._locals: dict[int, tuple[ir.Local, Type]] = {}
-        self._in_memory: set[int] = set()
-
-    def declare(self, cursor: Cursor, type: Type, *, in_memory: bool = False) -> ir.Local:
-        """Give a variable its slot. What is an array or `in_memory` is reached through a pointer in that slot."""
-        held = Pointer(type.innermost) if isinstance(type, ArrayOf) else Pointer(type) if in_memory else type
-        local = ir.Local(held, self.slots, cursor.spelling)
-        self._locals[cursor.hash] = (local, type)
-        if in_memory and not isinstance(type, ArrayOf):
-            self._in_memory.add(cursor.hash)
-        self.slots += 1
-        return local
-
-    def find(self, declaration: Cursor) -> tuple[ir.Local, Type, bool] | None:
-        """Return a variable, its type in C, and whether it is a scalar behind a pointer; None for one not of here."""
-        if declaration.hash not in self._locals:
-            return None
-        return (*self._locals[declaration.hash], declaration.hash in self._in_memory)
+_CASTS = (
+    CursorKind.CSTYLE_CAST_EXPR,
+    CursorKind.CXX_STATIC_CAST_EXPR,
+    CursorKind.CXX_FUNCTIONAL_CAST_EXPR,
+    CursorKind.CXX_REINTERPRET_CAST_EXPR,
+    CursorKind.CXX_CONST_CAST_EXPR,
+)
+_POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
 
 class Expressions:
@@ -59,6 +37,11 @@ class Expressions:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
+        self._calls = Calls(scope, self)
+
+    def type_of(self, cursor: Cursor) -> Type:
+        """Return the type of an expression."""
+        return self._scope.program.types.lower(cursor.type, cursor)
 
     def condition(self, cursor: Cursor) -> ir.Expression:
         """Lower an expression that decides: a bool."""
@@ -66,7 +49,9 @@ class Expressions:
 
     def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
         """Lower an expression and convert it to `type`."""
-        return _convert(self.value(cursor), type)
+        if cursor.kind == CursorKind.INIT_LIST_EXPR:
+            return self._braces(cursor, type)
+        return convert(self.value(cursor), type, cursor)
 
     def discarded(self, cursor: Cursor) -> ir.Expression:
         """Lower an expression whose value nobody wants, so that an atomic need not give one."""
@@ -81,17 +66,17 @@ class Expressions:
         if kind in _LITERALS:
             return self._constant(cursor)
         if kind == CursorKind.PAREN_EXPR:
-            return self.value(_only_child(cursor))
+            return self.value(only_child(cursor))
         if kind == CursorKind.UNEXPOSED_EXPR:
             return self._implicit(cursor)
-        if kind in _CASTS or kind in _POINTER_CASTS:
+        if kind in _CASTS:
             return self._cast(cursor)
         if kind == CursorKind.DECL_REF_EXPR:
             return self._name(cursor)
         if kind == CursorKind.MEMBER_REF_EXPR:
             return self._member(cursor)
         if kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
-            return self._read_subscript(cursor)
+            return self._read(self._subscript(cursor))
         if kind == CursorKind.BINARY_OPERATOR:
             return self._binary(cursor)
         if kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
@@ -99,127 +84,214 @@ class Expressions:
         if kind == CursorKind.UNARY_OPERATOR:
             return self._unary(cursor)
         if kind == CursorKind.CONDITIONAL_OPERATOR:
-            condition, chosen, other = cursor.get_children()
-            type = lower_type(cursor.type, cursor)
-            return fold(
-                ir.Select(type, self.condition(condition), self.converted(chosen, type), self.converted(other, type))
-            )
+            return self._conditional(cursor)
         if kind == CursorKind.CALL_EXPR:
-            return self._call(cursor)
+            return self._calls.call(cursor)
+        if kind == CursorKind.INIT_LIST_EXPR:
+            return self._braces(cursor, self.type_of(cursor))
+        if kind == CursorKind.CXX_THIS_EXPR and self._scope.this is not None:
+            return self._scope.this
+        if kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
+            return ir.Null(Pointer(Void()))
         if (number := evaluate(cursor)) is not None:  # sizeof, alignof and the like
-            return _number(lower_type(cursor.type, cursor), number)
+            return number_of(self.type_of(cursor), number)
         raise refuse(cursor, f"this expression ({kind.name.lower().replace('_', ' ')})")
 
-    def place(self, cursor: Cursor) -> ir.Place:
-        """Lower an expression that can be assigned to."""
+    def place(self, cursor: Cursor) -> ir.Place | None:
+        """Lower an expression that names a place; None for one that is only a value."""
         kind = cursor.kind
         if kind == CursorKind.PAREN_EXPR:
-            return self.place(_only_child(cursor))
+            return self.place(only_child(cursor))
+        if kind == CursorKind.UNEXPOSED_EXPR:
+            return self._place_behind(cursor)
         if kind == CursorKind.DECL_REF_EXPR:
-            found = self._scope.find(cursor.referenced)
-            if found is not None:
-                local, _, in_memory = found
-                return _dereference(local, cursor) if in_memory else local
-            return _dereference(self._module_variable(cursor), cursor)
+            return self._named_place(cursor)
+        if kind == CursorKind.MEMBER_REF_EXPR:
+            return self._member_place(cursor)
         if kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
             return self._subscript(cursor)
+        if kind == CursorKind.CALL_EXPR:
+            pointer = self._calls.reference(cursor)
+            return None if pointer is None else dereference(pointer, cursor)
         if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "*":
-            return _dereference(self.value(_only_child(cursor)), cursor)
-        raise refuse(cursor, f"an assignment to this ({kind.name.lower().replace('_', ' ')})")
+            return dereference(self.value(only_child(cursor)), cursor)
+        return None
+
+    def address(self, cursor: Cursor) -> ir.Expression:
+        """Lower an expression to its address, for a reference to bind to; a value is given memory."""
+        place = self.place(cursor)
+        if isinstance(place, ir.Element):
+            return address_of(place)
+        value = self.value(cursor)
+        return ir.Temporary(Pointer(value.type), value)
+
+    def _required_place(self, cursor: Cursor) -> ir.Place:
+        place = self.place(cursor)
+        if place is None:
+            raise refuse(cursor, f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})")
+        return place
+
+    def _place_behind(self, cursor: Cursor) -> ir.Place | None:
+        """A conversion keeps the place where it only adds const or goes to a base class."""
+        children = list(cursor.get_children())
+        if len(children) != 1:
+            return None
+        inner, type = self.place(children[0]), self.type_of(cursor)
+        if inner is None or isinstance(inner, ir.Local):
+            return inner if inner is not None and inner.type == type else None
+        if isinstance(type, Struct) and isinstance(inner.type, Struct):
+            return ir.Element(type, inner.pointer, inner.index, inner.position)
+        return inner if decayed(type) == inner.type else None
 
     def _constant(self, cursor: Cursor) -> ir.Const:
         number = evaluate(cursor)
         if number is None:
             raise refuse(cursor, "this literal")
-        return _number(lower_type(cursor.type, cursor), number)
+        return number_of(self.type_of(cursor), number)
 
     def _implicit(self, cursor: Cursor) -> ir.Expression:
         children = list(cursor.get_children())
-        if len(children) != 1:
-            raise refuse(cursor, f"this expression of type {cursor.type.spelling}")
-        return _convert(self.value(children[0]), _value_type(lower_type(cursor.type, cursor)))
+        type = self.type_of(cursor)
+        if not children:
+            return zero_of(type)  # clang's stand-in for a value that braces leave out
+        return convert(self.value(children[-1]), value_type(type), cursor)
 
     def _cast(self, cursor: Cursor) -> ir.Expression:
-        operand = list(cursor.get_children())[-1]
-        type = lower_type(cursor.type, cursor)
-        lowered = self.value(operand)
+        children = list(cursor.get_children())
+        type = self.type_of(cursor)
+        if not children or not children[-1].kind.is_expression():
+            return zero_of(type)  # T()
         if isinstance(type, Void):
-            return lowered
-        if isinstance(type, Pointer) != isinstance(lowered.type, Pointer):
-            raise refuse(cursor, "a cast between a pointer and a number")
-        return _convert(lowered, type)
+            return self.discarded(children[-1])
+        if is_reference(cursor.type):
+            return self._read(dereference(convert(self.address(children[-1]), Pointer(type), cursor), cursor))
+        return self.converted(children[-1], value_type(type))
 
     def _name(self, cursor: Cursor) -> ir.Expression:
         declaration = cursor.referenced
-        found = self._scope.find(declaration)
-        if found is not None:
-            local, type, in_memory = found
-            return _load(_dereference(local, cursor)) if in_memory else local
+        if declaration is None or not cursor.spelling:  # a template's argument, put in by clang
+            return convert(self.value(only_child(cursor)), self.type_of(cursor), cursor)
         if declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
-            return _number(lower_type(cursor.type, cursor), declaration.enum_value)
-        type = lower_type(cursor.type, cursor)
-        if declaration.spelling not in self._scope.program.variables:
+            return number_of(self.type_of(cursor), declaration.enum_value)
+        variable = self._scope.find(declaration)
+        if variable is not None:
+            if not variable.in_memory:
+                return variable.local
+            return self._read(self._variable_place(variable.local, variable.type, cursor))
+        type = self.type_of(cursor)
+        if isinstance(type, Scalar) and not self._scope.program.is_variable(declaration):
             number = evaluate(declaration)
-            if number is None or not isinstance(type, Scalar):
-                raise refuse(cursor, f"the name {cursor.spelling} here")
-            return _number(type, number)
-        variable = self._module_variable(cursor)
-        return variable if isinstance(type, ArrayOf) else _load(_dereference(variable, cursor))
+            if number is not None:
+                return number_of(type, number)
+        return self._read(self._module_place(cursor))
 
-    def _module_variable(self, cursor: Cursor) -> ir.Global:
-        variable = self._scope.program.variables.get(cursor.spelling)
+    def _named_place(self, cursor: Cursor) -> ir.Place | None:
+        declaration = cursor.referenced
+        if declaration is None or not cursor.spelling or declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
+            return None
+        variable = self._scope.find(declaration)
+        if variable is None:
+            return self._module_place(cursor)
+        if not variable.in_memory:
+            return variable.local
+        return self._variable_place(variable.local, variable.type, cursor)
+
+    def _variable_place(self, local: ir.Local, type: Type, cursor: Cursor) -> ir.Element:
+        return ir.Element(type, local, None, start_of(cursor))
+
+    def _module_place(self, cursor: Cursor) -> ir.Element:
+        declaration = cursor.referenced
+        shared = self._scope.program.shared_outside(declaration, self._scope)
+        if shared is not None:
+            return self._variable_place(shared, self.type_of(cursor), cursor)
+        variable = self._scope.program.variable(declaration)
         if variable is None:
             raise refuse(cursor, f"the name {cursor.spelling} here")
-        return ir.Global(Pointer(variable.element), variable.name)
+        pointer = ir.Global(Pointer(decayed(variable.type)), variable.name)
+        return ir.Element(variable.type, pointer, None, start_of(cursor))
+
+    def _read(self, place: ir.Element) -> ir.Expression:
+        """Return the value at a place; of an array, the pointer to its first element."""
+        if isinstance(place.type, ArrayOf):
+            return convert(address_of(place), Pointer(place.type.innermost), None)
+        return ir.Load(place.type, place)
 
     def _member(self, cursor: Cursor) -> ir.Expression:
         owner = next(iter(cursor.get_children()), None)
-        if owner is not None and owner.spelling in _SPECIAL and cursor.spelling in _AXES:
+        if owner is not None and owner.spelling in _SPECIAL and self._scope.find(owner.referenced) is None:
             return ir.Special(Scalar("uint32"), owner.spelling, _AXES.index(cursor.spelling))
-        raise refuse(cursor, f"the member {cursor.spelling} of a struct")
+        place = self._member_place(cursor)
+        if place is not None:
+            return self._read(place)
+        declaration = cursor.referenced
+        if declaration is not None and declaration.kind == CursorKind.VAR_DECL:
+            number = evaluate(declaration)  # a static constexpr member
+            if number is not None:
+                return number_of(self.type_of(cursor), number)
+        if owner is None:
+            raise refuse(cursor, f"the member {cursor.spelling} here")
+        whole = self.value(owner)
+        if not isinstance(whole.type, Struct):
+            raise refuse(cursor, f"the member {cursor.spelling} of this")
+        member = whole.type.field(cursor.spelling)
+        first = next(n for n, (offset, _) in enumerate(leaves(whole.type)) if offset >= member.offset)
+        return ir.Extract(member.type, whole, first)
 
-    def _read_subscript(self, cursor: Cursor) -> ir.Expression:
-        type = lower_type(cursor.type, cursor)
-        if isinstance(type, ArrayOf):
-            root, index = self._row(cursor)
-            scaled = _times(index, type.count)
-            return ir.Offset(Pointer(type.innermost), root, scaled)
-        return _load(self._subscript(cursor))
+    def _member_place(self, cursor: Cursor) -> ir.Element | None:
+        declaration = cursor.referenced
+        if declaration is None or declaration.kind != CursorKind.FIELD_DECL:
+            return None
+        owner = next(iter(cursor.get_children()), None)
+        if owner is None or not owner.kind.is_expression():
+            pointer: ir.Expression | None = self._scope.this
+        elif isinstance(self.type_of(owner), Pointer):
+            pointer = self.value(owner)
+        else:
+            place = self.place(owner)
+            pointer = address_of(place) if isinstance(place, ir.Element) else None
+        if pointer is None or not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Struct):
+            return None
+        # libclang gives anonymous structs no name to look for: their members are those of the struct around them.
+        member = pointer.type.element.field(cursor.spelling)
+        moved = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
+        return ir.Element(member.type, moved, None, start_of(cursor))
 
     def _subscript(self, cursor: Cursor) -> ir.Element:
-        root, index = self._row(cursor)
-        type = lower_type(cursor.type, cursor)
-        assert isinstance(type, Scalar | Pointer)
-        return ir.Element(type, root, index, start_of(cursor))
-
-    def _row(self, cursor: Cursor) -> tuple[ir.Expression, ir.Expression]:
-        """Return the pointer and the index of a subscript; the subscripts of a multi-dimensional array become one."""
         base, subscript = cursor.get_children()
         index = self.value(subscript)
-        inner = base
-        while inner.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR):
-            inner = _only_child(inner)
-        row = lower_type(inner.type, inner)
-        if inner.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and isinstance(row, ArrayOf):
-            root, outer = self._row(inner)
+        type = self.type_of(cursor)
+        outer = _array_behind(base)
+        if outer is not None and isinstance(row := self.type_of(outer), ArrayOf):
+            place = self._subscript(outer)
             # Arrays are smaller than 2^31 elements, so that 32 bits, whatever their sign, lead to the same element.
-            return root, fold(ir.Binary(INT32, "+", _times(outer, row.length), _convert(index, INT32)))
-        return self.value(base), index
+            flat = fold(ir.Binary(INT32, "+", _times(_index32(place), row.length), convert(index, INT32, cursor)))
+            return ir.Element(type, place.pointer, flat, start_of(cursor))
+        # Where the element is an array itself, the index counts rows, and the next subscript makes it one of elements.
+        return ir.Element(type, self.value(base), index, start_of(cursor))
+
+    def _conditional(self, cursor: Cursor) -> ir.Expression:
+        condition, chosen, other = cursor.get_children()
+        type = value_type(self.type_of(cursor))
+        return fold(
+            ir.Select(type, self.condition(condition), self.converted(chosen, type), self.converted(other, type))
+        )
 
     def _binary(self, cursor: Cursor) -> ir.Expression:
         left, right = cursor.get_children()
         operator = binary_operator(cursor)
         if operator == "=":
-            place = self.place(left)
+            place = self._required_place(left)
             return ir.Assign(place.type, place, self.converted(right, place.type))
         if operator == ",":
-            return ir.Sequence(lower_type(cursor.type, cursor), self.discarded(left), self.value(right))
+            first = self.discarded(left)
+            second = self.value(right)
+            return ir.Sequence(second.type, first, second)
         if operator in ("&&", "||"):
             return fold(ir.Logical(BOOL, operator, self.condition(left), self.condition(right)))  # type: ignore[arg-type]
         first, second = self.value(left), self.value(right)
-        type = lower_type(cursor.type, cursor)
         if isinstance(first.type, Pointer) or isinstance(second.type, Pointer):
             return self._pointer_arithmetic(cursor, operator, first, second)
+        type = self.type_of(cursor)
         if not isinstance(type, Scalar):
             raise refuse(cursor, f"the operator {operator} here")
         return fold(ir.Binary(type, operator, first, second))
@@ -227,8 +299,11 @@ class Expressions:
     def _pointer_arithmetic(
         self, cursor: Cursor, operator: str, first: ir.Expression, second: ir.Expression
     ) -> ir.Expression:
+        if operator in _POINTER_COMPARISONS:
+            return ir.Binary(BOOL, operator, convert(first, INT64, cursor), convert(second, INT64, cursor))
         if operator in ("+", "-") and isinstance(first.type, Pointer) and isinstance(second.type, Scalar):
-            return ir.Offset(first.type, first, second if operator == "+" else _negated(second))
+            index = second if operator == "+" else _negated(second)
+            return ir.Offset(first.type, first, _in_elements(index, self.type_of(cursor)))
         if operator == "+" and isinstance(second.type, Pointer):
             return ir.Offset(second.type, second, first)
         if operator == "-":
@@ -238,7 +313,7 @@ class Expressions:
     def _compound(self, cursor: Cursor) -> ir.Expression:
         left, right = cursor.get_children()
         operator = binary_operator(cursor)[:-1]
-        place = self.place(left)
+        place = self._required_place(left)
         value = self.value(right)
         if isinstance(place.type, Pointer):
             step = value if operator == "+" else _negated(value)
@@ -247,76 +322,159 @@ class Expressions:
         shift = operator in ("<<", ">>")
         compute = _promoted(place.type) if shift else value.type
         assert isinstance(compute, Scalar)
-        assert isinstance(place.type, Scalar)
         return ir.Update(place.type, place, operator, value, compute)
 
     def _unary(self, cursor: Cursor) -> ir.Expression:
-        operand = _only_child(cursor)
+        operand = only_child(cursor)
         operator = unary_operator(cursor)
         if operator in ("x++", "++x", "x--", "--x"):
-            place = self.place(operand)
-            compute = place.type if isinstance(place.type, Pointer) else _promoted(place.type)
-            step = 1 if "+" in operator else -1
-            if isinstance(compute, Pointer):
-                value: ir.Expression = ir.Const(INT64, np.int64(step))
-            else:
-                value = _number(compute, abs(step))
-            sign = "+" if step > 0 or isinstance(compute, Pointer) else "-"
-            return ir.Update(place.type, place, sign, value, compute, gives_old=operator.startswith("x"))
+            return self._increment(operand, operator)
         if operator == "*":
-            return _load(_dereference(self.value(operand), cursor))
+            return self._read(dereference(self.value(operand), cursor))
         if operator == "&":
-            place = self.place(operand)
+            place = self._required_place(operand)
             if isinstance(place, ir.Local):
-                raise refuse(cursor, f"the address of the variable {place.name}", instead="Use an array of length 1.")
-            index = place.index if place.index is not None else ir.Const(INT32, np.int32(0))
-            return ir.Offset(Pointer(place.type), place.pointer, index)
+                raise refuse(cursor, f"the address of {place.name}")
+            return address_of(place)
         if operator in ("+", "__extension__"):
             return self.value(operand)
-        type = lower_type(cursor.type, cursor)
+        type = self.type_of(cursor)
         if operator not in ("-", "~", "!") or not isinstance(type, Scalar):
             raise refuse(cursor, f"the operator {operator} here")
         return fold(ir.Unary(type, operator, self.condition(operand) if operator == "!" else self.value(operand)))
 
-    def _call(self, cursor: Cursor) -> ir.Expression:
-        name = cursor.spelling
-        arguments = list(cursor.get_arguments())
-        if name in ATOMICS:
-            return self._atomic(cursor, arguments)
-        type = lower_type(cursor.type, cursor)
-        if name in FENCES:
-            return ir.Const(INT32, np.int32(0))
-        if name in INTRINSICS and isinstance(type, Scalar):
-            return ir.Intrinsic(type, name, tuple(self.value(argument) for argument in arguments))
-        callee = cursor.referenced
-        if callee is None or callee.get_definition() is None:
-            raise refuse(cursor, f"a call of {name or 'this'}, which has no body here")
-        function = self._scope.program.function(callee)
-        return ir.Call(function.type, function, tuple(self.value(argument) for argument in arguments))
+    def _increment(self, operand: Cursor, operator: str) -> ir.Expression:
+        place = self._required_place(operand)
+        up, gives_old = "+" in operator, operator.startswith("x")
+        if isinstance(place.type, Pointer):
+            step = ir.Const(INT64, np.int64(1 if up else -1))
+            return ir.Update(place.type, place, "+", step, place.type, gives_old)
+        compute = _promoted(place.type)
+        return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, gives_old)
 
-    def _atomic(self, cursor: Cursor, arguments: list[Cursor]) -> ir.Expression:
-        pointer = self.value(arguments[0])
-        if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
-            raise refuse(cursor, f"{cursor.spelling} on this address")
-        element = pointer.type.element
-        place = ir.Element(element, *_split_offset(pointer), start_of(cursor))
-        values = tuple(self.converted(argument, element) for argument in arguments[1:])
-        return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
+    def _braces(self, cursor: Cursor, type: Type) -> ir.Expression:
+        """Lower `{...}` to a struct's value, or to a scalar's; what it leaves out is zero."""
+        given = [child for child in cursor.get_children() if child.kind.is_expression()]
+        if not isinstance(type, Struct):
+            return self.converted(given[0], type) if given else zero_of(type)
+        parts: list[ir.Expression] = []
+        members = list(type.fields)
+        for number, member in enumerate(members):
+            if number >= len(given):
+                parts.append(zero_of(member.type))
+            elif isinstance(member.type, ArrayOf):
+                parts += self.array_values(given[number], member.type)
+            else:
+                parts.append(self.converted(given[number], member.type))
+        return ir.Construct(type, tuple(parts))
+
+    def fresh_value(self, type: Struct, declaration: Cursor) -> ir.Expression:
+        """Return what a struct holds that nothing was given: its members' own initialisers, else zeros."""
+        initial = {
+            member.spelling: expressions[-1]
+            for member in declaration.get_children()
+            if member.kind == CursorKind.FIELD_DECL
+            and (expressions := [child for child in member.get_children() if child.kind.is_expression()])
+            and not isinstance(self._scope.program.types.lower(member.type, member), ArrayOf)
+        }
+        return ir.Construct(
+            type,
+            tuple(
+                self.converted(initial[member.name], member.type) if member.name in initial else zero_of(member.type)
+                for member in type.fields
+            ),
+        )
+
+    def array_values(self, cursor: Cursor, type: ArrayOf) -> list[ir.Expression]:
+        """Lower an array's braces to a value for each innermost element, zeros for those left out."""
+        values: list[ir.Expression] = []
+        for child in cursor.get_children():
+            if isinstance(type.element, ArrayOf):
+                values += self.array_values(child, type.element)
+            else:
+                values.append(self.converted(child, type.element))
+        missing = type.count - len(values)
+        return values + [zero_of(type.innermost)] * missing
 
 
-def _only_child(cursor: Cursor) -> Cursor:
+def only_child(cursor: Cursor) -> Cursor:
+    """Return the operand of a node that has one; a type that is written out comes before it."""
     child: Cursor = list(cursor.get_children())[-1]
     return child
 
 
-def _number(type: Type, number: int | float) -> ir.Const:
+def number_of(type: Type, number: int | float) -> ir.Const:
+    """Return a constant of a scalar type."""
     assert isinstance(type, Scalar)
     value: Any = np.array(number).astype(type.dtype)[()]
     return ir.Const(type, value)
 
 
-def _value_type(type: Type) -> Type:
-    return Pointer(type.innermost) if isinstance(type, ArrayOf) else type
+def zero_of(type: Type) -> ir.Expression:
+    """Return the value that empty braces give."""
+    if isinstance(type, Scalar):
+        return number_of(type, 0)
+    if isinstance(type, Pointer):
+        return ir.Null(type)
+    return ir.Construct(type, tuple(zero_of(leaf) for _, leaf in leaves(type)))
+
+
+def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.Expression:
+    """Convert a value to a type, as C does it; `cursor` is where a refusal points."""
+    if isinstance(type, Pointer):
+        type = Pointer(decayed(type.element))
+    if expression.type == type or isinstance(type, Void):
+        return expression
+    if isinstance(type, Struct) and isinstance(expression.type, Struct):
+        return ir.Extract(type, expression, 0)  # to a base class, which is where the object starts
+    if isinstance(type, Pointer) and isinstance(expression, ir.Const | ir.Null):
+        return ir.Null(type)
+    if isinstance(type, Scalar) and isinstance(expression.type, Pointer):
+        number = ir.Cast(INT64, expression)
+        if type == BOOL:
+            return ir.Binary(BOOL, "!=", number, ir.Const(INT64, np.int64(0)))
+        return number if type == INT64 else ir.Cast(type, number)
+    if isinstance(type, Struct) or isinstance(expression.type, Struct):
+        if cursor is None:
+            raise TypeError(f"no conversion from {expression.type} to {type}")
+        raise refuse(cursor, f"a conversion from {expression.type} to {type}")
+    return fold(ir.Cast(type, expression))
+
+
+def address_of(place: ir.Element) -> ir.Expression:
+    """Return the pointer to a place."""
+    if place.index is None:
+        return place.pointer
+    pointer = place.pointer
+    assert isinstance(pointer.type, Pointer)
+    return ir.Offset(pointer.type, pointer, _in_elements(place.index, Pointer(place.type)))
+
+
+def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
+    """Return the place that a pointer leads to."""
+    if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.element, Void):
+        raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
+    if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
+        return ir.Element(pointer.type.element, pointer.pointer, pointer.index, start_of(cursor))
+    return ir.Element(pointer.type.element, pointer, None, start_of(cursor))
+
+
+def _array_behind(base: Cursor) -> Cursor | None:
+    """Return the subscript that a subscript's base is, `t[i]` in `t[i][j]`, behind the decay of its array."""
+    while base.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR):
+        base = only_child(base)
+    return base if base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR else None
+
+
+def _index32(place: ir.Element) -> ir.Expression:
+    assert place.index is not None
+    return convert(place.index, INT32, None)
+
+
+def _in_elements(index: ir.Expression, type: Type) -> ir.Expression:
+    """Turn an index that counts arrays, as a pointer to an array has it, into one of innermost elements."""
+    element = type.element if isinstance(type, Pointer) else type
+    return _times(index, element.count) if isinstance(element, ArrayOf) else index
 
 
 def _promoted(type: Type) -> Scalar:
@@ -325,40 +483,10 @@ def _promoted(type: Type) -> Scalar:
     return INT32 if type.size < 4 and not type.is_float else type
 
 
-def _convert(expression: ir.Expression, type: Type) -> ir.Expression:
-    if isinstance(type, Pointer):
-        element = type.element
-        while isinstance(element, ArrayOf):
-            element = element.element
-        type = Pointer(element)
-    if expression.type == type or isinstance(type, Void):
-        return expression
-    if isinstance(type, Scalar) and isinstance(expression.type, Pointer) and type == BOOL:
-        return ir.Binary(BOOL, "!=", ir.Cast(INT64, expression), ir.Const(INT64, np.int64(0)))
-    if isinstance(type, Pointer) and isinstance(expression, ir.Const):
-        return ir.Null(type)
-    return fold(ir.Cast(type, expression))
-
-
 def _times(index: ir.Expression, factor: int) -> ir.Expression:
-    return fold(ir.Binary(INT32, "*", _convert(index, INT32), ir.Const(INT32, np.int32(factor))))
+    return fold(ir.Binary(INT32, "*", convert(index, INT32, None), ir.Const(INT32, np.int32(factor))))
 
 
 def _negated(index: ir.Expression) -> ir.Expression:
     """Negate an index in 64 bits, where the negative of an unsigned one is right too."""
-    return fold(ir.Unary(INT64, "-", _convert(index, INT64)))
-
-
-def _split_offset(pointer: ir.Expression) -> tuple[ir.Expression, ir.Expression | None]:
-    """See `&array[index]` as the array and the index again."""
-    return (pointer.pointer, pointer.index) if isinstance(pointer, ir.Offset) else (pointer, None)
-
-
-def _dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
-    if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar | Pointer):
-        raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
-    return ir.Element(pointer.type.element, *_split_offset(pointer), start_of(cursor))
-
-
-def _load(place: ir.Element) -> ir.Load:
-    return ir.Load(place.type, place)
+    return fold(ir.Unary(INT64, "-", convert(index, INT64, None)))

@@ -42,42 +42,6 @@ class Memory(Protocol):
     ) -> Any: ...
 
 
-class Address:
-    """A pointer's value: a memory, and an offset into it in bytes, one for all lanes or one a lane."""
-
-    __slots__ = ("memory", "offset")
-
-    def __init__(self, memory: Memory | None, offset: Any = 0) -> None:
-        self.memory = memory
-        self.offset = offset
-
-    def moved(self, index: Any, size: int) -> Address:
-        """Return the address `index` elements of `size` bytes further."""
-        if isinstance(index, np.ndarray):
-            return Address(self.memory, self.offset + index.astype(np.int64) * size)
-        return Address(self.memory, self.offset + int(index) * size)
-
-    def element(self, index: Any, size: int, site: Site) -> Any:
-        """Return which element of `size` bytes `index` elements further is."""
-        if self.memory is None:
-            raise LaunchError(f"{site.position}: {site.action} through a null pointer.", position=site.position)
-        if isinstance(self.offset, np.ndarray):
-            first = self.offset // size
-        elif self.offset == 0:
-            return 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
-        else:
-            first, rest = divmod(self.offset, size)
-            if rest:
-                raise LaunchError(
-                    f"{site.position}: misaligned {site.action} of size {size} bytes in {self.memory.name}.",
-                    position=site.position,
-                    advice=f"The address must be a multiple of {size} bytes.",
-                )
-        if index is None:
-            return first
-        return first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
-
-
 class FlatMemory:
     """A memory that is one array of bytes; the base of those of the grid (global, constant) and of blocks (shared)."""
 
@@ -171,7 +135,7 @@ class SharedMemory(FlatMemory):
 
     def __init__(self, name: str, size: int, gang: Gang) -> None:
         self._size = size
-        self._stride = -(-size // 16) * 16 or 16
+        self._stride = max(-(-size // 16) * 16, 16)
         self._blocks = gang.geometry.blocks
         super().__init__(name, "shared", np.full(self._blocks * self._stride, POISON, np.uint8))
         self._bases: dict[DType, Array] = {}
@@ -195,28 +159,47 @@ class SharedMemory(FlatMemory):
 
 
 class LocalMemory:
-    """An array of each lane's own: `count` elements, kept so that one index for all lanes is a row."""
+    """Memory of each lane's own: `size` bytes, kept as a GPU keeps it, lane beside lane.
 
-    def __init__(self, name: str, count: int, dtype: DType, lanes: int) -> None:
+    The element of `s` bytes at offset `o` of all lanes lies in the bytes from `o * lanes` on, so that one index for all
+    lanes is a row. That holds as long as every element is read in the size that it was written in.
+    """
+
+    def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False) -> None:
         self.name = name
-        self._rows = np.full((count, lanes * dtype.itemsize), POISON, np.uint8).view(dtype)
+        self._size = size
+        self._lanes = lanes
+        self._data = np.full(size * lanes, 0 if zeroed else POISON, np.uint8)
+        self._sizes: set[int] = set()
 
     def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+        if self._sizes and dtype.itemsize not in self._sizes:
+            raise LaunchError(
+                f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
+                "bytes that are read here, which the simulator does not support in a thread's own memory.",
+                position=site.position,
+                advice="Read the elements that were written and combine them, or use __float_as_int and the like.",
+            )
         self._check(gang, element, dtype, mask, site)
+        view = self._data.view(dtype) if self._data.size else self._data
         if isinstance(element, int):
-            return self._rows[element].copy()  # a later store must not change the value
+            # A copy: a later store must not change the value.
+            return view[element * self._lanes : (element + 1) * self._lanes].copy()
         if mask.full:
-            return self._rows[element, gang.geometry.lane_numbers]
+            return view.take(element.astype(np.intp) * self._lanes + gang.geometry.lane_numbers)
         values = np.zeros(element.size, dtype)
-        values[mask.lanes] = self._rows[element[mask.lanes], mask.lanes]
+        values[mask.lanes] = view[element[mask.lanes].astype(np.intp) * self._lanes + mask.lanes]
         return values
 
     def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
         self._check(gang, element, dtype, mask, site)
+        self._sizes.add(dtype.itemsize)
+        view = self._data.view(dtype)
         if mask.full and isinstance(element, int):
-            self._rows[element] = value
+            view[element * self._lanes : (element + 1) * self._lanes] = value
         else:
-            self._rows[_of_lanes(element, mask.lanes), mask.lanes] = _of_lanes(value, mask.lanes)
+            index = _of_lanes(element, mask.lanes)
+            view[np.asarray(index, np.intp) * self._lanes + mask.lanes] = _of_lanes(value, mask.lanes)
 
     def atomic(
         self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
@@ -226,23 +209,23 @@ class LocalMemory:
         )
 
     def _check(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
-        if dtype != self._rows.dtype:
-            raise LaunchError(
-                f"{site.position}: {self.name} holds {self._rows.dtype}, and is used as {dtype} here, which the "
-                "simulator does not support.",
-                position=site.position,
-            )
-        elements = np.atleast_1d(_of_lanes(element, mask.lanes))
-        outside = np.flatnonzero((elements < 0) | (elements >= len(self._rows)))
-        if outside.size:
-            lane = int(mask.lanes[outside[0]])
-            raise LaunchError(
-                f"{site.position}: Invalid __local__ {site.action} of size {dtype.itemsize} bytes by "
-                f"{gang.describe(lane)}: element {int(elements[outside[0]])} of {self.name}, which has "
-                f"{len(self._rows)}.",
-                position=site.position,
-                advice="Compare the index with the array's size before the access.",
-            )
+        count = self._size // dtype.itemsize
+        if isinstance(element, int):
+            if 0 <= element < count:
+                return
+            elements = np.full(mask.count, element)
+        else:
+            elements = element if mask.full else element[mask.lanes]
+            if elements.view(_UNSIGNED[elements.dtype.itemsize]).max() < count:
+                return
+        outside = int(np.flatnonzero((elements < 0) | (elements >= count))[0])
+        raise LaunchError(
+            f"{site.position}: Invalid __local__ {site.action} of size {dtype.itemsize} bytes by "
+            f"{gang.describe(int(mask.lanes[outside]))}: element {int(elements[outside])} of {self.name}, which has "
+            f"{count}.",
+            position=site.position,
+            advice="Compare the index with the array's size before the access.",
+        )
 
 
 def _of_lanes(value: Any, lanes: Array | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,14 +59,9 @@ class ArrayOf:
         return self.element.size * self.length
 
     @property
-    def innermost(self) -> Scalar | Pointer:
+    def innermost(self) -> Type:
         """The type of the elements after every dimension is taken off."""
-        element = self.element
-        while isinstance(element, ArrayOf):
-            element = element.element
-        if isinstance(element, Void):
-            raise TypeError("an array of void")
-        return element
+        return self.element.innermost if isinstance(self.element, ArrayOf) else self.element
 
     @property
     def count(self) -> int:
@@ -75,6 +70,44 @@ class ArrayOf:
 
     def __str__(self) -> str:
         return f"{self.element} [{self.length}]"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A member of a struct, `offset` bytes from its beginning."""
+
+    name: str
+    type: Type
+    offset: int
+
+
+@dataclass(eq=False)
+class Struct:
+    """A struct or class; base classes are fields without a name.
+
+    Equal only to itself. `fields` and `size` are filled in after the object exists, so that a struct may hold pointers
+    to its own kind.
+    """
+
+    name: str
+    fields: tuple[Field, ...] = ()
+    size: int = 0
+
+    def field(self, name: str) -> Field:
+        """Return the member of that name, of a base class too, with its offset from the beginning of this struct."""
+        for member in self.fields:
+            if member.name == name:
+                return member
+            if not member.name and isinstance(member.type, Struct):
+                try:
+                    inherited = member.type.field(name)
+                except KeyError:
+                    continue
+                return Field(name, inherited.type, member.offset + inherited.offset)
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -87,7 +120,25 @@ class Void:
         return "void"
 
 
-Type = Scalar | Pointer | ArrayOf | Void
+Type = Scalar | Pointer | ArrayOf | Struct | Void
+
+
+@lru_cache(maxsize=4096)
+def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
+    """Return the scalars and pointers that a value of a type is made of, each with its offset in bytes."""
+    match type:
+        case Scalar() | Pointer():
+            return ((0, type),)
+        case ArrayOf(element, length):
+            inner = leaves(element)
+            return tuple((number * element.size + offset, leaf) for number in range(length) for offset, leaf in inner)
+        case Struct():
+            return tuple(
+                (member.offset + offset, leaf) for member in type.fields for offset, leaf in leaves(member.type)
+            )
+        case Void():
+            return ()
+
 
 VOID = Void()
 BOOL = Scalar("bool")
