@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from PyQt6.QtCore import QTimer
+from PyQt6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
+from PyQt6.QtGui import QIcon
 from PyQt6.QtWidgets import QApplication
+
+from gui.style import ICONS
 
 
 def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
@@ -22,7 +26,16 @@ def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
     app.setOrganizationName("Lockstep")
     # The style sheet builds on Fusion, which looks the same everywhere.
     app.setStyle("Fusion")
+    app.setWindowIcon(QIcon(str(ICONS / "lockstep.svg")))
+    if app.platformName() == "offscreen":
+        qInstallMessageHandler(_say_what_matters)
     return app
+
+
+def _say_what_matters(kind: QtMsgType, context: QMessageLogContext, message: str | None) -> None:
+    """Pass on Qt's messages but for the one that a window without a screen always gives."""
+    if message and "propagateSizeHints" not in message:
+        print(message, file=sys.stderr)
 
 
 def main(argv: Sequence[str] = ()) -> int:
@@ -35,8 +48,20 @@ def main(argv: Sequence[str] = ()) -> int:
     from gui.main_window import MainWindow
 
     window = MainWindow(engine=given.engine)
+    screen = window.screen()
+    if window.memory.bytes("geometry") is None and screen is not None:
+        # The first time it takes a good part of a large screen.
+        room = screen.availableSize()
+        window.resize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
     window.show()
     QTimer.singleShot(0, lambda: window.begin(given.image.absolute() if given.image else None))
+    # Ctrl+C in the terminal closes the window as its button does. Python hears signals only between its own steps, so
+    # a timer takes one now and then.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: window.close())
+    heartbeat = QTimer(interval=200)
+    heartbeat.timeout.connect(lambda: None)
+    heartbeat.start()
     return app.exec()
 
 

@@ -136,16 +136,16 @@ class MainWindow(QMainWindow):
             assert action is not None
             action.triggered.connect(lambda _, path=path: self.open_image(path))
         remembered = self.memory.image
-        if image is not None:
-            self.open_image(image, DEFAULT_SAMPLE)
-        elif remembered is not None and remembered.is_file():
-            self.bench.open(remembered, DEFAULT_SAMPLE)
-        else:
-            self.bench.open(DEFAULT_SAMPLE)
-        for path in samples:
-            self.bench.thumbnail(path, self.sidebar.thumbnails[path].show_picture)
+        wanted = image or (remembered if remembered is not None and remembered.is_file() else DEFAULT_SAMPLE)
+        self.bench.open(wanted, DEFAULT_SAMPLE)
+        self._ask_for_thumbnails()
         self.status.look_for_gpu()
         self.page.setFocus()
+
+    def _ask_for_thumbnails(self) -> None:
+        for path, thumbnail in self.sidebar.thumbnails.items():
+            if not thumbnail.has_picture:
+                self.bench.thumbnail(path, thumbnail.show_picture)
 
     # --- what happens
 
@@ -175,7 +175,7 @@ class MainWindow(QMainWindow):
 
     def _make_page(self, name: str) -> PatternPage:
         page = self.pages[name] = PatternPage(self.bench.patterns[name], self.bench.settings[name])
-        page.params_changed.connect(self._take_params)
+        page.params_changed.connect(self.bench.choose_params)
         page.view.levels.set_scale(self.memory.scale)
         page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
         for key, splitter in self._splitters(page).items():
@@ -224,9 +224,6 @@ class MainWindow(QMainWindow):
         variants = self.bench.pattern.variants
         if index < len(variants):
             self.choose_variant(variants[index].name)
-
-    def _take_params(self, params: dict[str, Any]) -> None:
-        self.bench.choose_params(params)
 
     def open_image(self, path: Path, fallback: Path | None = None) -> None:
         """Open an image; the one that is shown stays if it cannot be read."""
@@ -290,6 +287,7 @@ class MainWindow(QMainWindow):
         self.banner.hide()
         self.jobs.start(name)
         self.bench.engine_changed()
+        self._ask_for_thumbnails()
 
     # --- looks
 

@@ -42,6 +42,11 @@ class Thumbnail(QToolButton):
         side = look().px(50)
         self.setFixedSize(side, side)
 
+    @property
+    def has_picture(self) -> bool:
+        """Whether the picture has come."""
+        return not self._pixmap.isNull()
+
     def show_picture(self, picture: Array) -> None:
         """Show the middle square of a picture."""
         side = min(picture.shape[:2])

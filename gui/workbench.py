@@ -100,7 +100,7 @@ class Workbench(QObject):
         self.chosen = next(iter(self.patterns))
         self.image: OpenImage | None = None
         self.outcomes: dict[str, Outcome] = {}
-        self._fallback: Path | None = None
+        self._wanted: tuple[Path, Path | None] | None = None
         self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._debounce.timeout.connect(self._run_live)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
@@ -131,6 +131,7 @@ class Workbench(QObject):
             self._take_image(path, event)
 
         self._make_way()
+        self._wanted = (path, fallback)
         self.jobs.post("open", LoadImage(str(path)), done, priority=3)
 
     def _take_image(self, path: Path, result: Result) -> None:
@@ -154,6 +155,8 @@ class Workbench(QObject):
         """Hand the image to the new engine's process, and run there."""
         self.outcomes.clear()
         if self.image is None:
+            if self._wanted is not None:
+                self.open(*self._wanted)
             return
         old = self.image
         inputs = {

@@ -79,6 +79,7 @@ class ImageCountsView(RunView):
             "fullest bin": f"level {level}, {share:.1%}",
             "empty bins": f"{as_count(int((per_bin == 0).sum()))} of {as_count(bins)}",
         }
+        self.levels.say_note("Point at a bin, or walk with the arrow keys, to read its count.")
         for name, text in shown.items():
             self.facts[name].setText(text)
 

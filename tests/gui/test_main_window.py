@@ -38,7 +38,7 @@ def test_it_opens_on_a_sample_that_is_convolved_and_counted(qtbot, make_window):
     assert view.after.item.pyramid is not None
     assert "verified" in window.page.numbers.verdict.text()
     assert window.sidebar.thumbnails
-    qtbot.waitUntil(lambda: all(not each._pixmap.isNull() for each in window.sidebar.thumbnails.values()))
+    qtbot.waitUntil(lambda: all(each.has_picture for each in window.sidebar.thumbnails.values()))
 
 
 def test_the_histogram_of_the_result_is_counted_by_our_kernel(qtbot, window):
@@ -382,6 +382,24 @@ def test_an_even_filter_size_is_refused(qtbot, window):
     assert "odd number" in window.page.form.error.text()
     settle(qtbot, window)
     assert len(window.host.runs("convolution")[-1].params["coefficients"]) == 3
+
+
+def test_an_engine_that_does_not_work_is_told_and_another_takes_over(qtbot, make_window, monkeypatch):
+    failure = Failure("engine", "No driver.", "Choose the simulator.")
+    monkeypatch.setattr(FakeHost, "result_of", lambda self, request: failure)
+    window = make_window()
+    FakeHost.made[-1].deliver(0, failure)
+    window.begin()
+    qtbot.waitUntil(lambda: window.status.device.text().startswith("No engine"))
+    assert window.banner.message.text() == "No driver."
+    qtbot.waitUntil(lambda: not window.jobs.busy)
+    monkeypatch.undo()
+    window.set_engine("simulator")
+    settle(qtbot, window)
+    assert window.bench.outcomes["convolution"].report.verified
+    assert window.status.device.text().startswith("Null engine")
+    qtbot.waitUntil(lambda: all(each.has_picture for each in window.sidebar.thumbnails.values()))
+    assert not window.banner.isVisible()
 
 
 def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -185,21 +186,43 @@ def test_closing_the_window_leaves_no_process_and_no_file_behind(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 
-    def left():
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark.encode() in (process / "environ").read_bytes():
-                    found.append((process / "cmdline").read_bytes())
-            except OSError:
-                continue
-        return found
-
     for _ in range(40):
-        if not left():
+        if not processes_with(mark):
             break
         time.sleep(0.05)
-    assert not left()
+    assert not processes_with(mark)
     assert Path(done.stdout.strip()).name.startswith("lockstep-")
     assert not Path(done.stdout.strip()).exists()
     assert not list(scratch.glob("lockstep-*"))
+
+
+def processes_with(mark):
+    """Return the command lines of the processes that have `mark` in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes())
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_closes_the_window_and_its_engine(signal_number):
+    name, value = "LOCKSTEP_TEST", uuid.uuid4().hex
+    environment = {**os.environ, name: value}
+    command = [sys.executable, str(ROOT / "main.py")]
+    process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 30
+    while len(processes_with(f"{name}={value}")) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal_number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 0, errors
+    assert b"Traceback" not in errors
+    while processes_with(f"{name}={value}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not processes_with(f"{name}={value}")
