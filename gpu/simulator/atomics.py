@@ -80,8 +80,8 @@ def _one_by_one(view: Array, ordered: Array, turn: Array, op: str, operands: lis
 def _change(op: str) -> Callable[..., Array]:
     if op == "exch":
         return lambda old, value: value
-    if op == "cas":
-        return _compare_and_swap
+    if op in _OTHERS:
+        return _OTHERS[op]
     combine: Callable[..., Array] = _UFUNCS[op]
     return combine
 
@@ -89,3 +89,18 @@ def _change(op: str) -> Callable[..., Array]:
 def _compare_and_swap(old: Array, expected: Array, value: Array) -> Array:
     swapped: Array = np.where(old == expected, value, old)
     return swapped
+
+
+def _increment(old: Array, limit: Array) -> Array:
+    """Count up to the limit and start again at zero."""
+    counted: Array = np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
+    return counted
+
+
+def _decrement(old: Array, limit: Array) -> Array:
+    """Count down to zero and start again at the limit."""
+    counted: Array = np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
+    return counted
+
+
+_OTHERS: dict[str, Callable[..., Array]] = {"cas": _compare_and_swap, "inc": _increment, "dec": _decrement}

@@ -146,8 +146,7 @@ class ExpressionCompiler(ABC):
             case ir.Warp():
                 return self._warp(expression)
             case ir.Print(_, text, arguments):
-                values = [self.expression(argument) for argument in arguments]
-                return lambda frame, mask: _print(frame, mask, text, [value(frame, mask) for value in values])
+                return self._print(text, arguments)
             case ir.Assertion(_, condition, text, position):
                 holds = self.expression(condition)
                 return lambda frame, mask: _assert(frame, mask, holds(frame, mask), text, position)
@@ -231,6 +230,15 @@ class ExpressionCompiler(ABC):
         def run(frame: Frame, mask: Mask) -> Any:
             difference = (left(frame, mask).offset - right(frame, mask).offset) // size
             return difference if isinstance(difference, np.ndarray) else np.int64(difference)
+
+        return run
+
+    def _print(self, text: str, arguments: tuple[ir.Expression | str, ...]) -> Evaluator:
+        values = [argument if isinstance(argument, str) else self.expression(argument) for argument in arguments]
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            given = [value if isinstance(value, str) else value(frame, mask) for value in values]
+            return _print(frame, mask, text, given)
 
         return run
 

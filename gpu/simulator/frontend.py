@@ -114,7 +114,7 @@ class Program:
             return None
         name = declaration.spelling if _space(declaration) else declaration.get_usr()
         if name not in self.variables:
-            space = _space(declaration) or ("constant" if declaration.type.is_const_qualified() else None)
+            space = _space(declaration)
             if space is None and _initial_value(declaration) is not None and _is_constant_table(declaration):
                 space = "constant"
             if space is None:
@@ -219,9 +219,9 @@ def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
 
 
 def _is_constant_table(declaration: Cursor) -> bool:
-    """An array's const is that of its elements."""
-    element = declaration.type.get_canonical()
-    while element.kind.name == "CONSTANTARRAY":
+    """An array's const is that of its elements, which its canonical type has lost."""
+    element = declaration.type
+    while element.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
         element = element.element_type
     return bool(element.is_const_qualified())
 

@@ -59,31 +59,104 @@ def _reversed_bits(x: Value) -> Value:
     return x
 
 
+def _bit_length_64(x: Value) -> Value:
+    """A float64 holds 53 bits, so that the halves are looked at one by one."""
+    high, low = (x >> np.uint64(32)).astype(np.uint32), x.astype(np.uint32)
+    return np.where(high != 0, _bit_length(high) + 32, _bit_length(low))
+
+
+def _population_count_64(x: Value) -> Value:
+    return np.bitwise_count(x).astype(np.int32)
+
+
+def _first_set_64(x: Value) -> Value:
+    bits = x.view(np.uint64)
+    return _bit_length_64(bits & np.negative(bits)).astype(np.int32)
+
+
+def _leading_zeros_64(x: Value) -> Value:
+    return (64 - _bit_length_64(x.view(np.uint64))).astype(np.int32)
+
+
+def _low_24(x: Value) -> Value:
+    """Sign-extend the low 24 bits of a signed number, or take them of an unsigned one."""
+    if x.dtype.kind == "u":
+        return x & np.uint32(0xFFFFFF)
+    return (x << np.int32(8)) >> np.int32(8)
+
+
+def _multiply_24(x: Value, y: Value) -> Value:
+    return _low_24(x) * _low_24(y)
+
+
+def _multiply_high(x: Value, y: Value) -> Value:
+    wide = np.int64 if x.dtype.kind == "i" else np.uint64
+    return ((x.astype(wide) * y.astype(wide)) >> wide(32)).astype(x.dtype)
+
+
+def _bits_as(dtype: type) -> Callable[[Value], Value]:
+    return lambda x: x.view(dtype)
+
+
+def _saturate_to_one(x: Value) -> Value:
+    return np.fmin(np.fmax(np.nan_to_num(x, nan=0.0), np.float32(0)), np.float32(1))
+
+
+def _error_function(name: str) -> Callable[[Value], Value]:
+    def function(x: Value) -> Value:
+        from scipy import special  # slow to import, and few kernels want it
+
+        return getattr(special, name)(x).astype(x.dtype)
+
+    return function
+
+
+def _power_of_ten(x: Value) -> Value:
+    return np.power(x.dtype.type(10), x)
+
+
+def _positive_difference(x: Value, y: Value) -> Value:
+    return np.where(x > y, x - y, x.dtype.type(0))
+
+
 _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sqrt": np.sqrt,
     "rsqrt": _reciprocal_root,
     "cbrt": np.cbrt,
     "exp": np.exp,
     "exp2": np.exp2,
+    "exp10": _power_of_ten,
+    "expm1": np.expm1,
     "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
+    "log1p": np.log1p,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
     "tanh": np.tanh,
+    "erf": _error_function("erf"),
+    "erfc": _error_function("erfc"),
     "fabs": np.fabs,
     "floor": np.floor,
     "ceil": np.ceil,
     "trunc": np.trunc,
     "round": _round_away,
     "rint": np.rint,
+    "nearbyint": np.rint,
     "pow": np.power,
     "fmin": np.fmin,
     "fmax": np.fmax,
     "fmod": np.fmod,
     "atan2": np.arctan2,
     "hypot": np.hypot,
+    "copysign": np.copysign,
+    "fdim": _positive_difference,
     "fma": _fused_multiply_add,
 }
 
@@ -91,19 +164,50 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     **_FLOAT_FUNCTIONS,
     **{f"{name}f": function for name, function in _FLOAT_FUNCTIONS.items()},
     "__expf": np.exp,
+    "__exp10f": _power_of_ten,
     "__logf": np.log,
+    "__log2f": np.log2,
+    "__log10f": np.log10,
     "__sinf": np.sin,
     "__cosf": np.cos,
+    "__tanf": np.tan,
     "__powf": np.power,
     "__fdividef": np.true_divide,
+    "__frcp_rn": np.reciprocal,
+    "__fsqrt_rn": np.sqrt,
+    "__frsqrt_rn": _reciprocal_root,
+    "__fadd_rn": np.add,
+    "__fsub_rn": np.subtract,
+    "__fmul_rn": np.multiply,
+    "__fdiv_rn": np.true_divide,
+    "__fmaf_rn": _fused_multiply_add,
+    "__saturatef": _saturate_to_one,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
     "min": _smaller,
     "max": _larger,
     "abs": np.abs,
     "llabs": np.abs,
     "__popc": _population_count,
+    "__popcll": _population_count_64,
     "__clz": _leading_zeros,
+    "__clzll": _leading_zeros_64,
     "__ffs": _first_set,
+    "__ffsll": _first_set_64,
     "__brev": _reversed_bits,
+    "__mul24": _multiply_24,
+    "__umul24": _multiply_24,
+    "__mulhi": _multiply_high,
+    "__umulhi": _multiply_high,
+    "__float_as_int": _bits_as(np.int32),
+    "__float_as_uint": _bits_as(np.uint32),
+    "__int_as_float": _bits_as(np.float32),
+    "__uint_as_float": _bits_as(np.float32),
+    "__double_as_longlong": _bits_as(np.int64),
+    "__longlong_as_double": _bits_as(np.float64),
+    "__lockstep_from_half": lambda bits: bits.view(np.float16).astype(np.float32),
+    "__lockstep_to_half": lambda value: value.astype(np.float16).view(np.uint16),
 }
 
 ATOMICS = {
@@ -116,9 +220,11 @@ ATOMICS = {
     "atomicXor": "xor",
     "atomicExch": "exch",
     "atomicCAS": "cas",
+    "atomicInc": "inc",
+    "atomicDec": "dec",
 }
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 
 # What orders memory between threads. A gang's lanes go together, so there is nothing left to order.
-FENCES = frozenset({"__threadfence", "__threadfence_block", "__syncwarp"})
+FENCES = frozenset({"__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp", "__nanosleep"})

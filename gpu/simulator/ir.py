@@ -242,11 +242,11 @@ class Warp:
 
 @dataclass(frozen=True)
 class Print:
-    """`printf`: a line for each lane."""
+    """`printf`: a text for each lane. An argument may be a string that is written out."""
 
     type: Scalar
     format: str
-    arguments: tuple[Expression, ...]
+    arguments: tuple[Expression | str, ...]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, evaluate, operand_positions, start_of
+from gpu.simulator.lower_calls import is_implicit
 from gpu.simulator.lower_expressions import Expressions
 from gpu.simulator.lower_types import is_reference, refuse
 from gpu.simulator.scope import Scope, decayed, is_reference_function, value_type
@@ -302,13 +303,12 @@ def _is_trivial(initial: Cursor) -> bool:
     callee = initial.referenced
     if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
         return False
-    has_body = any(child.kind == CursorKind.COMPOUND_STMT for child in callee.get_children())
     members = callee.semantic_parent.get_children()
     has_values = any(
         member.kind == CursorKind.FIELD_DECL and any(child.kind.is_expression() for child in member.get_children())
         for member in members
     )
-    return not has_body and not has_values and not list(initial.get_arguments())
+    return is_implicit(callee) and not has_values and not list(initial.get_arguments())
 
 
 def _initialiser(cursor: Cursor) -> Cursor | None:

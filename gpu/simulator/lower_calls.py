@@ -35,7 +35,7 @@ class Calls:
             raise refuse(cursor, f"a call of {name or 'something without a name'}")
         if callee.kind == CursorKind.CONSTRUCTOR:
             return self._constructor(cursor, callee)
-        if callee.kind == CursorKind.CXX_METHOD and _is_implicit(callee):
+        if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
             return self._implicit_method(cursor)
         if not _has_body(callee):
             return self._by_name(cursor, name)
@@ -50,7 +50,7 @@ class Calls:
         callee = cursor.referenced
         if callee is None or callee.kind == CursorKind.CONSTRUCTOR or not is_reference_function(callee):
             return None
-        if _is_implicit(callee) or not _has_body(callee):
+        if is_implicit(callee) or not _has_body(callee):
             return None
         return self._call_with_body(cursor, callee)
 
@@ -67,7 +67,7 @@ class Calls:
         lowered = []
         for number, parameter in enumerate(callee.get_arguments()):
             argument = given[number] if number < len(given) else None
-            if argument is None or (argument.kind == CursorKind.UNEXPOSED_EXPR and not list(argument.get_children())):
+            if argument is None or not _is_given(argument):
                 argument = _default_of(parameter, cursor)
             if is_reference(parameter.type):
                 lowered.append(self._expressions.address(argument))
@@ -105,7 +105,7 @@ class Calls:
         given = [argument for argument in cursor.get_arguments() if argument is not None]
         if not isinstance(type, Struct):
             raise refuse(cursor, f"the construction of {type}")
-        if _has_body(callee) and not _is_implicit(callee):
+        if _has_body(callee) and not is_implicit(callee):
             function = self._scope.program.function(callee)
             this = ir.Temporary(Pointer(type), None)
             held = ir.Local(this.type, self._scope.new_slot(), "this")
@@ -125,24 +125,24 @@ class Calls:
         if name in FENCES:
             return _NOTHING
         if name in WARP_OPERATIONS or name in BLOCK_VOTES:
-            values = tuple(self._expressions.value(argument) for argument in arguments)
+            values = tuple(self._expressions.value(argument) for argument in arguments if _is_given(argument))
             assert isinstance(type, Scalar)
             return ir.Warp(type, name, values, start_of(cursor))
         if name == "printf":
             text = string_of(arguments[0])
             if text is None:
                 raise refuse(cursor, "a printf whose format is not written out")
-            return ir.Print(INT32, text, tuple(self._expressions.value(argument) for argument in arguments[1:]))
+            return ir.Print(INT32, text, tuple(self._printed(argument) for argument in arguments[1:]))
         if name == "__lockstep_assert":
             text = string_of(arguments[1]) or ""
             return ir.Assertion(VOID, self._expressions.condition(arguments[0]), text, start_of(cursor))
-        if name == "__ldg":
-            pointer = self._expressions.value(arguments[0])
-            assert isinstance(pointer.type, Pointer)
-            return ir.Load(pointer.type.element, ir.Element(pointer.type.element, pointer, None, start_of(cursor)))
         if name in INTRINSICS and isinstance(type, Scalar):
             return ir.Intrinsic(type, name, tuple(self._expressions.value(argument) for argument in arguments))
         raise refuse(cursor, f"a call of {name or 'this'}, which has no body here")
+
+    def _printed(self, argument: Cursor) -> ir.Expression | str:
+        text = string_of(argument)
+        return self._expressions.value(argument) if text is None else text
 
     def _atomic(self, cursor: Cursor, arguments: list[Cursor]) -> ir.Expression:
         pointer = self._expressions.value(arguments[0])
@@ -160,9 +160,15 @@ def _has_body(callee: Cursor) -> bool:
     return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in definition.get_children())
 
 
-def _is_implicit(callee: Cursor) -> bool:
-    """Whether the compiler wrote a method: it has no body, or `= default` in place of one."""
-    return not _has_body(callee) and (callee.is_default_method() or callee.spelling == "operator=")
+def is_implicit(callee: Cursor) -> bool:
+    """Whether the compiler wrote a method: then it stands where its class does. `= default` is the same in writing."""
+    written_by_clang = callee.location.offset == callee.semantic_parent.location.offset
+    return bool(written_by_clang or callee.is_default_method())
+
+
+def _is_given(argument: Cursor) -> bool:
+    """Whether an argument is written out; clang stands something empty in for a default."""
+    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(list(argument.get_children()))
 
 
 def _default_of(parameter: Cursor, call: Cursor) -> Cursor:

@@ -1,5 +1,5 @@
-// What nvcc knows by itself, declared so that clang can parse CUDA C++ without a toolkit. Nothing here has a body: the
-// executor knows these functions by name.
+// What nvcc knows by itself, declared so that clang can parse CUDA C++ without a toolkit. What has no body here the
+// executor knows by name.
 #pragma once
 
 #define __global__ __attribute__((global))
@@ -7,9 +7,16 @@
 #define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
+#define __managed__ __attribute__((device))
+#define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __restrict __restrict__
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 900
+#define CUDART_VERSION 13000
 
 typedef decltype(sizeof(int)) size_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
@@ -21,110 +28,90 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
+typedef unsigned long uintptr_t;
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
 
+#define NULL 0
+#define CHAR_BIT 8
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295u
+#define LLONG_MAX 9223372036854775807ll
+#define ULLONG_MAX 18446744073709551615ull
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-7f
+#define DBL_MAX 1.7976931348623157e+308
+#define DBL_EPSILON 2.2204460492503131e-16
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
+#define CUDART_INF_F INFINITY
+#define CUDART_NAN_F NAN
+#define CUDART_PI_F 3.141592654f
+#define M_PI 3.14159265358979323846
+#define M_E 2.7182818284590452354
 #define warpSize 32
-
-struct uint3 {
-    unsigned int x, y, z;
-};
-struct dim3 {
-    unsigned int x, y, z;
-};
-extern const __device__ uint3 threadIdx;
-extern const __device__ uint3 blockIdx;
-extern const __device__ dim3 blockDim;
-extern const __device__ dim3 gridDim;
-
-__device__ void __syncthreads();
-__device__ void __threadfence();
-__device__ void __threadfence_block();
-__device__ void __syncwarp(unsigned int mask = 0xffffffffu);
 
 #define LOCKSTEP_FOR_NUMBERS(declare)                                                                                  \
     declare(int) declare(unsigned int) declare(long) declare(unsigned long) declare(long long)                         \
         declare(unsigned long long) declare(float) declare(double)
 
-#define LOCKSTEP_MIN_MAX(T)                                                                                            \
-    __device__ T min(T a, T b);                                                                                        \
-    __device__ T max(T a, T b);
-LOCKSTEP_FOR_NUMBERS(LOCKSTEP_MIN_MAX)
+#include "lockstep/vectors.h"
 
-__device__ int abs(int x);
-__device__ long long llabs(long long x);
+extern const __device__ uint3 threadIdx;
+extern const __device__ uint3 blockIdx;
+extern const __device__ dim3 blockDim;
+extern const __device__ dim3 gridDim;
 
-#define LOCKSTEP_MATH_1(name)                                                                                          \
-    __device__ float name##f(float x);                                                                                 \
-    __device__ float name(float x);                                                                                    \
-    __device__ double name(double x);
-#define LOCKSTEP_MATH_2(name)                                                                                          \
-    __device__ float name##f(float x, float y);                                                                        \
-    __device__ float name(float x, float y);                                                                           \
-    __device__ double name(double x, double y);
-LOCKSTEP_MATH_1(sqrt)
-LOCKSTEP_MATH_1(rsqrt)
-LOCKSTEP_MATH_1(cbrt)
-LOCKSTEP_MATH_1(exp)
-LOCKSTEP_MATH_1(exp2)
-LOCKSTEP_MATH_1(log)
-LOCKSTEP_MATH_1(log2)
-LOCKSTEP_MATH_1(log10)
-LOCKSTEP_MATH_1(sin)
-LOCKSTEP_MATH_1(cos)
-LOCKSTEP_MATH_1(tan)
-LOCKSTEP_MATH_1(tanh)
-LOCKSTEP_MATH_1(fabs)
-LOCKSTEP_MATH_1(floor)
-LOCKSTEP_MATH_1(ceil)
-LOCKSTEP_MATH_1(trunc)
-LOCKSTEP_MATH_1(round)
-LOCKSTEP_MATH_1(rint)
-LOCKSTEP_MATH_2(pow)
-LOCKSTEP_MATH_2(fmin)
-LOCKSTEP_MATH_2(fmax)
-LOCKSTEP_MATH_2(fmod)
-LOCKSTEP_MATH_2(atan2)
-LOCKSTEP_MATH_2(hypot)
-__device__ float fmaf(float x, float y, float z);
-__device__ float fma(float x, float y, float z);
-__device__ double fma(double x, double y, double z);
-__device__ float __expf(float x);
-__device__ float __logf(float x);
-__device__ float __sinf(float x);
-__device__ float __cosf(float x);
-__device__ float __powf(float x, float y);
-__device__ float __fdividef(float x, float y);
+#include "lockstep/atomics.h"
+#include "lockstep/half.h"
+#include "lockstep/math.h"
+#include "lockstep/warp.h"
 
-__device__ int __popc(unsigned int x);
-__device__ int __clz(int x);
-__device__ int __ffs(int x);
-__device__ unsigned int __brev(unsigned int x);
+// Loads that hint at the cache are loads.
+template <typename T>
+__device__ inline T __ldg(const T *address) {
+    return *address;
+}
+template <typename T>
+__device__ inline T __ldcs(const T *address) {
+    return *address;
+}
+template <typename T>
+__device__ inline T __ldcg(const T *address) {
+    return *address;
+}
+template <typename T>
+__device__ inline T __ldca(const T *address) {
+    return *address;
+}
+template <typename T>
+__device__ inline void __stcs(T *address, T value) {
+    *address = value;
+}
+template <typename T>
+__device__ inline void __stcg(T *address, T value) {
+    *address = value;
+}
 
-#define LOCKSTEP_ATOMIC(T)                                                                                             \
-    __device__ T atomicAdd(T *address, T value);                                                                       \
-    __device__ T atomicExch(T *address, T value);                                                                      \
-    __device__ T atomicMin(T *address, T value);                                                                       \
-    __device__ T atomicMax(T *address, T value);
-LOCKSTEP_ATOMIC(int)
-LOCKSTEP_ATOMIC(unsigned int)
-LOCKSTEP_ATOMIC(unsigned long long)
-__device__ float atomicAdd(float *address, float value);
-__device__ double atomicAdd(double *address, double value);
-__device__ float atomicExch(float *address, float value);
+__device__ int printf(const char *format, ...);
+__device__ void __lockstep_assert(bool condition, const char *text);
+#define assert(condition) __lockstep_assert((condition), #condition)
+__device__ long long clock64();
+__device__ int clock();
+__device__ void __nanosleep(unsigned int nanoseconds);
+__device__ void __trap();
 
-#define LOCKSTEP_ATOMIC_BITS(T)                                                                                        \
-    __device__ T atomicSub(T *address, T value);                                                                       \
-    __device__ T atomicAnd(T *address, T value);                                                                       \
-    __device__ T atomicOr(T *address, T value);                                                                        \
-    __device__ T atomicXor(T *address, T value);                                                                       \
-    __device__ T atomicCAS(T *address, T expected, T value);
-LOCKSTEP_ATOMIC_BITS(int)
-LOCKSTEP_ATOMIC_BITS(unsigned int)
-LOCKSTEP_ATOMIC_BITS(unsigned long long)
+// Launches, of the host and of kernels.
+typedef struct CUstream_st *cudaStream_t;
+typedef int cudaError_t;
+extern "C" int cudaConfigureCall(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
+extern "C" int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
+
+namespace std {
+template <typename T>
+struct numeric_limits;
+} // namespace std

@@ -1,0 +1,153 @@
+// Cooperative groups, as far as thread blocks, tiles of a warp and coalesced threads, in terms of CUDA's intrinsics.
+#pragma once
+
+namespace cooperative_groups {
+
+struct thread_group {
+    unsigned int threads, rank;
+    __device__ unsigned int size() const { return threads; }
+    __device__ unsigned int num_threads() const { return threads; }
+    __device__ unsigned int thread_rank() const { return rank; }
+};
+
+struct thread_block {
+    __device__ static unsigned int size() { return blockDim.x * blockDim.y * blockDim.z; }
+    __device__ static unsigned int num_threads() { return size(); }
+    __device__ static unsigned int thread_rank() {
+        return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    }
+    __device__ static dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+    __device__ static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
+    __device__ static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
+    __device__ static dim3 dim_threads() { return group_dim(); }
+    __device__ static void sync() { __syncthreads(); }
+};
+__device__ inline thread_block this_thread_block() { return thread_block(); }
+
+template <unsigned int Size, typename Parent = thread_block>
+struct thread_block_tile {
+    __device__ static unsigned int size() { return Size; }
+    __device__ static unsigned int num_threads() { return Size; }
+    __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }
+    __device__ static unsigned int meta_group_rank() { return thread_block::thread_rank() / Size; }
+    __device__ static unsigned int meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+    __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
+    __device__ static unsigned int mask() { return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane(); }
+    __device__ static void sync() {}
+    template <typename T>
+    __device__ T shfl(T value, int lane) const {
+        return __shfl_sync(mask(), value, lane, Size);
+    }
+    template <typename T>
+    __device__ T shfl_up(T value, unsigned int delta) const {
+        return __shfl_up_sync(mask(), value, delta, Size);
+    }
+    template <typename T>
+    __device__ T shfl_down(T value, unsigned int delta) const {
+        return __shfl_down_sync(mask(), value, delta, Size);
+    }
+    template <typename T>
+    __device__ T shfl_xor(T value, unsigned int lanes) const {
+        return __shfl_xor_sync(mask(), value, lanes, Size);
+    }
+    __device__ unsigned int ballot(int predicate) const {
+        return (__ballot_sync(mask(), predicate) & mask()) >> first_lane();
+    }
+    __device__ int any(int predicate) const { return __any_sync(mask(), predicate); }
+    __device__ int all(int predicate) const { return __all_sync(mask(), predicate); }
+    template <typename T>
+    __device__ unsigned int match_any(T value) const {
+        return (__match_any_sync(mask(), value) & mask()) >> first_lane();
+    }
+};
+template <unsigned int Size, typename Parent>
+__device__ inline thread_block_tile<Size, Parent> tiled_partition(const Parent &) {
+    return thread_block_tile<Size, Parent>();
+}
+
+struct coalesced_group {
+    unsigned int members;
+    __device__ unsigned int lane() const { return thread_block::thread_rank() % 32; }
+    __device__ unsigned int size() const { return __popc(members); }
+    __device__ unsigned int num_threads() const { return __popc(members); }
+    __device__ unsigned int thread_rank() const { return __popc(members & ((1u << lane()) - 1)); }
+    __device__ void sync() const {}
+    // The lane that holds a rank is the one below which so many members lie.
+    __device__ int lane_of(unsigned int rank) const {
+        unsigned int rest = members;
+        for (unsigned int i = 0; i < rank; ++i) rest &= rest - 1;
+        return __ffs(rest) - 1;
+    }
+    template <typename T>
+    __device__ T shfl(T value, unsigned int rank) const {
+        return __shfl_sync(members, value, lane_of(rank));
+    }
+    template <typename T>
+    __device__ T shfl_down(T value, unsigned int delta) const {
+        unsigned int rank = thread_rank() + delta;
+        return __shfl_sync(members, value, lane_of(rank < size() ? rank : thread_rank()));
+    }
+    template <typename T>
+    __device__ T shfl_up(T value, unsigned int delta) const {
+        return __shfl_sync(members, value, lane_of(thread_rank() >= delta ? thread_rank() - delta : thread_rank()));
+    }
+    __device__ int any(int predicate) const { return __any_sync(members, predicate); }
+    __device__ int all(int predicate) const { return __all_sync(members, predicate); }
+    __device__ unsigned int ballot(int predicate) const {
+        unsigned int lanes = __ballot_sync(members, predicate) & members, packed = 0;
+        for (unsigned int rank = 0; rank < size(); ++rank) packed |= ((lanes >> lane_of(rank)) & 1u) << rank;
+        return packed;
+    }
+};
+__device__ inline coalesced_group coalesced_threads() { return coalesced_group{__activemask()}; }
+
+template <typename Group>
+__device__ inline void sync(const Group &group) {
+    group.sync();
+}
+
+template <typename T>
+struct plus {
+    __device__ T operator()(T a, T b) const { return a + b; }
+};
+template <typename T>
+struct less {
+    __device__ T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <typename T>
+struct greater {
+    __device__ T operator()(T a, T b) const { return a < b ? b : a; }
+};
+template <typename T>
+struct bit_and {
+    __device__ T operator()(T a, T b) const { return a & b; }
+};
+template <typename T>
+struct bit_or {
+    __device__ T operator()(T a, T b) const { return a | b; }
+};
+template <typename T>
+struct bit_xor {
+    __device__ T operator()(T a, T b) const { return a ^ b; }
+};
+template <typename Group, typename T, typename Operator>
+__device__ inline T reduce(const Group &group, T value, Operator combine) {
+    T result = group.shfl(value, 0);
+    for (unsigned int rank = 1; rank < group.size(); ++rank) result = combine(result, group.shfl(value, rank));
+    return result;
+}
+template <typename Group, typename T>
+__device__ inline T inclusive_scan(const Group &group, T value) {
+    for (unsigned int delta = 1; delta < group.size(); delta *= 2) {
+        T other = group.shfl_up(value, delta);
+        if (group.thread_rank() >= delta) value += other;
+    }
+    return value;
+}
+template <typename Group, typename T>
+__device__ inline T exclusive_scan(const Group &group, T value) {
+    T sum = group.shfl_up(inclusive_scan(group, value), 1);
+    return group.thread_rank() == 0 ? T(0) : sum;
+}
+
+} // namespace cooperative_groups

@@ -1,0 +1,45 @@
+// What the lanes of a warp and the threads of a block do together.
+#pragma once
+
+__device__ void __syncthreads();
+__device__ int __syncthreads_count(int predicate);
+__device__ int __syncthreads_and(int predicate);
+__device__ int __syncthreads_or(int predicate);
+__device__ void __syncwarp(unsigned int mask = 0xffffffffu);
+__device__ void __threadfence();
+__device__ void __threadfence_block();
+__device__ void __threadfence_system();
+
+#define LOCKSTEP_SHUFFLES(T)                                                                                           \
+    __device__ T __shfl_sync(unsigned int mask, T value, int lane, int width = 32);                                    \
+    __device__ T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32);                       \
+    __device__ T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32);                     \
+    __device__ T __shfl_xor_sync(unsigned int mask, T value, int lane_mask, int width = 32);
+LOCKSTEP_FOR_NUMBERS(LOCKSTEP_SHUFFLES)
+
+#define LOCKSTEP_MATCH(T) __device__ unsigned int __match_any_sync(unsigned int mask, T value);
+LOCKSTEP_FOR_NUMBERS(LOCKSTEP_MATCH)
+
+__device__ unsigned int __ballot_sync(unsigned int mask, int predicate);
+__device__ int __any_sync(unsigned int mask, int predicate);
+__device__ int __all_sync(unsigned int mask, int predicate);
+__device__ unsigned int __activemask();
+
+#define LOCKSTEP_REDUCE(T)                                                                                             \
+    __device__ T __reduce_add_sync(unsigned int mask, T value);                                                        \
+    __device__ T __reduce_min_sync(unsigned int mask, T value);                                                        \
+    __device__ T __reduce_max_sync(unsigned int mask, T value);
+LOCKSTEP_REDUCE(int)
+LOCKSTEP_REDUCE(unsigned int)
+__device__ unsigned int __reduce_and_sync(unsigned int mask, unsigned int value);
+__device__ unsigned int __reduce_or_sync(unsigned int mask, unsigned int value);
+__device__ unsigned int __reduce_xor_sync(unsigned int mask, unsigned int value);
+
+// The forms from before Volta, which old kernels use.
+#define __shfl(...) __shfl_sync(0xffffffffu, __VA_ARGS__)
+#define __shfl_up(...) __shfl_up_sync(0xffffffffu, __VA_ARGS__)
+#define __shfl_down(...) __shfl_down_sync(0xffffffffu, __VA_ARGS__)
+#define __shfl_xor(...) __shfl_xor_sync(0xffffffffu, __VA_ARGS__)
+#define __ballot(predicate) __ballot_sync(0xffffffffu, predicate)
+#define __any(predicate) __any_sync(0xffffffffu, predicate)
+#define __all(predicate) __all_sync(0xffffffffu, predicate)
