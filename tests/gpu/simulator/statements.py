@@ -41,15 +41,23 @@ def _conditions(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.tuples(compared, st.sampled_from(("&&", "||")), compared).map(lambda made: f"({' '.join(made)})"),
         value.map(lambda text: f"{text} & 1"),
         compared.map(lambda text: f"!({text})"),
-        # A condition that changes something, on the right of one that decides whether it runs.
-        st.tuples(compared, st.sampled_from(VARIABLES)).map(lambda made: f"({made[0]} && {made[1]}++ < 5)"),
     )
+
+
+def _deciding_conditions(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Make conditions that may change something, on the right of one that decides whether it runs.
+
+    Such a one stands alone: in a larger expression C would not say whether the change or another read comes first.
+    """
+    plain = _conditions(value)
+    changing = st.tuples(plain, st.sampled_from(VARIABLES)).map(lambda made: f"({made[0]}) && {made[1]}++ < 5")
+    return st.one_of(plain, plain, plain, changing)
 
 
 @cache
 def statements(depth: int, loops: int, counters: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
     """Make a statement: `loops` is how many loops it stands in, whose counters it may read."""
-    value, condition = _values(counters), _conditions(_values(counters))
+    value, condition = _values(counters), _deciding_conditions(_values(counters))
     variable = st.sampled_from(VARIABLES)
     simple = st.one_of(
         st.tuples(variable, st.sampled_from(("=", "+=", "-=", "*=", "^=", "|=", "&=")), value).map(

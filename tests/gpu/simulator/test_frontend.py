@@ -1,0 +1,265 @@
+"""What the front end accepts, and how it says what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.errors import CompileError, KernelError
+from gpu.simulator.launch import SimulatedModule
+from tests.gpu.simulator.running import build, launch, run_kernel
+
+
+def zeros(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.zeros(count, np.int32)
+
+
+def rejected(source: str, kernel: str = "f") -> CompileError:
+    """Return the error that keeps a kernel from being built; nothing has run by then."""
+    with pytest.raises(CompileError) as caught:
+        build(source).kernel(kernel)
+    return caught.value
+
+
+def test_an_unknown_name_is_shown_in_its_line() -> None:
+    source = "__global__ void f(int *a) {\n    int tid = threadIdx.x;\n    a[tix] = tid;\n}\n"
+    error = rejected(source)
+    assert error.message.startswith("test.cu:3:7: use of undeclared identifier 'tix'")
+    assert error.position is not None
+    assert (error.position.file, error.position.line, error.position.column) == ("test.cu", 3, 7)
+    lines = error.detail.splitlines()
+    assert lines[0].startswith("test.cu:3:7: error: use of undeclared identifier 'tix'")
+    assert lines[1].strip() == "a[tix] = tid;"
+    assert lines[2].index("^") == lines[1].index("tix")
+
+
+def test_a_missing_semicolon_is_where_it_should_stand() -> None:
+    error = rejected("__global__ void f(int *a) {\n    a[0] = 1\n    a[1] = 2;\n}\n")
+    assert error.message.startswith("test.cu:2:13: expected ';'")
+    lines = error.detail.splitlines()
+    assert lines[1].rstrip().endswith("a[0] = 1")
+    assert lines[2].index("^") == len(lines[1].rstrip())
+
+
+def test_every_error_is_in_the_detail_and_the_first_in_the_message() -> None:
+    error = rejected("__global__ void f(int *a) {\n  a[0] = one;\n  a[1] = two;\n  undefined(a);\n}\n")
+    assert "'one'" in error.message
+    assert "'two'" not in error.message
+    assert [name in error.detail for name in ("'one'", "'two'", "'undefined'")] == [True] * 3
+    assert error.detail.count("^") == 3
+
+
+@pytest.mark.xfail(strict=True, reason="a caret is put behind as many blanks as clang counts bytes")
+@pytest.mark.parametrize("before", ["\t\t", "/* größer als ½ */ ", "\t/* é */\t"])
+def test_the_caret_stands_under_its_word_behind_tabs_and_wide_letters(before: str) -> None:
+    error = rejected(f"__global__ void f(int *a) {{\n{before}a[0] = wrong;\n}}\n")
+    line, caret = error.detail.splitlines()[1:3]
+    start = line.index("wrong")
+    assert caret.index("^") == start
+    assert [letter == "\t" for letter in caret[:start]] == [letter == "\t" for letter in line[:start]]
+
+
+def test_an_error_on_a_line_that_is_not_there_is_still_told() -> None:
+    for source in ("", "__global__ void f(int *a) {", "__global__ void f(int *a) { a[0] = 1;\n"):
+        if source:
+            assert "expected '}'" in rejected(source).message
+    with pytest.raises(KernelError, match="it has none"):
+        build("").kernel("f")
+
+
+# A construct that is refused, its text within a kernel, and where.
+REFUSED = {
+    "goto": ("again: out[0]++; goto again;", 5),
+    "assembly": ('asm("bar.sync 0;");', 5),
+    "exceptions": ("throw 1;", 5),
+    "new": ("int *p = new int[3]; out[0] = p[0];", 14),
+    "a static variable": ("static int calls = 0; out[0] = ++calls;", 5),
+    "a function pointer": ("int (*pick)(int) = id; out[0] = pick(1);", 5),
+    "a host function's body elsewhere": ("out[0] = elsewhere(1);", 14),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_supported_is_refused_before_anything_runs(name: str) -> None:
+    statement, column = REFUSED[name]
+    error = rejected(
+        "__device__ int elsewhere(int); __device__ int id(int x) { return x; }\n"
+        f"__global__ void f(int *out) {{\n    {statement}\n}}\n"
+    )
+    assert error.message.startswith("test.cu:3:")
+    assert error.position is not None
+    assert error.position.line == 3
+    assert error.position.column >= column
+
+
+@pytest.mark.xfail(strict=True, reason="only few refusals come with advice")
+@pytest.mark.parametrize("name", ["goto", "assembly", "new", "a static variable", "a function pointer"])
+def test_a_refusal_says_what_to_write_instead(name: str) -> None:
+    error = rejected(
+        f"__device__ int id(int x) {{ return x; }}\n__global__ void f(int *out) {{\n    {REFUSED[name][0]}\n}}\n"
+    )
+    assert "the simulator does not support" in error.message
+    assert error.advice
+
+
+def test_another_kernel_of_the_file_may_be_one_that_is_refused() -> None:
+    source = "__global__ void bad(int *a) { again: a[0]++; goto again; }\n__global__ void good(int *a) { a[0] = 3; }"
+    assert run_kernel(source, "good", zeros(1), block=1)[0][0] == 3
+
+
+def test_an_unknown_kernel_is_told_with_those_there_are() -> None:
+    module = build(
+        "__global__ void sum(int *a) {}\n__device__ int help() { return 1; }\n__global__ void scan(int *a) {}"
+    )
+    assert module.kernels == ("sum", "scan")
+    with pytest.raises(KernelError, match=r"test\.cu has no kernel 'smu'; it has sum, scan\."):
+        module.kernel("smu")
+    with pytest.raises(KernelError, match="no kernel 'help'"):
+        module.kernel("help")
+
+
+def test_a_declared_kernel_is_the_defined_one() -> None:
+    source = """
+    __global__ void f(int *a);
+    __device__ int g();
+    __global__ void f(int *a) { a[0] = g(); }
+    __device__ int g() { return 4; }
+    """
+    assert build(source).kernels == ("f",)
+    assert run_kernel(source, "f", zeros(1), block=1)[0][0] == 4
+
+
+def test_kernels_within_extern_c_and_namespaces() -> None:
+    source = """
+    extern "C" { __global__ void plain(int *a) { a[0] = 1; } }
+    extern "C" __global__ void single(int *a) { a[0] = 2; }
+    namespace inner { __device__ int two() { return 2; } __global__ void deep(int *a) { a[0] = two() + 1; } }
+    """
+    module = build(source)
+    assert set(module.kernels) >= {"plain", "single"}
+    for value, name in enumerate(module.kernels, 1):
+        assert launch(module, name, zeros(1), block=1)[0][0] == value
+
+
+def test_macros_of_the_command_line() -> None:
+    source = """
+    #ifdef DOUBLE
+    #define FACTOR 2
+    #else
+    #define FACTOR 1
+    #endif
+    __global__ void f(TYPE *a) { a[threadIdx.x] = N * FACTOR; }
+    """
+    assert run_kernel(source, "f", zeros(1), block=1, defines={"N": 21, "TYPE": "int", "DOUBLE": 1})[0][0] == 42
+    [out] = run_kernel(source, "f", np.zeros(1, np.float32), block=1, defines={"N": "0.5f", "TYPE": "float"})
+    assert out[0] == 0.5
+    with pytest.raises(CompileError, match="'TYPE'"):
+        build(source, {"N": 1})
+
+
+def test_macros_of_the_file_and_ones_that_clang_knows() -> None:
+    source = """
+    #define INDEX(x, y) ((y) * WIDTH + (x))
+    #define WIDTH 4
+    #define EACH(i, n) for (int i = 0; i < n; i++)
+    __global__ void f(int *a) {
+        EACH(y, 2) EACH(x, WIDTH) a[INDEX(x, y)] = 10 * y + x;
+        a[8] = __LINE__; a[9] = __CUDA_ARCH__ >= 700;
+    #if !defined(__CUDA_ARCH__)
+        a[10] = 1;
+    #endif
+    }"""
+    [a] = run_kernel(source, "f", zeros(11), block=1)
+    assert a.tolist() == [0, 1, 2, 3, 10, 11, 12, 13, 7, 1, 0]
+
+
+def test_a_header_beside_the_file_is_included(tmp_path: Path) -> None:
+    (tmp_path / "common.cuh").write_text("#pragma once\n__device__ int twice(int x) { return 2 * x; }\n")
+    text = '#include "common.cuh"\n#include "common.cuh"\n__global__ void f(int *a) { a[0] = twice(21); }'
+    module = SimulatedModule(text, tmp_path / "kernel.cu", {})
+    assert launch(module, "f", zeros(1), block=1)[0][0] == 42
+
+
+def test_errors_in_a_header_name_the_header(tmp_path: Path) -> None:
+    (tmp_path / "broken.cuh").write_text("\n__device__ int half(int x) { return y / 2; }\n")
+    text = '#include "broken.cuh"\n__global__ void f(int *a) { a[0] = half(2); }'
+    with pytest.raises(CompileError) as caught:
+        SimulatedModule(text, tmp_path / "kernel.cu", {})
+    assert caught.value.message.startswith("broken.cuh:2:37: ")
+    assert "'y'" in caught.value.message
+
+
+def test_a_header_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"kernel\.cu:1:10: 'absent\.cuh' file not found"):
+        SimulatedModule('#include "absent.cuh"\n', tmp_path / "kernel.cu", {})
+
+
+def test_the_text_given_counts_not_the_file_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.cu"
+    path.write_text("__global__ void f(int *a) { a[0] = 1; }")
+    edited = "// edited\n__global__ void f(int *a) { a[0] = 2; }\n__global__ void g(int *a) { wrong }"
+    with pytest.raises(CompileError, match=r"^kernel\.cu:3:29"):
+        SimulatedModule(edited, path, {})
+    module = SimulatedModule(edited.replace("wrong", "a[0] = 3;"), path, {})
+    assert launch(module, "f", zeros(1), block=1)[0][0] == 2
+    assert launch(module, "g", zeros(1), block=1)[0][0] == 3
+    again = SimulatedModule(path.read_text(), path, {})
+    assert launch(again, "f", zeros(1), block=1)[0][0] == 1
+
+
+def test_warnings_are_no_errors() -> None:
+    source = """__global__ void f(int *a) {
+        int unused;
+        long big = 3000000000;
+        a[0] = big == 3000000000 ? 1 << 31 : 5 / 2.0;
+    }"""
+    assert run_kernel(source, "f", zeros(1), block=1)[0][0] == -(2**31)
+
+
+def test_typedefs_enums_and_static_assertions() -> None:
+    source = """
+    typedef unsigned char byte;
+    using real = float;
+    enum Color { RED, GREEN = 5, BLUE };
+    enum class Mode : unsigned char { OFF = 1, ON = 250 };
+    static_assert(sizeof(byte) == 1, "a byte");
+    __global__ void f(int *a, real *r, byte *b) {
+        typedef int local;
+        static_assert(BLUE == 6, "counts on");
+        local i = GREEN;
+        Color c = BLUE;
+        Mode m = Mode::ON;
+        a[0] = i + c;
+        a[1] = (int)m + (m == Mode::ON) + (int)Mode::OFF;
+        a[2] = sizeof(real) + alignof(double) + sizeof a[0];
+        r[0] = (byte)300 / (real)8;
+        b[0] = 'A' + 1;
+    }"""
+    a, r, b = run_kernel(source, "f", zeros(3), np.zeros(1, np.float32), np.zeros(1, np.uint8), block=1)
+    assert a.tolist() == [11, 252, 16]
+    assert r[0] == 5.5
+    assert b[0] == ord("B")
+
+
+def test_qualifiers_and_attributes_change_nothing() -> None:
+    source = """
+    static __device__ __forceinline__ int one(const int *__restrict__ p) { return *p; }
+    __device__ __noinline__ int two(volatile int *p) { return p[0]; }
+    template <int N> __device__ int unused() { return N; }
+    __global__ void __launch_bounds__(128, 2) f(const int *__restrict__ in, int *__restrict__ out, const int n) {
+        #pragma unroll 4
+        for (int i = 0; i < n; ++i) { out[i] = one(in + i) + two(out + i); }
+        #pragma unroll
+        for (register_t i = 0; i < n; ++i) out[i]++;
+    }""".replace("register_t", "unsigned")
+    _, out = run_kernel(source, "f", np.arange(4, dtype=np.int32), np.full(4, 10, np.int32), np.int32(4), block=1)
+    assert out.tolist() == [11, 12, 13, 14]
+
+
+def test_modules_of_one_text_share_nothing() -> None:
+    source = "__device__ int calls; __global__ void f(int *a) { a[0] = ++calls; }"
+    first, second = build(source), build(source)
+    assert [int(launch(first, "f", zeros(1), block=1)[0][0]) for _ in range(3)] == [1, 2, 3]
+    assert launch(second, "f", zeros(1), block=1)[0][0] == 1
