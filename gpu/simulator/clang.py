@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,11 @@ from gpu.errors import CompileError, SourcePosition
 
 _SHIM = Path(__file__).parent / "shim"
 
+# Where includes are found that are not there: libclang takes files that exist in its memory alone.
+_MISSING = _SHIM / "missing"
+
 _ARGUMENTS = (
+    "-ferror-limit=0",
     "-x",
     "cuda",
     "--cuda-device-only",
@@ -71,21 +76,18 @@ def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Curs
         Macros.
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
-    arguments = [*_ARGUMENTS, *macros, f"-I{path.parent}"]
-    lines = text.split("\n")
+    arguments = [*_ARGUMENTS, *macros, f"-I{path.parent}", f"-I{_MISSING}"]
+    files = [(str(path), text)]
     while True:
-        unit = _index().parse(str(path), args=arguments, unsaved_files=[(str(path), "\n".join(lines))])
+        unit = _index().parse(str(path), args=arguments, unsaved_files=files)
         errors = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Error]
-        missing = [error.location.line for error in errors if _is_missing_include(error, path)]
-        if not missing:
+        missing = {found[1] for error in errors if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
+        known = {name for name, _ in files}
+        stubs = [(str(_MISSING / name), "") for name in missing]
+        if not missing or any(name in known for name, _ in stubs):
+            lines = text.split("\n")
             return unit.cursor, [_diagnosis(error, lines, path) for error in errors]
-        for line in missing:
-            lines[line - 1] = "//" + lines[line - 1]
-
-
-def _is_missing_include(error: cindex.Diagnostic, path: Path) -> bool:
-    here = error.location.file is not None and Path(error.location.file.name) == path
-    return here and str(error.spelling).endswith("file not found")
+        files += stubs
 
 
 @cache

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.clang import Cursor, CursorKind, start_of, string_of
+from gpu.simulator.clang import Cursor, CursorKind, evaluate, start_of, string_of
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS
 from gpu.simulator.lower_types import is_reference, refuse
-from gpu.simulator.scope import Scope, call_arguments, is_reference_function, value_type
+from gpu.simulator.scope import Scope, call_arguments, is_reference_function, number_of, value_type
 from gpu.simulator.types import INT32, VOID, Pointer, Scalar, Struct
 from gpu.simulator.warp import WARP_OPERATIONS
 
@@ -122,6 +122,8 @@ class Calls:
         type = self._expressions.type_of(cursor)
         if name in ATOMICS:
             return self._atomic(cursor, arguments)
+        if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := evaluate(cursor)) is not None:
+            return number_of(type, number)
         if name in FENCES:
             return _NOTHING
         if name in WARP_OPERATIONS or name in BLOCK_VOTES:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpu.simulator import ir
@@ -11,7 +9,7 @@ from gpu.simulator.clang import Cursor, CursorKind, binary_operator, evaluate, s
 from gpu.simulator.fold import fold
 from gpu.simulator.lower_calls import Calls
 from gpu.simulator.lower_types import is_reference, refuse
-from gpu.simulator.scope import Scope, decayed, value_type
+from gpu.simulator.scope import Scope, decayed, number_of, value_type
 from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -401,13 +399,6 @@ def only_child(cursor: Cursor) -> Cursor:
     """Return the operand of a node that has one; a type that is written out comes before it."""
     child: Cursor = list(cursor.get_children())[-1]
     return child
-
-
-def number_of(type: Type, number: int | float) -> ir.Const:
-    """Return a constant of a scalar type."""
-    assert isinstance(type, Scalar)
-    value: Any = np.array(number).astype(type.dtype)[()]
-    return ir.Const(type, value)
 
 
 def zero_of(type: Type) -> ir.Expression:

@@ -19,6 +19,7 @@
 #define CUDART_VERSION 13000
 
 typedef decltype(sizeof(int)) size_t;
+typedef long clock_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
@@ -59,6 +60,9 @@ typedef unsigned long ulong;
     declare(int) declare(unsigned int) declare(long) declare(unsigned long) declare(long long)                         \
         declare(unsigned long long) declare(float) declare(double)
 
+// Host code may call these too; it is parsed, though never run.
+#define LOCKSTEP_API __host__ __device__
+
 #include "lockstep/vectors.h"
 
 extern const __device__ uint3 threadIdx;
@@ -67,41 +71,40 @@ extern const __device__ dim3 blockDim;
 extern const __device__ dim3 gridDim;
 
 #include "lockstep/atomics.h"
-#include "lockstep/half.h"
 #include "lockstep/math.h"
 #include "lockstep/warp.h"
 
 // Loads that hint at the cache are loads.
 template <typename T>
-__device__ inline T __ldg(const T *address) {
+LOCKSTEP_API inline T __ldg(const T *address) {
     return *address;
 }
 template <typename T>
-__device__ inline T __ldcs(const T *address) {
+LOCKSTEP_API inline T __ldcs(const T *address) {
     return *address;
 }
 template <typename T>
-__device__ inline T __ldcg(const T *address) {
+LOCKSTEP_API inline T __ldcg(const T *address) {
     return *address;
 }
 template <typename T>
-__device__ inline T __ldca(const T *address) {
+LOCKSTEP_API inline T __ldca(const T *address) {
     return *address;
 }
 template <typename T>
-__device__ inline void __stcs(T *address, T value) {
+LOCKSTEP_API inline void __stcs(T *address, T value) {
     *address = value;
 }
 template <typename T>
-__device__ inline void __stcg(T *address, T value) {
+LOCKSTEP_API inline void __stcg(T *address, T value) {
     *address = value;
 }
 
-__device__ int printf(const char *format, ...);
-__device__ void __lockstep_assert(bool condition, const char *text);
+LOCKSTEP_API int printf(const char *format, ...);
+LOCKSTEP_API void __lockstep_assert(bool condition, const char *text);
 #define assert(condition) __lockstep_assert((condition), #condition)
 __device__ long long clock64();
-__device__ int clock();
+__device__ clock_t clock();
 __device__ void __nanosleep(unsigned int nanoseconds);
 __device__ void __trap();
 
@@ -111,7 +114,4 @@ typedef int cudaError_t;
 extern "C" int cudaConfigureCall(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
 extern "C" int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
 
-namespace std {
-template <typename T>
-struct numeric_limits;
-} // namespace std
+#include "lockstep/std.h"

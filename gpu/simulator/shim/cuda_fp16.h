@@ -1,0 +1,3 @@
+// Half precision, for storage.
+#pragma once
+#include <lockstep/half.h>
