@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gpu.simulator.running import run_kernel
+from tests.gpu.simulator.running import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -47,16 +47,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, Any], Any], tuple[str, ...]]] = {
 }
 
 
-CASES = [
-    pytest.param(
-        name,
-        type,
-        marks=[pytest.mark.xfail(strict=True, reason="not there yet")] if name in ("atomicInc", "atomicDec") else [],
-        id=f"{name}-{type}",
-    )
-    for name, (_, types) in OPERATIONS.items()
-    for type in types
-]
+CASES = [(name, type) for name, (_, types) in OPERATIONS.items() for type in types]
 
 
 def source_of(name: str, dtype: str) -> str:
@@ -125,10 +116,10 @@ def test_every_atomic(name: str, dtype: str, kind: str) -> None:
     generator = np.random.default_rng([ord(letter) for letter in name + dtype])
     index, operands = indices(kind, generator), values_of(dtype, LANES, generator)
     start, untouched = values_of(dtype, 8, generator), values_of(dtype, LANES, generator)
-    source = source_of(name, dtype)
+    module = build(source_of(name, dtype))
     ends = {}
     for kernel in ("used", "unused", "shared"):
-        _, _, memory, found = run_kernel(source, kernel, index, operands, start, untouched, block=LANES)
+        _, _, memory, found = launch(module, kernel, index, operands, start, untouched, block=LANES)
         ends[kernel] = memory
         idle = index < 0 if kernel != "unused" else np.ones(LANES, bool)
         np.testing.assert_array_equal(found[idle], untouched[idle])
@@ -209,7 +200,6 @@ def test_a_lock_made_of_compare_and_swap(space: str) -> None:
     assert total[0] == 4
 
 
-@pytest.mark.xfail(strict=True, reason="__int_as_float and __float_as_int are not there")
 def test_a_float_maximum_made_of_compare_and_swap() -> None:
     source = """
     __device__ float raise(float *address, float value) {

@@ -61,14 +61,14 @@ def c_source(programs: list[str]) -> str:
 
 
 @settings(
-    max_examples=20,
+    max_examples=12,
     derandomize=True,
     database=None,
     deadline=None,
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )
-@given(programs(count=3), st.integers(-9, 9), st.integers(0, 2**32))
+@given(programs(count=2), st.integers(-9, 9), st.integers(0, 2**32))
 def test_random_programs_do_what_c_does(programs: list[str], uniform: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
     given = generator.integers(-9, 10, 2 * LANES).astype(np.int32)
@@ -226,9 +226,9 @@ def test_an_early_return_inside_loops_of_a_function() -> None:
 
 def test_calls_within_calls_and_within_expressions() -> None:
     before = """
-    __device__ float half(float x) { return x / 2; }
+    __device__ float halve(float x) { return x / 2; }
     __device__ int clamp(int x, int low, int high) { if (x < low) return low; if (x > high) return high; return x; }
-    __device__ int nested(int x) { return clamp(x, 3, clamp(x + 1, 5, 20)) + (int)half(x); }
+    __device__ int nested(int x) { return clamp(x, 3, clamp(x + 1, 5, 20)) + (int)halve(x); }
     __device__ void nothing(int x) { if (x > 3) return; x = 5; }
     """
     body = "nothing(i); out = clamp(nested(i), 0, nested(7)) * 2 + (i > 4 && nested(i) > 9 ? clamp(i, 6, 8) : 0);"

@@ -95,7 +95,7 @@ def test_what_is_not_supported_is_refused_before_anything_runs(name: str) -> Non
 
 
 @pytest.mark.xfail(strict=True, reason="only few refusals come with advice")
-@pytest.mark.parametrize("name", ["goto", "assembly", "new", "a static variable", "a function pointer"])
+@pytest.mark.parametrize("name", ["goto", "assembly", "new", "a static variable"])
 def test_a_refusal_says_what_to_write_instead(name: str) -> None:
     error = rejected(
         f"__device__ int id(int x) {{ return x; }}\n__global__ void f(int *out) {{\n    {REFUSED[name][0]}\n}}\n"
@@ -183,17 +183,31 @@ def test_a_header_beside_the_file_is_included(tmp_path: Path) -> None:
 
 
 def test_errors_in_a_header_name_the_header(tmp_path: Path) -> None:
-    (tmp_path / "broken.cuh").write_text("\n__device__ int half(int x) { return y / 2; }\n")
-    text = '#include "broken.cuh"\n__global__ void f(int *a) { a[0] = half(2); }'
+    (tmp_path / "broken.cuh").write_text("\n__device__ int part(int x) { return y / 2; }\n")
+    text = '#include "broken.cuh"\n__global__ void f(int *a) { a[0] = part(2); }'
     with pytest.raises(CompileError) as caught:
         SimulatedModule(text, tmp_path / "kernel.cu", {})
     assert caught.value.message.startswith("broken.cuh:2:37: ")
     assert "'y'" in caught.value.message
 
 
-def test_a_header_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CompileError, match=r"kernel\.cu:1:10: 'absent\.cuh' file not found"):
-        SimulatedModule('#include "absent.cuh"\n', tmp_path / "kernel.cu", {})
+def test_a_header_that_is_missing_is_left_out_and_lines_keep_their_numbers(tmp_path: Path) -> None:
+    """Most often it serves the host's code, which is not run here."""
+    text = '#include <iostream>\n#include "absent.cuh"\n__global__ void f(int *a) {\n  a[0] = 7;\n}\n'
+    module = SimulatedModule(text, tmp_path / "kernel.cu", {})
+    assert launch(module, "f", zeros(1), block=1)[0][0] == 7
+    with pytest.raises(CompileError, match=r"^kernel\.cu:4:10: use of undeclared identifier 'absent'"):
+        SimulatedModule(text.replace("7", "absent(7)"), tmp_path / "kernel.cu", {})
+
+
+@pytest.mark.xfail(strict=True, reason="half is there without cuda_fp16.h")
+def test_names_of_headers_that_are_not_included_are_free() -> None:
+    source = """
+    __device__ float half(float x) { return x / 2; }
+    struct float16 { int dim; };
+    __global__ void f(int *a) { int half2 = 3, reduce = 4; a[0] = half(10) + half2 + reduce; }
+    """
+    assert run_kernel(source, "f", zeros(1), block=1)[0][0] == 12
 
 
 def test_the_text_given_counts_not_the_file_on_disk(tmp_path: Path) -> None:

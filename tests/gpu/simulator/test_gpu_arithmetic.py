@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gpu.simulator.running import run_kernel
+from tests.gpu.simulator.running import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -252,18 +252,21 @@ def test_math_functions_stay_within_their_ulps(name: str) -> None:
     count = inputs[0].size
     arguments = ", ".join(f"{'xy'[place]}[i]" for place in range(len(inputs)))
     pointers = ", ".join(f"const T *{'xy'[place]}" for place in range(len(inputs)))
-    for type, dtype, function in (("float", "f4", f"{name}f"), ("float", "f4", name), ("double", "f8", name)):
-        source = f"""
-        __global__ void apply({pointers.replace("T", type)}, {type} *out) {{
-            int i = threadIdx.x;
-            out[i] = {function}({arguments});
-        }}"""
+    functions = (("single", "float", f"{name}f"), ("overloaded", "float", name), ("wide", "double", name))
+    module = build(
+        "".join(
+            f"__global__ void {kernel}({pointers.replace('T', type)}, {type} *out) "
+            f"{{ int i = threadIdx.x; out[i] = {function}({arguments}); }}\n"
+            for kernel, type, function in functions
+        )
+    )
+    for kernel, type, _ in functions:
+        dtype, wider = (np.float32, np.float64) if type == "float" else (np.float64, np.longdouble)
         given = [np.asarray(values).astype(dtype) for values in inputs]
-        *_, out = run_kernel(source, "apply", *given, np.zeros(count, dtype), block=count)
-        wider = np.float64 if dtype == "f4" else np.longdouble
+        *_, out = launch(module, kernel, *given, np.zeros(count, dtype), block=count)
         with np.errstate(all="ignore"):
             right = reference(*(values.astype(wider) for values in given))
-            assert ulps(out, right) <= bound, f"{function} of {type}"
+            assert ulps(out, right) <= bound, f"{name}, {kernel}"
 
 
 def test_a_fused_multiply_add_rounds_once() -> None:

@@ -166,7 +166,6 @@ def test_local_arrays_and_their_initialisers() -> None:
         assert found == right, f"lane {i}"
 
 
-@pytest.mark.xfail(strict=True, reason="what a module variable starts with is lost")
 def test_constants_and_device_variables() -> None:
     module = build("""
     __constant__ float weights[4] = {1, 2, 3};
@@ -224,7 +223,6 @@ def test_pointers_move_and_change_places() -> None:
     np.testing.assert_array_equal(out, np.stack(columns, axis=1))
 
 
-@pytest.mark.xfail(strict=True, reason="pointers do not compare, and nullptr is refused")
 def test_pointers_compare() -> None:
     source = """
     __device__ int sum(const int *from, const int *to) {

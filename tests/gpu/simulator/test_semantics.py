@@ -182,13 +182,13 @@ fixed = settings(
 # An oracle that never knows would pass anything: in most lanes it must.
 
 
-@settings(fixed, max_examples=12)
+@settings(fixed, max_examples=8)
 @given(batches(depth=1, count=24))
 def test_single_operators(batch: Batch) -> None:
     assert known_share(batch) > 0.25
 
 
-@settings(fixed, max_examples=14)
+@settings(fixed, max_examples=10)
 @given(batches(depth=3, count=12))
 def test_nested_expressions(batch: Batch) -> None:
     assert known_share(batch) > 0.25
