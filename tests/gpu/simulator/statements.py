@@ -96,6 +96,9 @@ def statements(depth: int, loops: int, counters: tuple[str, ...] = ()) -> st.Sea
             lambda made: f"if ({made[0]}) {{ {made[1]} }} else if ({made[2]}) {{ {made[3]} }} else {{ {made[4]} }}"
         ),
         shadowing,
+        st.tuples(st.sampled_from(_SWITCHES), value, inner, inner, inner).map(
+            lambda made: made[0].format(value=made[1], one=made[2], two=made[3], three=made[4])
+        ),
         st.one_of([loop(form) for form in _LOOPS]),
     )
 
@@ -116,6 +119,12 @@ _LOOPS = (
     "{{ int {k} = 0; while ({k} < {bound} && ({condition})) {{ {k}++; {body} }} }}",
     "{{ int {k} = 0; do {{ {body} }} while (++{k} < {bound}); }}",
     "{{ int {k} = 0; do {{ {body} }} while ({k}++ < {bound} && ({condition})); }}",
+)
+
+_SWITCHES = (
+    "switch ({value} & 3) {{ case 0: {{ {one} }} break; case 1: {{ {two} }} default: {{ {three} }} }}",
+    "switch ({value}) {{ case -1: case 2: {{ {one} }} case 3: break; case 0: {{ {two} }} a++; case 1: {{ {three} }} }}",
+    "switch ({value} % 4) {{ default: {{ {one} }} break; case 0: {{ {two} }} case 1: {{ {three} }} break; }}",
 )
 
 

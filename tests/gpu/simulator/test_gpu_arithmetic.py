@@ -197,6 +197,20 @@ def test_an_assignment_evaluates_its_right_side_first() -> None:
     assert out.tolist() == [0, 0, 6, 16, 6]
 
 
+@pytest.mark.xfail(strict=True, reason="only names and elements can be assigned to")
+def test_assignments_and_conditionals_are_places_themselves() -> None:
+    source = """
+    __global__ void places(int *out) {
+        int a = 1, b = 2, i = threadIdx.x;
+        (a += 2) *= 3;
+        ++(++b);
+        (i % 2 ? a : b) += 100;
+        (out[i] = a) += b;
+    }"""
+    [out] = run_kernel(source, "places", np.zeros(4, np.int32), block=4)
+    assert out.tolist() == [113, 113, 113, 113]
+
+
 def ulps(found: Array, right: Array) -> float:
     """Return the largest error in units of the last place of the right answer, which is known more precisely."""
     spacing = np.spacing(np.abs(right.astype(found.dtype))).astype(right.dtype)
