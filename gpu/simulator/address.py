@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -11,6 +13,7 @@ import numpy as np
 from gpu.errors import LaunchError
 from gpu.simulator.lanes import Gang, Mask
 from gpu.simulator.memory import DType, Memory, Site
+from gpu.simulator.observe import Access
 
 # A pointer as a number: the memory's number above, the offset below, with room for one that points before its array.
 _OFFSET_BITS = 40
@@ -42,8 +45,11 @@ class Address:
     def load(self, gang: Gang, index: Any, dtype: DType, mask: Mask, site: Site) -> Any:
         """Return the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
-            element = self._element(gang, index, dtype.itemsize, mask, site)
-            return self.memory.load(gang, element, dtype, mask, site)  # type: ignore[union-attr]
+            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
+            found = memory.load(gang, element, dtype, mask, site)
+            if gang.observer is not None:
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, found))
+            return found
         values = np.zeros(mask.bits.size, dtype)
         for address, part in self._parts(mask):
             values[part.lanes] = np.broadcast_to(address.load(gang, index, dtype, part, site), values.shape)[part.lanes]
@@ -52,8 +58,10 @@ class Address:
     def store(self, gang: Gang, index: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
         """Write the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
-            element = self._element(gang, index, dtype.itemsize, mask, site)
-            self.memory.store(gang, element, dtype, value, mask, site)  # type: ignore[union-attr]
+            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
+            memory.store(gang, element, dtype, value, mask, site)
+            if gang.observer is not None:
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, value))
             return
         for address, part in self._parts(mask):
             address.store(gang, index, dtype, value, part, site)
@@ -63,8 +71,11 @@ class Address:
     ) -> Any:
         """Change elements atomically and return what was there, where that is used."""
         if not self.mixed:
-            element = self._element(gang, index, dtype.itemsize, mask, site)
-            return self.memory.atomic(gang, element, dtype, op, values, mask, site, used)  # type: ignore[union-attr]
+            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
+            before = memory.atomic(gang, element, dtype, op, values, mask, site, used)
+            if gang.observer is not None:
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, values[-1]))
+            return before
         old = np.zeros(mask.bits.size, dtype)
         for address, part in self._parts(mask):
             found = address.atomic(gang, index, dtype, op, values, part, site, used)
@@ -95,8 +106,8 @@ class Address:
             parts.append((Address(_memory_of.get(int(number)), offset), lanes))
         return parts
 
-    def _element(self, gang: Gang, index: Any, size: int, mask: Mask, site: Site) -> Any:
-        """Return which element of `size` bytes `index` elements further is."""
+    def _element(self, gang: Gang, index: Any, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+        """Return the memory, and which element of `size` bytes there `index` elements further is."""
         if self.memory is None:
             raise LaunchError(
                 f"{site.position}: {gang.describe(int(mask.lanes[0]))} follows a null pointer to {site.action}.",
@@ -105,7 +116,7 @@ class Address:
         if isinstance(self.offset, np.ndarray):
             first = self.offset // size
         elif self.offset == 0:
-            return 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
+            return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
         else:
             first, rest = divmod(self.offset, size)
             if rest:
@@ -115,8 +126,37 @@ class Address:
                     advice=f"The address must be a multiple of {size} bytes.",
                 )
         if index is None:
-            return first
-        return first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
+            return self.memory, first
+        return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
+
+    def element(self, gang: Gang, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+        """Return the memory, and which element of `size` bytes this is the address of."""
+        return self._element(gang, None, size, mask, site)
+
+
+# What one instruction loads or stores at most; anything larger goes member by member.
+_WIDEST = 16
+
+
+@contextmanager
+def as_one_access(gang: Gang, address: Address, parts: Sequence[Any], mask: Mask, site: Site) -> Iterator[Any]:
+    """Show observers the members of a vector type as the one access that they are on a GPU.
+
+    What is yielded is called with the values.
+    """
+    observer = gang.observer
+    size = sum(leaf.size for _, leaf in parts)
+    if observer is None or len(parts) < 2 or address.mixed or size not in (2, 4, 8, _WIDEST):
+        yield lambda values: None
+        return
+    gang.observer = None
+    try:
+        made: list[Any] = []
+        yield made.append
+    finally:
+        gang.observer = observer
+    memory, element = address.element(gang, size, mask, site)
+    observer.access(gang, Access(site, memory, element, size, mask, made[0]))
 
 
 def from_number(number: Any) -> Address:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir, warp
-from gpu.simulator.address import Address, from_number, merged
+from gpu.simulator.address import Address, as_one_access, from_number, merged
 from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
 from gpu.simulator.lanes import Gang, Mask
 from gpu.simulator.memory import LocalMemory, Site
@@ -145,6 +145,8 @@ class ExpressionCompiler(ABC):
                 return self._atomic(expression)
             case ir.Warp():
                 return self._warp(expression)
+            case ir.Fence(_, name):
+                return lambda frame, mask: _fence(frame, name, mask)
             case ir.Print(_, text, arguments):
                 return self._print(text, arguments)
             case ir.Assertion(_, condition, text, position):
@@ -420,6 +422,13 @@ class ExpressionCompiler(ABC):
 
 def load_value(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
     """Return the leaves of a value in memory."""
+    with as_one_access(frame.gang, address, parts, mask, site) as done:
+        values = _load_leaves(frame, address, parts, mask, site)
+        done(values)
+    return values
+
+
+def _load_leaves(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
     values = []
     for offset, leaf in parts:
         place = address.moved(offset, 1) if offset else address
@@ -433,12 +442,14 @@ def load_value(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: 
 def store_value(frame: Frame, address: Address, parts: Leaves, value: Any, mask: Mask, site: Site) -> None:
     """Write the leaves of a value to memory."""
     values = value if isinstance(value, tuple) else (value,)
-    for (offset, leaf), part in zip(parts, values, strict=True):
-        place = address.moved(offset, 1) if offset else address
-        if isinstance(leaf, Pointer):
-            place.store(frame.gang, None, INT64.dtype, part.number(), mask, site)
-        else:
-            place.store(frame.gang, None, leaf.dtype, part, mask, site)
+    with as_one_access(frame.gang, address, parts, mask, site) as done:
+        for (offset, leaf), part in zip(parts, values, strict=True):
+            place = address.moved(offset, 1) if offset else address
+            if isinstance(leaf, Pointer):
+                place.store(frame.gang, None, INT64.dtype, part.number(), mask, site)
+            else:
+                place.store(frame.gang, None, leaf.dtype, part, mask, site)
+        done(values)
 
 
 def _print(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
@@ -446,6 +457,11 @@ def _print(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
         own = [value[lane] if isinstance(value, np.ndarray) else value for value in values]
         frame.gang.printed.append((int(lane), format_c(text, own)))
     return np.int32(len(values))
+
+
+def _fence(frame: Frame, name: str, mask: Mask) -> None:
+    if frame.gang.observer is not None:
+        frame.gang.observer.fence(frame.gang, name, mask)
 
 
 def _assert(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePosition) -> None:

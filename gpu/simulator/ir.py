@@ -241,6 +241,14 @@ class Warp:
 
 
 @dataclass(frozen=True)
+class Fence:
+    """What orders memory between threads: the executor goes on, observers are told."""
+
+    type: Type
+    name: str
+
+
+@dataclass(frozen=True)
 class Print:
     """`printf`: a text for each lane. An argument may be a string that is written out."""
 
@@ -292,6 +300,7 @@ Expression = (
     | Intrinsic
     | Atomic
     | Warp
+    | Fence
     | Print
     | Assertion
     | Call

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.simulator.observe import Observer
+
 Array = npt.NDArray[Any]
 
 WARP = 32
@@ -99,11 +101,14 @@ class Geometry:
 class Gang:
     """Whole blocks that advance together: blocks `first` to `first + geometry.blocks` of the grid, x fastest."""
 
-    def __init__(self, geometry: Geometry, grid: Sequence[int], first: int, shared_bytes: int) -> None:
+    def __init__(
+        self, geometry: Geometry, grid: Sequence[int], first: int, shared_bytes: int, observer: Observer | None = None
+    ) -> None:
         self.geometry = geometry
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.printed: list[tuple[int, str]] = []
+        self.observer = observer
         self.first = first
         self.grid = tuple(grid)
         self.rounds = 0

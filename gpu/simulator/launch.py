@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gpu.simulator.frontend import Program, is_instantiation
 from gpu.simulator.lanes import Gang, Geometry
 from gpu.simulator.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.memory import FlatMemory
+from gpu.simulator.observe import Observer, Observers
 from gpu.simulator.types import Pointer, Scalar, Struct, leaves
 
 Array = npt.NDArray[Any]
@@ -44,6 +46,8 @@ class SimulatedKernel:
         *,
         shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
+        observers: Sequence[Observer] = (),
+        on_print: Callable[[str], None] | None = None,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
 
@@ -57,6 +61,10 @@ class SimulatedKernel:
             The size of the extern __shared__ array.
         on_progress : callable
             Called with the fraction of the grid that is done.
+        observers : sequence of Observer
+            What watches the launch.
+        on_print : callable or None
+            Called with the text of each `printf` and thread, block after block; None writes them to standard output.
 
         Raises
         ------
@@ -67,13 +75,25 @@ class SimulatedKernel:
         values = self._bind(arguments)
         count = grid[0] * grid[1] * grid[2]
         geometries: dict[int, Geometry] = {}
+        observer = Observers(observers) if observers else None
+        if observer is not None:
+            observer.launch_begins(self.name, grid, block)
         with np.errstate(all="ignore"):
             for first, blocks in _gangs(grid, block):
                 if blocks not in geometries:
                     geometries[blocks] = Geometry(block, blocks)
-                gang = Gang(geometries[blocks], grid, first, shared_bytes)
-                self._compiled.launch(gang, list(values), self._variables)
+                gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
+                if observer is not None:
+                    observer.gang_begins(gang)
+                try:
+                    self._compiled.launch(gang, list(values), self._variables)
+                finally:
+                    _print(gang, on_print)
+                if observer is not None:
+                    observer.gang_ends(gang)
                 on_progress((first + blocks) / count)
+        if observer is not None:
+            observer.launch_ends()
 
     def _check(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
         threads = block[0] * block[1] * block[2]
@@ -105,6 +125,14 @@ class SimulatedKernel:
                 given = "an array" if isinstance(argument, np.ndarray) else argument.dtype
                 raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
         return values
+
+
+def _print(gang: Gang, on_print: Callable[[str], None] | None) -> None:
+    for _, text in gang.printed:
+        if on_print is not None:
+            on_print(text)
+        else:
+            sys.stdout.write(text)
 
 
 def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:

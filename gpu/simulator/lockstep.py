@@ -18,7 +18,9 @@ from gpu.simulator.address import Address
 from gpu.simulator.expressions import ExpressionCompiler, Frame, assign_local, store_value
 from gpu.simulator.lanes import Gang, Mask, union
 from gpu.simulator.memory import LocalMemory, SharedMemory, Site
+from gpu.simulator.observe import Step as Told
 from gpu.simulator.types import Scalar, leaves
+from gpu.simulator.work import operations
 
 Step = Callable[[Frame, Mask], Mask | None]
 
@@ -71,8 +73,8 @@ class LockstepCompiler(ExpressionCompiler):
     def statement(self, statement: ir.Statement) -> Step:
         """Return the step of a statement."""
         match statement:
-            case ir.Evaluate(expression):
-                return self._evaluate(expression)
+            case ir.Evaluate():
+                return self._evaluate(statement)
             case ir.Declare():
                 return self._declare(statement)
             case ir.DeclareMemory():
@@ -89,19 +91,26 @@ class LockstepCompiler(ExpressionCompiler):
                 return _break
             case ir.Jump():
                 return _continue
-            case ir.Return(value):
-                return self._return(value)
+            case ir.Return():
+                return self._return(statement)
             case ir.Barrier(position):
                 return lambda frame, mask: self.barrier(frame, mask, position)
 
     def barrier(self, frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
         """Pass where all threads of each block that comes here, but for those that have ended, are here."""
-        return _barrier(frame, mask, position)
+        passed = _barrier(frame, mask, position)
+        if frame.gang.observer is not None:
+            frame.gang.observer.step(frame.gang, Told(position, "barrier", 0), mask)
+            frame.gang.observer.barrier(frame.gang, position, mask)
+        return passed
 
-    def _evaluate(self, expression: ir.Expression) -> Step:
-        run = self.expression(expression)
+    def _evaluate(self, statement: ir.Evaluate) -> Step:
+        run = self.expression(statement.expression)
+        told = Told(statement.position, "evaluate", operations(statement.expression))
 
         def step(frame: Frame, mask: Mask) -> Mask:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
             run(frame, mask)
             return mask
 
@@ -114,8 +123,11 @@ class LockstepCompiler(ExpressionCompiler):
             run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
         else:
             run = self.expression(statement.value)
+        told = Told(statement.position, "declare", operations(statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
             _declare_slot(frame, slot, run(frame, mask), mask)
             return mask
 
@@ -125,8 +137,11 @@ class LockstepCompiler(ExpressionCompiler):
         slot, size, name, zeroed = statement.slot, statement.size, statement.name, statement.zeroed
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
+        told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
 
         def step(frame: Frame, mask: Mask) -> Mask:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
             address = Address(LocalMemory(name, size, frame.gang.geometry.lanes, zeroed=zeroed))
             for offset, parts, value in values:
                 store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
@@ -142,7 +157,11 @@ class LockstepCompiler(ExpressionCompiler):
         ]
         cases = [case for section in statement.sections for case in section.values]
 
+        told = Told(statement.position, "switch", 0)
+
         def step(frame: Frame, mask: Mask) -> Mask | None:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
             returned, continued = frame.returned, frame.continued
             frame.continued = None
             decided = value(frame, mask)
@@ -165,8 +184,15 @@ class LockstepCompiler(ExpressionCompiler):
         then = self.statement(statement.then)
         orelse = self.statement(statement.orelse) if statement.orelse is not None else None
 
+        told = Told(statement.position, "if", 0)
+
         def step(frame: Frame, mask: Mask) -> Mask | None:
+            observer = frame.gang.observer
+            if observer is not None:
+                observer.step(frame.gang, told, mask)
             true, false = mask.split(condition(frame, mask))
+            if observer is not None:
+                observer.branch(frame.gang, told.position, mask, true)
             left = then(frame, true) if true is not None else None
             right = orelse(frame, false) if orelse is not None and false is not None else false
             if left is true and right is false:
@@ -180,6 +206,16 @@ class LockstepCompiler(ExpressionCompiler):
         advance = self.expression(statement.step) if statement.step is not None else None
         body = self.statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
+        told = Told(position, "loop", 0)
+
+        def test(frame: Frame, live: Mask) -> Mask | None:
+            observer = frame.gang.observer
+            if observer is not None:
+                observer.step(frame.gang, told, live)
+            stays, _ = live.split(condition(frame, live))  # type: ignore[misc]
+            if observer is not None:
+                observer.branch(frame.gang, position, live, stays)
+            return stays
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
             returned, outer = frame.returned, frame.continued
@@ -188,7 +224,7 @@ class LockstepCompiler(ExpressionCompiler):
             tests = tests_first
             while live is not None:
                 if tests and condition is not None:
-                    live, _ = live.split(condition(frame, live))
+                    live = test(frame, live)
                     if live is None:
                         break
                 tests = True
@@ -203,10 +239,13 @@ class LockstepCompiler(ExpressionCompiler):
 
         return step
 
-    def _return(self, value: ir.Expression | None) -> Step:
-        run = self.expression(value) if value is not None else None
+    def _return(self, statement: ir.Return) -> Step:
+        run = self.expression(statement.value) if statement.value is not None else None
+        told = Told(statement.position, "return", operations(statement.value))
 
         def step(frame: Frame, mask: Mask) -> None:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
             if run is not None:
                 result = run(frame, mask)
                 frame.result = result if frame.result is None else assign_local(frame.result, result, mask)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, evaluate, start_of, string_of
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS
@@ -16,8 +14,6 @@ from gpu.simulator.warp import WARP_OPERATIONS
 
 if TYPE_CHECKING:
     from gpu.simulator.lower_expressions import Expressions
-
-_NOTHING = ir.Const(INT32, np.int32(0))
 
 
 class Calls:
@@ -125,7 +121,7 @@ class Calls:
         if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := evaluate(cursor)) is not None:
             return number_of(type, number)
         if name in FENCES:
-            return _NOTHING
+            return ir.Fence(VOID, name)
         if name in WARP_OPERATIONS or name in BLOCK_VOTES:
             values = tuple(self._expressions.value(argument) for argument in arguments if _is_given(argument))
             assert isinstance(type, Scalar)

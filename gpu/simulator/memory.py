@@ -32,6 +32,7 @@ class Memory(Protocol):
     """Elements that lanes read and write; `element` is an index in elements of `dtype`, one for all or one a lane."""
 
     name: str
+    space: str
 
     def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any: ...
 
@@ -167,6 +168,7 @@ class LocalMemory:
 
     def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False) -> None:
         self.name = name
+        self.space = "local"
         self._size = size
         self._lanes = lanes
         self._data = np.full(size * lanes, 0 if zeroed else POISON, np.uint8)

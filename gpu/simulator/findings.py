@@ -1,0 +1,32 @@
+"""What the checkers report, in compute-sanitizer's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu.errors import SourcePosition
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mistake of a kernel.
+
+    Parameters
+    ----------
+    kind : str
+        "out-of-bounds", "misaligned", "uninitialized", "barrier", "race", "endless", "assertion" or "other".
+    message : str
+        What happened, in compute-sanitizer's words where it has some.
+    positions : tuple of SourcePosition
+        The source line, or for a race both.
+    threads : tuple of str
+        Such as "thread (3,0,0) in block (0,0,0)", one for each position.
+    count : int
+        How often this pair of lines was found.
+    """
+
+    kind: str
+    message: str
+    positions: tuple[SourcePosition, ...]
+    threads: tuple[str, ...] = ()
+    count: int = 1
