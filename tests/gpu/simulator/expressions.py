@@ -51,7 +51,7 @@ _INTEGER_LITERALS = (
 )
 _FLOAT_LITERALS = (
     "0.0f (-0.0f) 1.0f 1.5f (-2.5f) 0.1f 0.1 1e-45f 1e-40f 3.4e38f 1e308 5e-324 2.f 16777217.0 1e10f 1e19 0.5 (-1.0) "
-    "1.f .25f 0x1.8p3f"
+    "1.f .25f 0x1.8p3f INFINITY (-INFINITY) NAN"
 )
 
 CUDA_MACROS = """

@@ -200,7 +200,6 @@ def test_a_header_that_is_missing_is_left_out_and_lines_keep_their_numbers(tmp_p
         SimulatedModule(text.replace("7", "absent(7)"), tmp_path / "kernel.cu", {})
 
 
-@pytest.mark.xfail(strict=True, reason="half is there without cuda_fp16.h")
 def test_names_of_headers_that_are_not_included_are_free() -> None:
     source = """
     __device__ float half(float x) { return x / 2; }

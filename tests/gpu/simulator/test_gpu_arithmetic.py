@@ -117,7 +117,6 @@ def test_signed_integers_wrap(type: str, dtype: type[np.signedinteger[Any]]) -> 
     assert out.tolist() == [low, 0, low, low, high, 1, low, 0, low, low]
 
 
-@pytest.mark.xfail(strict=True, reason="INFINITY and NAN are refused as calls of a builtin")
 def test_infinity_and_nan_are_literals() -> None:
     source = """
     __global__ void literals(float *out) {
