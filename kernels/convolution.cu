@@ -17,7 +17,7 @@
 
 #define DIAMETER (2 * RADIUS + 1)
 #define TILE_WIDTH 32
-#define TILE_HEIGHT 16
+#define TILE_HEIGHT 8
 #define HALO_WIDTH (TILE_WIDTH + 2 * RADIUS)
 #define HALO_HEIGHT (TILE_HEIGHT + 2 * RADIUS)
 

@@ -28,7 +28,7 @@ from gpu.patterns.image_planes import blocks_for, channels_last, planes_of, scre
 ORDER = 1
 
 _FILE = "convolution.cu"
-_TILE = (32, 16, 1)
+_TILE = (32, 8, 1)
 _BORDERS = ("clamp", "zero")
 
 
