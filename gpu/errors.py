@@ -66,7 +66,29 @@ class CompileError(KernelError):
 
 
 class LaunchError(KernelError):
-    """A kernel failed while it ran, such as by an access out of bounds."""
+    """A kernel failed while it ran, such as by an access out of bounds, or its launch is none that a GPU takes.
+
+    Parameters
+    ----------
+    kind : str
+        The kernel's mistake, as `gpu.simulator.findings` names it; "" where the fault is not the kernel's, or unknown.
+    thread : str
+        Which thread made it, such as "thread (3,0,0) in block (0,0,0)"; may be empty.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: SourcePosition | None = None,
+        advice: str = "",
+        detail: str = "",
+        kind: str = "",
+        thread: str = "",
+    ) -> None:
+        super().__init__(message, position=position, advice=advice, detail=detail)
+        self.kind = kind
+        self.thread = thread
 
 
 class EngineLostError(KernelError):

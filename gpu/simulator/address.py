@@ -112,6 +112,8 @@ class Address:
             raise LaunchError(
                 f"{site.position}: {gang.describe(int(mask.lanes[0]))} follows a null pointer to {site.action}.",
                 position=site.position,
+                kind="null-pointer",
+                thread=gang.describe(int(mask.lanes[0])),
             )
         if isinstance(self.offset, np.ndarray):
             first = self.offset // size
@@ -124,6 +126,8 @@ class Address:
                     f"{site.position}: Misaligned {site.action} of size {size} bytes in {self.memory.name}.",
                     position=site.position,
                     advice=f"The address must be a multiple of {size} bytes.",
+                    kind="misaligned",
+                    thread=gang.describe(int(mask.lanes[0])),
                 )
         if index is None:
             return self.memory, first

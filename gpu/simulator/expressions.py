@@ -414,7 +414,11 @@ class ExpressionCompiler(ABC):
 
         def run(frame: Frame, mask: Mask) -> Any:
             if frame.depth >= MAXIMUM_DEPTH:
-                raise LaunchError(f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.")
+                raise LaunchError(
+                    f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
+                    kind="endless",
+                    thread=frame.gang.describe(int(mask.lanes[0])),
+                )
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
 
         return run
@@ -470,4 +474,6 @@ def _assert(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePos
         raise LaunchError(
             f"{position}: {frame.gang.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",
             position=position,
+            kind="assertion",
+            thread=frame.gang.describe(int(failed.lanes[0])),
         )

@@ -14,7 +14,8 @@ class Finding:
     Parameters
     ----------
     kind : str
-        "out-of-bounds", "misaligned", "uninitialized", "barrier", "race", "endless", "assertion" or "other".
+        "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "endless", "assertion" or
+        "other".
     message : str
         What happened, in compute-sanitizer's words where it has some.
     positions : tuple of SourcePosition

@@ -316,6 +316,8 @@ def _barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
             f"{frame.gang.describe(lane)} does not come.",
             position=position,
             advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
+            kind="barrier",
+            thread=frame.gang.describe(lane),
         )
     return mask
 
@@ -326,4 +328,6 @@ def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:
         f"{MAXIMUM_ROUNDS} rounds.",
         position=position,
         advice="Check what ends the loop.",
+        kind="endless",
+        thread=frame.gang.describe(int(mask.lanes[0])),
     )

@@ -113,6 +113,8 @@ class FlatMemory:
                 f"{site.position}: {gang.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
                 "which a kernel cannot change.",
                 position=site.position,
+                kind="other",
+                thread=gang.describe(int(mask.lanes[0])),
             )
 
     def _out_of_bounds(
@@ -128,6 +130,8 @@ class FlatMemory:
             f"{gang.describe(lane)}: element {int(elements[worst])} of {self.name}, which has {size}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
+            kind="out-of-bounds",
+            thread=gang.describe(lane),
         )
 
 
@@ -207,7 +211,10 @@ class LocalMemory:
         self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
     ) -> Any:
         raise LaunchError(
-            f"{site.position}: an atomic on {self.name}, which is each thread's own.", position=site.position
+            f"{site.position}: an atomic on {self.name}, which is each thread's own.",
+            position=site.position,
+            kind="other",
+            thread=gang.describe(int(mask.lanes[0])),
         )
 
     def _check(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
@@ -227,6 +234,8 @@ class LocalMemory:
             f"{count}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
+            kind="out-of-bounds",
+            thread=gang.describe(int(mask.lanes[outside])),
         )
 
 
