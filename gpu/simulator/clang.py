@@ -61,7 +61,9 @@ class Diagnosis:
         return start.file is not None and start.file.name == self.file and start.offset <= self.offset <= end.offset
 
 
-def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Cursor, list[Diagnosis]]:
+def parse(
+    text: str, path: Path, defines: Mapping[str, int | str], include_dirs: Sequence[Path] = ()
+) -> tuple[Cursor, list[Diagnosis]]:
     """Parse a CUDA C++ file and return the cursor of its translation unit, and the errors.
 
     An include that is not there is left out, as it usually serves the host's code.
@@ -74,9 +76,12 @@ def parse(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Curs
         Where it belongs: includes are looked for beside it.
     defines : mapping
         Macros.
+    include_dirs : sequence of Path
+        Where else includes are looked for.
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
-    arguments = [*_ARGUMENTS, *macros, f"-I{path.parent}", f"-I{_MISSING}"]
+    folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
+    arguments = [*_ARGUMENTS, *macros, *folders]
     files = [(str(path), text)]
     while True:
         unit = _index().parse(str(path), args=arguments, unsaved_files=files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +33,8 @@ class Program:
         Macros.
     instances : tuple of str
         The instantiations of kernel templates that are wanted, such as "reduce<float, 256>".
+    include_dirs : sequence of Path
+        Where includes are looked for, other than beside the file.
 
     Raises
     ------
@@ -41,7 +43,12 @@ class Program:
     """
 
     def __init__(
-        self, text: str, path: Path, defines: Mapping[str, int | str], instances: tuple[str, ...] = ()
+        self,
+        text: str,
+        path: Path,
+        defines: Mapping[str, int | str],
+        instances: tuple[str, ...] = (),
+        include_dirs: Sequence[Path] = (),
     ) -> None:
         self._path = path
         self.types = TypeLowering()
@@ -50,7 +57,7 @@ class Program:
         self._kernels: dict[str, Cursor] = {}
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
-        unit, self._errors = parse(text + hidden, path, defines)
+        unit, self._errors = parse(text + hidden, path, defines, include_dirs)
         for cursor in _declarations(unit):
             self._enter(cursor, instances)
         self._raise_errors(unit)

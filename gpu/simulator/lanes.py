@@ -15,6 +15,9 @@ Array = npt.NDArray[Any]
 
 WARP = 32
 
+# About what a gang runs in ten minutes: nobody waits longer for a kernel that is not stuck.
+MAXIMUM_ROUNDS = 10_000_000
+
 
 class Mask:
     """The active lanes, at least one. The same set is often the same object, and `is` then tells so at no cost."""
@@ -112,6 +115,7 @@ class Gang:
         self.first = first
         self.grid = tuple(grid)
         self.rounds = 0
+        self.max_rounds = MAXIMUM_ROUNDS
         extents = tuple(np.uint32(extent) for extent in grid)
         self.special = {
             "threadIdx": geometry.thread_index,

@@ -18,7 +18,7 @@ from gpu.simulator.lanes import Gang, Geometry
 from gpu.simulator.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.memory import FlatMemory
 from gpu.simulator.observe import Observer, Observers
-from gpu.simulator.types import Pointer, Scalar, Struct, leaves
+from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
 
@@ -38,16 +38,22 @@ class SimulatedKernel:
         self._compiled = compiled
         self._variables = variables
 
+    @property
+    def parameters(self) -> tuple[tuple[str, Type], ...]:
+        """The name and type of each parameter."""
+        return tuple(self._function.parameters)
+
     def launch(
         self,
         grid: Sequence[int],
         block: Sequence[int],
-        arguments: Sequence[Array | np.generic],
+        arguments: Sequence[Array | np.generic | None],
         *,
         shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
         observers: Sequence[Observer] = (),
         on_print: Callable[[str], None] | None = None,
+        max_rounds: int | None = None,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
 
@@ -56,7 +62,7 @@ class SimulatedKernel:
         grid, block : sequence of int
             Extents in x, y and z.
         arguments : sequence
-            For a pointer the one-dimensional uint8 array that is its memory, for a scalar a NumPy scalar.
+            For a pointer the one-dimensional uint8 array that is its memory, or None; for a scalar a NumPy scalar.
         shared_bytes : int
             The size of the extern __shared__ array.
         on_progress : callable
@@ -65,6 +71,9 @@ class SimulatedKernel:
             What watches the launch.
         on_print : callable or None
             Called with the text of each `printf` and thread, block after block; None writes them to standard output.
+        max_rounds : int or None
+            How often the loops of a gang may go round, all of them together, before they are taken for endless; None
+            for `lanes.MAXIMUM_ROUNDS`.
 
         Raises
         ------
@@ -83,6 +92,7 @@ class SimulatedKernel:
                 if blocks not in geometries:
                     geometries[blocks] = Geometry(block, blocks)
                 gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
+                gang.max_rounds = max_rounds or gang.max_rounds
                 if observer is not None:
                     observer.gang_begins(gang)
                 try:
@@ -108,7 +118,7 @@ class SimulatedKernel:
                 f"{MAXIMUM_SHARED_BYTES} are there."
             )
 
-    def _bind(self, arguments: Sequence[Array | np.generic]) -> list[Any]:
+    def _bind(self, arguments: Sequence[Array | np.generic | None]) -> list[Any]:
         parameters = self._function.parameters
         if len(arguments) != len(parameters):
             raise LaunchError(f"{self.name} takes {len(parameters)} arguments, not {len(arguments)}.")
@@ -116,13 +126,15 @@ class SimulatedKernel:
         for (name, type), argument in zip(parameters, arguments, strict=True):
             if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
                 values.append(Address(FlatMemory(name, "global", argument)))
+            elif isinstance(type, Pointer) and argument is None:
+                values.append(Address(None))
             elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:
                 values.append(argument)
             elif isinstance(type, Struct) and isinstance(argument, np.void) and argument.nbytes == type.size:
                 data = np.frombuffer(argument.tobytes(), np.uint8)
                 values.append(tuple(_leaf(data, offset, leaf) for offset, leaf in leaves(type)))
             else:
-                given = "an array" if isinstance(argument, np.ndarray) else argument.dtype
+                given = "an array" if isinstance(argument, np.ndarray) else getattr(argument, "dtype", argument)
                 raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
         return values
 
@@ -159,9 +171,12 @@ def _gangs(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[int, int
 class SimulatedModule:
     """A kernel file, with the memory of its `__constant__` and `__device__` variables."""
 
-    def __init__(self, text: str, path: Path, defines: Mapping[str, int | str]) -> None:
+    def __init__(
+        self, text: str, path: Path, defines: Mapping[str, int | str], include_dirs: Sequence[Path] = ()
+    ) -> None:
         self._source = (text, path, defines)
-        self._programs: dict[tuple[str, ...], Program] = {(): Program(text, path, defines)}
+        self._include_dirs = tuple(include_dirs)
+        self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
         self._compiler = LockstepCompiler()
         self._kernels: dict[str, SimulatedKernel] = {}
         self._variables: dict[str, Address] = {}
@@ -206,9 +221,12 @@ class SimulatedModule:
         """Return the program with an instantiation in it; clang instantiates what the text names."""
         instances = (name,) if is_instantiation(name) else ()
         if instances not in self._programs:
-            text, path, defines = self._source
-            self._programs[instances] = Program(text, path, defines, instances)
+            self._programs[instances] = self._parse(instances)
         return self._programs[instances]
+
+    def _parse(self, instances: tuple[str, ...]) -> Program:
+        text, path, defines = self._source
+        return Program(text, path, defines, instances, self._include_dirs)
 
 
 def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:

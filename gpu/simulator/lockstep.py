@@ -24,9 +24,6 @@ from gpu.simulator.work import operations
 
 Step = Callable[[Frame, Mask], Mask | None]
 
-# About what a gang runs in ten minutes: nobody waits longer for a kernel that is not stuck.
-MAXIMUM_ROUNDS = 10_000_000
-
 
 class CompiledFunction:
     """A kernel or `__device__` function, ready to run."""
@@ -232,7 +229,7 @@ class LockstepCompiler(ExpressionCompiler):
                 if live is not None and advance is not None:
                     advance(frame, live)
                 frame.gang.rounds += 1
-                if frame.gang.rounds > MAXIMUM_ROUNDS:
+                if frame.gang.rounds > frame.gang.max_rounds:
                     raise _endless(frame, live or mask, position)
             frame.continued = outer
             return mask if frame.returned is returned else mask.without(frame.returned)
@@ -325,7 +322,7 @@ def _barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
 def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:
     return LaunchError(
         f"{position}: this loop does not end: {frame.gang.describe(int(mask.lanes[0]))} is still in it after "
-        f"{MAXIMUM_ROUNDS} rounds.",
+        f"{frame.gang.max_rounds} rounds.",
         position=position,
         advice="Check what ends the loop.",
         kind="endless",
