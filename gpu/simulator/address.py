@@ -117,21 +117,29 @@ class Address:
             )
         if isinstance(self.offset, np.ndarray):
             first = self.offset // size
+            wrong, _ = mask.split(self.offset != first * size)
+            if wrong is not None:
+                raise self._misaligned(gang, int(wrong.lanes[0]), size, site)
         elif self.offset == 0:
             return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
         else:
             first, rest = divmod(self.offset, size)
             if rest:
-                raise LaunchError(
-                    f"{site.position}: Misaligned {site.action} of size {size} bytes in {self.memory.name}.",
-                    position=site.position,
-                    advice=f"The address must be a multiple of {size} bytes.",
-                    kind="misaligned",
-                    thread=gang.describe(int(mask.lanes[0])),
-                )
+                raise self._misaligned(gang, int(mask.lanes[0]), size, site)
         if index is None:
             return self.memory, first
         return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
+
+    def _misaligned(self, gang: Gang, lane: int, size: int, site: Site) -> LaunchError:
+        assert self.memory is not None
+        return LaunchError(
+            f"{site.position}: Misaligned {site.action} of size {size} bytes in {self.memory.name} by "
+            f"{gang.describe(lane)}.",
+            position=site.position,
+            advice=f"The address must be a multiple of {size} bytes.",
+            kind="misaligned",
+            thread=gang.describe(lane),
+        )
 
     def element(self, gang: Gang, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
         """Return the memory, and which element of `size` bytes this is the address of."""

@@ -95,6 +95,12 @@ def parse(
         files += stubs
 
 
+def _with_caret(line: str, column: int) -> str:
+    """Return a source line and a caret below a column, which clang counts in bytes."""
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    return f"\n    {line}\n    {''.join(letter if letter.isspace() else ' ' for letter in before)}^"
+
+
 @cache
 def _index() -> cindex.Index:
     return cindex.Index.create()
@@ -105,7 +111,7 @@ def _diagnosis(error: cindex.Diagnostic, lines: list[str], path: Path) -> Diagno
     file = location.file.name if location.file is not None else ""
     excerpt = f"{_position(location)}: error: {error.spelling}"
     if Path(file) == path and 0 < location.line <= len(lines):
-        excerpt += f"\n    {lines[location.line - 1]}\n    {' ' * (location.column - 1)}^"
+        excerpt += _with_caret(lines[location.line - 1], location.column)
     return Diagnosis(error.spelling, _position(location), file, location.offset, excerpt)
 
 

@@ -353,14 +353,16 @@ class ExpressionCompiler(ABC):
         return run
 
     def _update(self, expression: ir.Update) -> Evaluator:
-        change = self._change(expression)
+        """C++ evaluates the right side of a compound assignment first."""
+        change, value = self._change(expression), self.expression(expression.value)
         gives_old, place = expression.gives_old, expression.place
         if isinstance(place, ir.Local):
             slot = place.slot
 
             def run_local(frame: Frame, mask: Mask) -> Any:
+                by = value(frame, mask)
                 old = frame.values[slot]
-                new = change(old, frame, mask)
+                new = change(old, by)
                 frame.values[slot] = new if frame.owners[slot] is mask else assign_local(old, new, mask)
                 return old if gives_old else new
 
@@ -370,29 +372,30 @@ class ExpressionCompiler(ABC):
         parts = leaves(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
+            by = value(frame, mask)
             address = pointer(frame, mask)
             at = index(frame, mask)
             if at is not None:
                 address = address.moved(at, size)
             (old,) = load_value(frame, address, parts, mask, read)
-            new = change(old, frame, mask)
+            new = change(old, by)
             store_value(frame, address, parts, new, mask, write)
             return old if gives_old else new
 
         return run
 
-    def _change(self, expression: ir.Update) -> Callable[[Any, Frame, Mask], Any]:
-        """Return what computes the new value of an update from the old one."""
-        value, compute, held = self.expression(expression.value), expression.compute, expression.type
+    def _change(self, expression: ir.Update) -> Callable[[Any, Any], Any]:
+        """Return what computes the new value of an update from the old one and the right side."""
+        compute, held = expression.compute, expression.type
         if isinstance(compute, Pointer):
             size = compute.element.size
-            return lambda old, frame, mask: old.moved(value(frame, mask), size)
+            return lambda old, by: old.moved(by, size)
         assert isinstance(held, Scalar)
         operation = binary(expression.op, compute)
         if held == compute:
-            return lambda old, frame, mask: operation(old, value(frame, mask))
+            return operation
         widen, narrow = cast(held, compute), cast(compute, held)
-        return lambda old, frame, mask: narrow(operation(widen(old), value(frame, mask)))
+        return lambda old, by: narrow(operation(widen(old), by))
 
     def _atomic(self, expression: ir.Atomic) -> Evaluator:
         pointer, index, _ = self._element(expression.place)

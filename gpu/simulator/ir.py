@@ -434,6 +434,7 @@ class Function:
     parameters: tuple[tuple[str, Type], ...] = ()
     slots: int = 0
     shared: list[SharedArray] = field(default_factory=list)
+    calls: list[Function] = field(default_factory=list)
     body: Block = field(default_factory=lambda: Block(()))
 
 

@@ -111,7 +111,7 @@ class SimulatedKernel:
             raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
         if threads > MAXIMUM_THREADS:
             raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
-        static = sum(shared.size for shared in self._function.shared)
+        static = sum(shared.size for function in _reachable(self._function) for shared in function.shared)
         if static + shared_bytes > MAXIMUM_SHARED_BYTES:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
@@ -137,6 +137,14 @@ class SimulatedKernel:
                 given = "an array" if isinstance(argument, np.ndarray) else getattr(argument, "dtype", argument)
                 raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
         return values
+
+
+def _reachable(kernel: ir.Function) -> list[ir.Function]:
+    """Return a kernel and all functions that it calls, directly or not."""
+    found = [kernel]
+    for function in found:
+        found += [called for called in function.calls if not any(called is known for known in found)]
+    return found
 
 
 def _print(gang: Gang, on_print: Callable[[str], None] | None) -> None:

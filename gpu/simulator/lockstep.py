@@ -35,7 +35,7 @@ class CompiledFunction:
 
     def call(self, caller: Frame, mask: Mask, arguments: list[Any]) -> Any:
         """Run a `__device__` function in the lanes of `mask` and return its value."""
-        frame = Frame(caller.gang, self.function.slots, caller.kernel, caller.globals, caller.depth + 1)
+        frame = Frame(caller.gang, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
         self._run(frame, mask, arguments)
         return frame.result
 

@@ -32,6 +32,15 @@ _NO_CODE = (
     CursorKind.FUNCTION_DECL,
 )
 
+_INSTEAD = {
+    "GOTO_STMT": "Use a loop with break or continue, or a function with an early return.",
+    "LABEL_STMT": "Use a loop with break or continue, or a function with an early return.",
+    "INDIRECT_GOTO_STMT": "Use a switch.",
+    "ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
+    "MS_ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
+    "CXX_TRY_STMT": "Device code has no exceptions: return an error code.",
+}
+
 
 class FunctionLowering:
     """Fills in an `ir.Function` from its definition."""
@@ -149,7 +158,9 @@ class FunctionLowering:
             return ir.Evaluate(self._expressions.discarded(cursor), position)
         if kind.is_unexposed() and len(children := list(cursor.get_children())) == 1:
             return self._statement(children[0])  # a statement with an attribute, such as one behind #pragma unroll
-        raise refuse(cursor, f"this statement ({kind.name.lower().replace('_', ' ')})")
+        raise refuse(
+            cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
+        )
 
     def _returned(self, cursor: Cursor) -> ir.Expression | None:
         value = next(iter(cursor.get_children()), None)
@@ -262,7 +273,9 @@ class FunctionLowering:
         if cursor.storage_class.name == "STATIC":
             if cursor.type.is_const_qualified() or isinstance(type, ArrayOf):
                 return []  # a table: a variable of the module that only this function sees
-            raise refuse(cursor, "a static variable inside of a function")
+            raise refuse(
+                cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
+            )
         initial = _initialiser(cursor)
         if is_reference(cursor.type):
             assert initial is not None
@@ -331,7 +344,9 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
     *parts, body = children
     semicolons: list[int] = []
     depth = 0
-    for spelling, offset in operand_positions(cursor):
+    # Where a macro wrote the loop, all its parts start where the macro stands.
+    by_macro = any(part.extent.start.offset == cursor.extent.start.offset for part in parts)
+    for spelling, offset in [] if by_macro else operand_positions(cursor):
         depth += (spelling in "([{") - (spelling in ")]}")
         if spelling == ";" and depth == 1:
             semicolons.append(offset)
@@ -339,5 +354,16 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
             break
     found: list[Cursor | None] = [None, None, None]
     for part in parts:
-        found[sum(part.extent.start.offset > offset for offset in semicolons)] = part
+        if len(semicolons) == 2:
+            found[sum(part.extent.start.offset > offset for offset in semicolons)] = part
+        else:  # a macro wrote the loop, and its text cannot be had: tell the parts by what they are
+            found[_likely_part(part, found)] = part
     return found[0], found[1], found[2], body
+
+
+def _likely_part(part: Cursor, found: list[Cursor | None]) -> int:
+    if part.kind == CursorKind.DECL_STMT:
+        return 0
+    if part.type.get_canonical().kind.name == "BOOL":
+        return 1
+    return 2 if found[0] is not None or found[1] is not None or part.kind == CursorKind.UNARY_OPERATOR else 0

@@ -51,7 +51,7 @@ class Calls:
         return self._call_with_body(cursor, callee)
 
     def _call_with_body(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
-        function = self._scope.program.function(callee)
+        function = self._scope.function_called(callee)
         arguments = self._arguments(cursor, callee)
         if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
             arguments.insert(0, self._object(cursor))
@@ -102,7 +102,7 @@ class Calls:
         if not isinstance(type, Struct):
             raise refuse(cursor, f"the construction of {type}")
         if _has_body(callee) and not is_implicit(callee):
-            function = self._scope.program.function(callee)
+            function = self._scope.function_called(callee)
             this = ir.Temporary(Pointer(type), None)
             held = ir.Local(this.type, self._scope.new_slot(), "this")
             call = ir.Call(function.type, function, (held, *self._arguments(cursor, callee)))

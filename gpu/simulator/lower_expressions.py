@@ -27,6 +27,13 @@ _CASTS = (
     CursorKind.CXX_REINTERPRET_CAST_EXPR,
     CursorKind.CXX_CONST_CAST_EXPR,
 )
+_INSTEAD = {
+    "LAMBDA_EXPR": "Write a __device__ function, or a struct with operator().",
+    "CXX_NEW_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
+    "CXX_DELETE_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
+    "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
+    "STRING_LITERAL": "Strings are for printf and assert alone.",
+}
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
 
@@ -93,7 +100,9 @@ class Expressions:
             return ir.Null(Pointer(Void()))
         if (number := evaluate(cursor)) is not None:  # sizeof, alignof and the like
             return number_of(self.type_of(cursor), number)
-        raise refuse(cursor, f"this expression ({kind.name.lower().replace('_', ' ')})")
+        raise refuse(
+            cursor, f"this expression ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
+        )
 
     def place(self, cursor: Cursor) -> ir.Place | None:
         """Lower an expression that names a place; None for one that is only a value."""
@@ -126,7 +135,11 @@ class Expressions:
     def _required_place(self, cursor: Cursor) -> ir.Place:
         place = self.place(cursor)
         if place is None:
-            raise refuse(cursor, f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})")
+            raise refuse(
+                cursor,
+                f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})",
+                instead="Assign to a variable or an element, one assignment a statement.",
+            )
         return place
 
     def _place_behind(self, cursor: Cursor) -> ir.Place | None:

@@ -56,6 +56,12 @@ class Scope:
         """Whether a variable needs an address: arrays, structs, and what `&` or a reference is taken of."""
         return isinstance(type, ArrayOf | Struct) or cursor.hash in self._addressed
 
+    def function_called(self, callee: Cursor) -> ir.Function:
+        """Return a function that this one calls."""
+        called = self.program.function(callee)
+        self.function.calls.append(called)
+        return called
+
     def new_slot(self) -> int:
         """Return a slot that no variable has yet."""
         self.function.slots += 1

@@ -191,7 +191,6 @@ def test_a_variable_of_a_loop_starts_anew_each_round() -> None:
     assert per_lane(body) == [i * (i - 1) // 2 + i for i in range(32)]
 
 
-@pytest.mark.xfail(strict=True, reason="a for with a part missing is misread where a macro writes it")
 def test_loops_that_macros_write() -> None:
     before = """
     #define REPEAT(n, body) for (int k = 0;; k++) { if (k >= n) break; body }

@@ -309,7 +309,6 @@ def test_threads_that_have_ended_are_not_waited_for() -> None:
     assert out.tolist() == [39 - i for i in range(40)] + [0] * 24
 
 
-@pytest.mark.xfail(strict=True, reason="a barrier in a function waits for threads that have left the kernel")
 def test_threads_that_have_ended_are_not_waited_for_in_a_function_either() -> None:
     source = """
     __device__ int exchange(int *box, int i, int value) {
