@@ -74,7 +74,7 @@ class Address:
             memory, element = self._element(gang, index, dtype.itemsize, mask, site)
             before = memory.atomic(gang, element, dtype, op, values, mask, site, used)
             if gang.observer is not None:
-                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, values[-1]))
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))
             return before
         old = np.zeros(mask.bits.size, dtype)
         for address, part in self._parts(mask):

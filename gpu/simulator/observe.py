@@ -56,6 +56,8 @@ class Access:
     values : scalar, array or tuple
         What was read or written, one for all lanes or one a lane; of a struct, one for each leaf. Of an atomic, the
         operand.
+    used : bool
+        Of an atomic, whether the lanes want to know what was there before.
     """
 
     site: Site
@@ -64,6 +66,7 @@ class Access:
     size: int
     mask: Mask
     values: Any
+    used: bool = True
 
     @property
     def elements(self) -> Array:
