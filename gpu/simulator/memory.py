@@ -173,7 +173,8 @@ class LocalMemory:
     def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False) -> None:
         self.name = name
         self.space = "local"
-        self._size = size
+        self.size = size
+        self.zeroed = zeroed
         self._lanes = lanes
         self._data = np.full(size * lanes, 0 if zeroed else POISON, np.uint8)
         self._sizes: set[int] = set()
@@ -218,7 +219,7 @@ class LocalMemory:
         )
 
     def _check(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
-        count = self._size // dtype.itemsize
+        count = self.size // dtype.itemsize
         if isinstance(element, int):
             if 0 <= element < count:
                 return

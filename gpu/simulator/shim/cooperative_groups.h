@@ -33,7 +33,7 @@ struct thread_block_tile {
     __device__ static unsigned int meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
     __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
     __device__ static unsigned int mask() { return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane(); }
-    __device__ static void sync() {}
+    __device__ static void sync() { __syncwarp(mask()); }
     template <typename T>
     __device__ T shfl(T value, int lane) const {
         return __shfl_sync(mask(), value, lane, Size);
@@ -71,7 +71,7 @@ struct coalesced_group {
     __device__ unsigned int size() const { return __popc(members); }
     __device__ unsigned int num_threads() const { return __popc(members); }
     __device__ unsigned int thread_rank() const { return __popc(members & ((1u << lane()) - 1)); }
-    __device__ void sync() const {}
+    __device__ void sync() const { __syncwarp(members); }
     // The lane that holds a rank is the one below which so many members lie.
     __device__ int lane_of(unsigned int rank) const {
         unsigned int rest = members;
