@@ -128,6 +128,7 @@ class CudaEngine:
         self._lead: Any = None
         with suppress(cuda.MemoryError):
             self._lead = cuda.mem_alloc(_LEAD_BYTES)
+            cuda.memset_d32(self._lead, 0, _LEAD_BYTES // 4)  # the first time loads the driver's own code
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
         text = self.sources.get(file)

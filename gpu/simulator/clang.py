@@ -120,6 +120,12 @@ def _position(location: cindex.SourceLocation) -> SourcePosition:
     return SourcePosition(file, location.line, location.column)
 
 
+def is_own(cursor: Cursor) -> bool:
+    """Whether a cursor is of the user's text, not of the shim's headers."""
+    file = cursor.location.file
+    return file is None or not str(file.name).startswith(str(_SHIM))
+
+
 def start_of(cursor: Cursor) -> SourcePosition:
     """Return where a cursor's text begins."""
     return _position(cursor.extent.start)
@@ -217,6 +223,7 @@ __all__ = [
     "TypeKind",
     "binary_operator",
     "evaluate",
+    "is_own",
     "operand_positions",
     "parse",
     "start_of",

@@ -50,7 +50,7 @@ Evaluator = Callable[[Frame, Mask], Any]
 
 def assign_local(old: Any, new: Any, mask: Mask) -> Any:
     """Return a variable's value after an assignment in some lanes only."""
-    if mask.full:
+    if mask.full or old is None:
         return new
     if isinstance(new, tuple):
         return tuple(assign_local(before, after, mask) for before, after in zip(old, new, strict=True))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gpu.errors import CompileError, KernelError
 from gpu.simulator import ir
-from gpu.simulator.clang import Cursor, CursorKind, Diagnosis, parse, start_of
+from gpu.simulator.clang import Cursor, CursorKind, Diagnosis, is_own, parse, start_of
 from gpu.simulator.lower import FunctionLowering
 from gpu.simulator.lower_expressions import Expressions, convert
 from gpu.simulator.lower_types import TypeLowering, refuse
@@ -17,6 +17,7 @@ from gpu.simulator.scope import Scope, decayed, is_reference_function
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
+_WITH_BODY = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _INSTANCE = "lockstep_instance"
 
 
@@ -35,6 +36,8 @@ class Program:
         The instantiations of kernel templates that are wanted, such as "reduce<float, 256>".
     include_dirs : sequence of Path
         Where includes are looked for, other than beside the file.
+    tolerant : bool
+        Whether an error in one function spares the others.
 
     Raises
     ------
@@ -49,6 +52,8 @@ class Program:
         defines: Mapping[str, int | str],
         instances: tuple[str, ...] = (),
         include_dirs: Sequence[Path] = (),
+        *,
+        tolerant: bool = False,
     ) -> None:
         self._path = path
         self.types = TypeLowering()
@@ -60,7 +65,7 @@ class Program:
         unit, self._errors = parse(text + hidden, path, defines, include_dirs)
         for cursor in _declarations(unit):
             self._enter(cursor, instances)
-        self._raise_errors(unit)
+        self._raise_errors(unit, tolerant=tolerant)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -100,7 +105,7 @@ class Program:
         if key not in self._functions:
             for error in self._errors:
                 if error.lies_in(definition):
-                    raise error.error()
+                    raise error.error(self._errors)
             result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
             function = ir.Function(definition.spelling, result)
             self._functions[key] = function
@@ -150,18 +155,17 @@ class Program:
         elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
             self.variable(cursor)
 
-    def _raise_errors(self, unit: Cursor) -> None:
-        """Raise the first error that is not in host code. In a file that has some, only a kernel's own errors count."""
-        hosts = [
-            cursor
-            for cursor in _declarations(unit)
-            if cursor.kind == CursorKind.FUNCTION_DECL
-            and cursor.is_definition()
-            and not _is_device(cursor)
-            and cursor.spelling != _INSTANCE
-        ]
-        if self._errors and not hosts:
-            raise self._errors[0].error(self._errors)
+    def _raise_errors(self, unit: Cursor, *, tolerant: bool) -> None:
+        """Raise the first error, as nvcc would; but in a file with host code each function answers for its own.
+
+        A tolerant program lets every function answer for its own.
+        """
+        bodies = [cursor for cursor in _declarations(unit) if cursor.kind in _WITH_BODY and cursor.is_definition()]
+        if any(cursor.kind == CursorKind.FUNCTION_DECL and _is_host(cursor) for cursor in bodies):
+            return
+        for error in self._errors:
+            if not tolerant or not any(error.lies_in(body) for body in bodies):
+                raise error.error(self._errors)
 
     def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
         value = _initial_value(declaration)
@@ -202,6 +206,8 @@ def _declarations(unit: Cursor) -> list[Cursor]:
     """Return the declarations of the file and its includes, those within `extern "C"` and namespaces too."""
     found = []
     for cursor in unit.get_children():
+        if not is_own(cursor):
+            continue  # the shim's: hundreds, and found by reference when they are used
         if cursor.kind in _OUTER:
             found += _declarations(cursor)
         else:
@@ -213,8 +219,9 @@ def _has(cursor: Cursor, attribute: str) -> bool:
     return any(child.kind.name == attribute for child in cursor.get_children())
 
 
-def _is_device(cursor: Cursor) -> bool:
-    return _has(cursor, "CUDAGLOBAL_ATTR") or _has(cursor, "CUDADEVICE_ATTR")
+def _is_host(cursor: Cursor) -> bool:
+    on_device = _has(cursor, "CUDAGLOBAL_ATTR") or _has(cursor, "CUDADEVICE_ATTR")
+    return not on_device and cursor.spelling != _INSTANCE
 
 
 def _space(cursor: Cursor) -> Literal["constant", "global"] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from gpu.errors import KernelError, LaunchError
 from gpu.simulator import ir
 from gpu.simulator.address import Address
 from gpu.simulator.frontend import Program, is_instantiation
+from gpu.simulator.gangs import cut, reachable, waits
 from gpu.simulator.lanes import Gang, Geometry
 from gpu.simulator.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.memory import FlatMemory
@@ -21,9 +22,6 @@ from gpu.simulator.observe import Observer, Observers
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
-
-# Enough lanes to drown Python's overhead in NumPy's work, few enough that a kernel's variables stay in the cache.
-GANG_LANES = 1 << 15
 
 MAXIMUM_THREADS = 1024
 MAXIMUM_SHARED_BYTES = 48 * 1024
@@ -37,6 +35,7 @@ class SimulatedKernel:
         self._function = function
         self._compiled = compiled
         self._variables = variables
+        self._one_by_one = any(waits(called.body) for called in reachable(function))
 
     @property
     def parameters(self) -> tuple[tuple[str, Type], ...]:
@@ -88,7 +87,7 @@ class SimulatedKernel:
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
         with np.errstate(all="ignore"):
-            for first, blocks in _gangs(grid, block):
+            for first, blocks in cut(grid, block, one_by_one=self._one_by_one):
                 if blocks not in geometries:
                     geometries[blocks] = Geometry(block, blocks)
                 gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
@@ -111,7 +110,7 @@ class SimulatedKernel:
             raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
         if threads > MAXIMUM_THREADS:
             raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
-        static = sum(shared.size for function in _reachable(self._function) for shared in function.shared)
+        static = sum(shared.size for function in reachable(self._function) for shared in function.shared)
         if static + shared_bytes > MAXIMUM_SHARED_BYTES:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
@@ -139,14 +138,6 @@ class SimulatedKernel:
         return values
 
 
-def _reachable(kernel: ir.Function) -> list[ir.Function]:
-    """Return a kernel and all functions that it calls, directly or not."""
-    found = [kernel]
-    for function in found:
-        found += [called for called in function.calls if not any(called is known for known in found)]
-    return found
-
-
 def _print(gang: Gang, on_print: Callable[[str], None] | None) -> None:
     for _, text in gang.printed:
         if on_print is not None:
@@ -161,29 +152,24 @@ def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
     return data[offset : offset + leaf.size].view(leaf.dtype)[0]
 
 
-def _gangs(grid: Sequence[int], block: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Cut the grid into runs of blocks (first, count). Gangs end with rows or planes where that costs no size."""
-    lanes = Geometry(block, 1).lanes
-    most = max(1, GANG_LANES // lanes)
-    row, plane = grid[0], grid[0] * grid[1]
-    piece = plane if plane <= most else max(1, most // row) * row if row <= most else most
-    border = plane if row <= most else row
-    total = plane * grid[2]
-    first = 0
-    while first < total:
-        blocks = min(piece, border - first % border)
-        yield first, blocks
-        first += blocks
-
-
 class SimulatedModule:
-    """A kernel file, with the memory of its `__constant__` and `__device__` variables."""
+    """A kernel file, with the memory of its `__constant__` and `__device__` variables.
+
+    A `tolerant` one lets an error in one function spare the kernels that do not call it.
+    """
 
     def __init__(
-        self, text: str, path: Path, defines: Mapping[str, int | str], include_dirs: Sequence[Path] = ()
+        self,
+        text: str,
+        path: Path,
+        defines: Mapping[str, int | str],
+        include_dirs: Sequence[Path] = (),
+        *,
+        tolerant: bool = False,
     ) -> None:
         self._source = (text, path, defines)
         self._include_dirs = tuple(include_dirs)
+        self._tolerant = tolerant
         self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
         self._compiler = LockstepCompiler()
         self._kernels: dict[str, SimulatedKernel] = {}
@@ -234,7 +220,7 @@ class SimulatedModule:
 
     def _parse(self, instances: tuple[str, ...]) -> Program:
         text, path, defines = self._source
-        return Program(text, path, defines, instances, self._include_dirs)
+        return Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
 
 
 def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:

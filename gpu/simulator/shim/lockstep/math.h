@@ -28,7 +28,12 @@ LOCKSTEP_API long long llabs(long long x);
     LOCKSTEP_API float name##f(float x);                                                                               \
     LOCKSTEP_API float name(float x);                                                                                  \
     LOCKSTEP_API double name(double x);                                                                                \
-    LOCKSTEP_API inline double name(int x) { return name((double)x); }
+    LOCKSTEP_API inline double name(int x) { return name((double)x); }                                                 \
+    LOCKSTEP_API inline double name(unsigned int x) { return name((double)x); }                                        \
+    LOCKSTEP_API inline double name(long x) { return name((double)x); }                                                \
+    LOCKSTEP_API inline double name(unsigned long x) { return name((double)x); }                                       \
+    LOCKSTEP_API inline double name(long long x) { return name((double)x); }                                           \
+    LOCKSTEP_API inline double name(unsigned long long x) { return name((double)x); }
 #define LOCKSTEP_MATH_2(name)                                                                                          \
     LOCKSTEP_API float name##f(float x, float y);                                                                      \
     LOCKSTEP_API float name(float x, float y);                                                                         \

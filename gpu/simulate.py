@@ -1,0 +1,179 @@
+"""Any kernel on the simulator, in one call: what it computes, what it does wrong, and what it costs, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import InputError, LaunchError
+from gpu.simulate_arguments import bind
+from gpu.simulator.check_races import RaceChecker
+from gpu.simulator.check_uninitialized import UninitializedChecker
+from gpu.simulator.counters import Counters
+from gpu.simulator.findings import Finding
+from gpu.simulator.launch import SimulatedKernel, SimulatedModule
+
+Array = npt.NDArray[Any]
+Extent = int | Sequence[int]
+Counts = dict[str, int | float]
+
+
+@dataclass(frozen=True)
+class CounterReport:
+    """What was counted; `gpu.simulator.counters.METRICS` says what each name means.
+
+    Parameters
+    ----------
+    total : dict
+        The counts of the whole launch, by name.
+    per_line : dict
+        Those of each source line, by the file's name and the line's number; what is 0 is left out.
+    """
+
+    total: Counts
+    per_line: dict[tuple[str, int], Counts]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What came of a simulated launch.
+
+    Parameters
+    ----------
+    findings : list of Finding
+        What the kernel does wrong; the first one that ended the launch, if one did, comes first.
+    counters : CounterReport
+    printed : list of str
+        The text of each `printf` and thread.
+    arrays : dict of int to array
+        What the array arguments hold after the launch, by the argument's number from 0.
+    """
+
+    findings: list[Finding]
+    counters: CounterReport
+    printed: list[str]
+    arrays: dict[int, Array]
+
+
+def simulate(
+    file: str | Path,
+    kernel: str,
+    grid: Extent,
+    block: Extent,
+    arguments: Sequence[Any] = (),
+    *,
+    source: str | None = None,
+    shared_bytes: int = 0,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    max_steps: int | None = None,
+) -> Simulation:
+    """Run a kernel on the simulator, watched by counters and checkers.
+
+    Parameters
+    ----------
+    file : str or Path
+        A CUDA C++ file. It may hold host code too, which is left alone.
+    kernel : str
+        A `__global__` function's name, of a template an instantiation: "reduce<float, 256>".
+    grid, block : int or sequence of int
+        Blocks and threads in x, y and z.
+    arguments : sequence
+        One for each parameter. For a pointer a NumPy array of the parameter's element type, which is copied (one that
+        is given twice is one memory), None for a null pointer, or one of the words of the command line: "zeros:256",
+        "full:256:1.5", "arange:256", "random:256:7", "file:data.npy", "empty:256". For anything else a number, or of a
+        struct its bytes (`np.void`) or a sequence of numbers.
+    source : str or None
+        Text to run instead of what the file holds; `file` is then only its name, and need not exist.
+    shared_bytes : int
+        The size of the extern `__shared__` array.
+    defines : mapping or None
+        Macros.
+    include_dirs : sequence of str or Path
+        Where includes are looked for, other than beside the file.
+    max_steps : int or None
+        How many rounds the loops of a gang of blocks may take together before they are taken for endless; None for
+        ten million.
+
+    Raises
+    ------
+    InputError
+        A file that cannot be read, or arguments that do not fit the kernel's parameters.
+    CompileError
+        The kernel does not compile, or uses something that the simulator does not support.
+    KernelError
+        There is no kernel of that name.
+    LaunchError
+        A launch that no GPU takes, such as one with too many threads in a block.
+    """
+    found = _kernel(Path(file), kernel, source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+    bound = bind(kernel, arguments, found.parameters)
+    counters = Counters()
+    checkers = (RaceChecker(), UninitializedChecker(bound.uninitialized))
+    printed: list[str] = []
+    findings: list[Finding] = []
+    try:
+        found.launch(
+            _extent("grid", grid),
+            _extent("block", block),
+            bound.values,
+            shared_bytes=shared_bytes,
+            observers=(counters, *checkers),
+            on_print=printed.append,
+            max_rounds=max_steps,
+        )
+    except LaunchError as error:
+        if not error.kind:
+            raise
+        findings.append(_finding(error))
+    for checker in checkers:
+        findings += checker.findings
+    return Simulation(findings, CounterReport(counters.total(), counters.per_line()), printed, bound.arrays)
+
+
+def _kernel(
+    path: Path, name: str, source: str | None, defines: dict[str, int | str], include_dirs: list[Path]
+) -> SimulatedKernel:
+    for macro in defines:
+        if not re.fullmatch(r"[A-Za-z_]\w*", macro):
+            raise InputError(f"{macro!r} is no name for a macro.")
+    for folder in include_dirs:
+        if not folder.is_dir():
+            raise InputError(f"There is no folder {folder} to look for includes in.")
+    text = read_source(path) if source is None else source
+    return SimulatedModule(text, path, defines, include_dirs, tolerant=True).kernel(name)
+
+
+def read_source(path: Path) -> str:
+    """Return a kernel file's text; InputError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _extent(name: str, given: Extent) -> tuple[int, int, int]:
+    extents = list(given) if isinstance(given, Sequence | np.ndarray) else [given]
+    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int | np.integer) for extent in extents):
+        raise InputError(f"The {name} is one to three whole numbers, not {given!r}.")
+    x, y, z = (*map(int, extents), *[1] * (3 - len(extents)))
+    return x, y, z
+
+
+def _finding(error: LaunchError) -> Finding:
+    """Return what ended a launch as a finding."""
+    message = f"{error.message} {error.advice}".strip()
+    if error.position is not None:
+        message = message.removeprefix(f"{error.position}: ")
+    return Finding(
+        error.kind,
+        message,
+        (error.position,) if error.position is not None else (),
+        (error.thread,) if error.thread else (),
+    )
