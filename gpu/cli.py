@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gpu import interrupts
 from gpu.errors import CompileError, KernelError, LockstepError
@@ -28,7 +29,11 @@ Command = Callable[[argparse.Namespace], int]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line."""
+    """Complains in one line, and takes every negative number for a value, -1e5 and -inf too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)")
 
     def error(self, message: str) -> NoReturn:
         self.exit(REFUSED, f"{self.prog}: {message} (--help tells more)\n")
@@ -62,6 +67,7 @@ def main(arguments: Sequence[str], *, window: Callable[[], int], tour: Callable[
 
 
 def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.ArgumentParser:
+    from gpu import cli_simulate
     from gpu.bench import command as benchmark
 
     parser = _Parser(
@@ -82,6 +88,17 @@ def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.A
     devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
     devices.add_argument("--json", action="store_true", help="print JSON")
     devices.set_defaults(command=_devices)
+
+    simulating = commands.add_parser(
+        "simulate",
+        help="any kernel on the simulator: findings and counters",
+        description="Runs a kernel of a CUDA C++ file on the simulator, finds its mistakes, and counts what it does.",
+        epilog=cli_simulate.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    cli_simulate.add_options(simulating)
+    simulating.set_defaults(command=_simulate)
 
     benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
     benchmark.add_options(benching)
@@ -145,11 +162,13 @@ def _help(parameter: Parameter) -> str:
     return text.replace("%", "%%")
 
 
-def _complain(error: LockstepError) -> None:
+def _complain(error: LockstepError, *, evidence: bool = False) -> None:
     position = f"{error.position}: " if isinstance(error, KernelError) and error.position else ""
+    if error.message.startswith(position):
+        position = ""
     sentence = " ".join(f"{position}{error.message} {error.advice}".split())
     print(f"lockstep: {sentence}", file=sys.stderr)
-    if isinstance(error, CompileError) and error.detail:
+    if error.detail and (evidence or isinstance(error, CompileError)):
         print(error.detail, file=sys.stderr)
 
 
@@ -172,6 +191,16 @@ def _run(options: argparse.Namespace) -> int:
             as_json=options.json,
         )
     return OK if right else FAILED
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from gpu import cli_simulate
+
+    try:
+        return OK if cli_simulate.run(options) else FAILED
+    except LockstepError as error:
+        _complain(error, evidence=True)
+        return REFUSED
 
 
 def _list(options: argparse.Namespace) -> int:

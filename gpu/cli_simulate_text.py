@@ -1,0 +1,185 @@
+"""The report of the command `simulate`: as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from gpu.errors import SourcePosition
+from gpu.simulate import Counts, Simulation
+from gpu.simulator.findings import Finding
+from gpu.sources import Sources
+
+_WIDTH = 100
+_OPS = ("ld", "st", "red", "atom")
+_REQUESTS, _SECTORS, _MOVED, _ASKED = (
+    tuple(pattern.format(op) for op in _OPS)
+    for pattern in (
+        "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum",
+        "l1tex__t_bytes_pipe_lsu_mem_global_op_{}.sum",
+        "global_bytes_asked_op_{}",
+    )
+)
+_SHARED_REQUESTS = ("smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum")
+_CONFLICTS = (
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+)
+_SHARED_ATOMICS, _ATOMIC_CONFLICTS = "shared_atomic_requests", "shared_atomic_bank_conflicts"
+
+# Lines without counts are shown between lines that have some, unless they are more than these.
+_GAP = 4
+
+
+def as_json(simulation: Simulation) -> str:
+    """Return findings, counters and what was printed."""
+    return json.dumps(
+        {
+            "findings": [
+                {
+                    "kind": finding.kind,
+                    "message": finding.message,
+                    "lines": [position.line for position in finding.positions],
+                    "files": [position.file for position in finding.positions],
+                    "threads": list(finding.threads),
+                    "count": finding.count,
+                }
+                for finding in simulation.findings
+            ],
+            "counters": {
+                "total": simulation.counters.total,
+                "per_line": [
+                    {"file": file, "line": line, "counts": counts}
+                    for (file, line), counts in simulation.counters.per_line.items()
+                ],
+            },
+            "printf": simulation.printed,
+        },
+        indent=2,
+        allow_nan=False,
+    )
+
+
+def as_text(simulation: Simulation, sources: Sources) -> str:
+    """Return findings with their source lines, counters beside the source, totals, and what was printed."""
+    findings = simulation.findings
+    head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
+    sections = [head, *(_finding(number, finding, sources) for number, finding in enumerate(findings, 1))]
+    sections += list(_tables(simulation, sources))
+    sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
+    if simulation.printed:
+        sections.append("Printed by the kernel\n" + "".join(simulation.printed).rstrip("\n"))
+    return "\n\n".join(sections)
+
+
+def excerpt(sources: Sources, position: SourcePosition) -> str:
+    """Return a source line and a caret below it; "" where the line is not known."""
+    text = sources.line(position.file, position.line)
+    return "\n".join(f"    {line}" for line in (text, sources.caret(position)) if line) if text else ""
+
+
+def _finding(number: int, finding: Finding, sources: Sources) -> str:
+    times = f", {finding.count} times" if finding.count > 1 else ""
+    lines = textwrap.wrap(
+        f"{number}. {finding.kind}{times}: {finding.message}",
+        _WIDTH,
+        subsequent_indent="   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for place, position in enumerate(finding.positions):
+        thread = finding.threads[place] if place < len(finding.threads) else ""
+        lines.append(f"  {position}" + (f"  {thread}" if thread else ""))
+        if position not in finding.positions[place + 1 :] and (shown := excerpt(sources, position)):
+            lines.append(shown)
+    if not finding.positions:
+        lines += [f"  {thread}" for thread in finding.threads]
+    return "\n".join(lines)
+
+
+def _tables(simulation: Simulation, sources: Sources) -> Iterator[str]:
+    by_file: dict[str, dict[int, Counts]] = {}
+    for (file, line), counts in simulation.counters.per_line.items():
+        by_file.setdefault(file, {})[line] = counts
+    for file, counted in by_file.items():
+        yield _table(file, counted, sources)
+
+
+def _table(file: str, counted: Mapping[int, Counts], sources: Sources) -> str:
+    header = f"{'line':>5} {'warp stmts':>11} {'lanes':>6} {'sect/req':>9} {'conflicts':>10}  "
+    rows = [
+        f"Counters of {file}, line by line",
+        "  (lanes: active ones of 32; sect/req: 32-byte sectors for a request to global memory; conflicts: in",
+        "  shared memory's banks)",
+        header + "source",
+    ]
+    numbers = sorted(counted)
+    texts = {number: sources.line(file, number) for number in range(numbers[0], numbers[-1] + 1)}
+    margin = min((_indent(text) for text in texts.values() if text and text[0] != "#"), default=0)
+    shown = {number: text[min(margin, _indent(text)) :] for number, text in texts.items()}
+    previous = numbers[0]
+    for number in numbers:
+        if number - previous - 1 > _GAP:
+            rows.append(f"{'...':>5}")
+        else:
+            rows += [
+                f"{between:>5}{'':{len(header) - 5}}{shown[between]}"[:_WIDTH].rstrip()
+                for between in range(previous + 1, number)
+            ]
+        rows.append((_row(number, counted[number]) + shown[number])[:_WIDTH].rstrip())
+        previous = number
+    return "\n".join(rows)
+
+
+def _row(number: int, counts: Counts) -> str:
+    """Return a line's counts; what does not apply to it stays empty."""
+    requests, conflicts = _sum(counts, _REQUESTS), _sum(counts, (*_CONFLICTS, _ATOMIC_CONFLICTS))
+    statements = int(counts.get("warp_statements", 0))
+    shared = _sum(counts, (*_SHARED_REQUESTS, _SHARED_ATOMICS))
+    cells = (
+        f"{statements}" if statements else "",
+        f"{counts.get('lanes_per_warp_statement', 0):.1f}" if statements else "",
+        f"{_sum(counts, _SECTORS) / requests:.1f}" if requests else "",
+        f"{conflicts}" if shared else "",
+    )
+    return f"{number:>5} {cells[0]:>11} {cells[1]:>6} {cells[2]:>9} {cells[3]:>10}  "
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _totals(total: Counts) -> Iterator[str]:
+    def line(name: str, text: str) -> str:
+        return f"  {name:<22}{text}"
+
+    def whole(name: str) -> str:
+        return f"{int(total.get(name, 0)):,}"
+
+    yield line("warp statements", f"{whole('warp_statements')}, {whole('lane_statements')} lane statements")
+    if lanes := total.get("lanes_per_warp_statement"):
+        yield line("active lanes", f"{lanes:.1f} of 32 on average")
+    if total.get("branches"):
+        yield line("branches", f"{whole('branches')}, {whole('divergent_branches')} of them divergent")
+    if total.get("operations"):
+        yield line("operations", whole("operations"))
+    if requests := _sum(total, _REQUESTS):
+        sectors, moved, asked = (_sum(total, names) for names in (_SECTORS, _MOVED, _ASKED))
+        yield line("global memory", f"{requests:,} requests, {sectors / requests:.1f} sectors each")
+        yield line("", f"{moved:,} bytes moved for {asked:,} asked")
+    if shared := _sum(total, (*_SHARED_REQUESTS, _SHARED_ATOMICS)):
+        conflicts = _sum(total, (*_CONFLICTS, _ATOMIC_CONFLICTS))
+        worst = f", at worst {whole('worst_bank_conflict')} words of one bank" if conflicts else ""
+        yield line("shared memory", f"{shared:,} requests, {conflicts:,} bank conflicts{worst}")
+    for space in ("global", "shared"):
+        if total.get(f"atomic_queues_{space}"):
+            hottest, queue = whole(f"hottest_atomics_{space}"), whole(f"longest_atomic_queue_{space}")
+            yield line(f"{space} atomics", f"{hottest} on the busiest address, at most {queue} by one warp at once")
+    if total.get("block_barriers"):
+        yield line("barriers", f"{whole('block_barriers')} by blocks")
+
+
+def _sum(counts: Counts, names: tuple[str, ...]) -> int:
+    return int(sum(counts.get(name, 0) for name in names))
