@@ -10,53 +10,16 @@ import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir, warp
-from gpu.simulator.address import Address, as_one_access, from_number, merged
+from gpu.simulator.address import Address, from_number
+from gpu.simulator.effects import assert_lanes, print_lanes, tell_fence
+from gpu.simulator.frame import Evaluator, Frame, assign_local, load_value, store_value
 from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
-from gpu.simulator.lanes import Gang, Mask
+from gpu.simulator.lanes import Mask
 from gpu.simulator.memory import LocalMemory, Site
 from gpu.simulator.operations import UNARY, binary, cast
-from gpu.simulator.printf import format_c
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
 MAXIMUM_DEPTH = 64
-NOWHERE = SourcePosition("", 0)
-
-Leaves = tuple[tuple[int, Scalar | Pointer], ...]
-
-
-class Frame:
-    """The variables of one running call.
-
-    `owners[slot]` is the mask under which a variable came to life: an assignment under the same mask needs no merge,
-    since nobody else can see the variable.
-    """
-
-    __slots__ = ("continued", "depth", "gang", "globals", "kernel", "owners", "result", "returned", "values")
-
-    def __init__(self, gang: Gang, slots: int, kernel: Frame | None, variables: dict[str, Address], depth: int) -> None:
-        self.gang = gang
-        self.values: list[Any] = [None] * slots
-        self.owners: list[Mask | None] = [None] * slots
-        self.kernel = kernel
-        self.globals = variables
-        self.depth = depth
-        self.returned: Mask | None = None
-        self.continued: Mask | None = None
-        self.result: Any = None
-
-
-Evaluator = Callable[[Frame, Mask], Any]
-
-
-def assign_local(old: Any, new: Any, mask: Mask) -> Any:
-    """Return a variable's value after an assignment in some lanes only."""
-    if mask.full or old is None:
-        return new
-    if isinstance(new, tuple):
-        return tuple(assign_local(before, after, mask) for before, after in zip(old, new, strict=True))
-    if isinstance(new, Address):
-        return merged(old, new, mask.bits)
-    return np.where(mask.bits, new, old)
 
 
 def _runs_in_any_lane(expression: ir.Expression) -> bool:
@@ -146,12 +109,12 @@ class ExpressionCompiler(ABC):
             case ir.Warp():
                 return self._warp(expression)
             case ir.Fence(_, name):
-                return lambda frame, mask: _fence(frame, name, mask)
+                return lambda frame, mask: tell_fence(frame, name, mask)
             case ir.Print(_, text, arguments):
                 return self._print(text, arguments)
             case ir.Assertion(_, condition, text, position):
                 holds = self.expression(condition)
-                return lambda frame, mask: _assert(frame, mask, holds(frame, mask), text, position)
+                return lambda frame, mask: assert_lanes(frame, mask, holds(frame, mask), text, position)
             case ir.Call(_, function, arguments):
                 return self._call(function, arguments)
 
@@ -240,7 +203,7 @@ class ExpressionCompiler(ABC):
 
         def run(frame: Frame, mask: Mask) -> Any:
             given = [value if isinstance(value, str) else value(frame, mask) for value in values]
-            return _print(frame, mask, text, given)
+            return print_lanes(frame, mask, text, given)
 
         return run
 
@@ -248,7 +211,7 @@ class ExpressionCompiler(ABC):
         type = expression.type.element
         parts = leaves(type)
         value = self.expression(expression.value) if expression.value is not None else None
-        site = Site(NOWHERE, "write")
+        site = Site(SourcePosition("", 0), "write")
 
         def run(frame: Frame, mask: Mask) -> Address:
             address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes))
@@ -425,58 +388,3 @@ class ExpressionCompiler(ABC):
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
 
         return run
-
-
-def load_value(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
-    """Return the leaves of a value in memory."""
-    with as_one_access(frame.gang, address, parts, mask, site) as done:
-        values = _load_leaves(frame, address, parts, mask, site)
-        done(values)
-    return values
-
-
-def _load_leaves(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
-    values = []
-    for offset, leaf in parts:
-        place = address.moved(offset, 1) if offset else address
-        if isinstance(leaf, Pointer):
-            values.append(from_number(place.load(frame.gang, None, INT64.dtype, mask, site)))
-        else:
-            values.append(place.load(frame.gang, None, leaf.dtype, mask, site))
-    return tuple(values)
-
-
-def store_value(frame: Frame, address: Address, parts: Leaves, value: Any, mask: Mask, site: Site) -> None:
-    """Write the leaves of a value to memory."""
-    values = value if isinstance(value, tuple) else (value,)
-    with as_one_access(frame.gang, address, parts, mask, site) as done:
-        for (offset, leaf), part in zip(parts, values, strict=True):
-            place = address.moved(offset, 1) if offset else address
-            if isinstance(leaf, Pointer):
-                place.store(frame.gang, None, INT64.dtype, part.number(), mask, site)
-            else:
-                place.store(frame.gang, None, leaf.dtype, part, mask, site)
-        done(values)
-
-
-def _print(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
-    for lane in mask.lanes:
-        own = [value[lane] if isinstance(value, np.ndarray) else value for value in values]
-        frame.gang.printed.append((int(lane), format_c(text, own)))
-    return np.int32(len(values))
-
-
-def _fence(frame: Frame, name: str, mask: Mask) -> None:
-    if frame.gang.observer is not None:
-        frame.gang.observer.fence(frame.gang, name, mask)
-
-
-def _assert(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePosition) -> None:
-    _, failed = mask.split(holds)
-    if failed is not None:
-        raise LaunchError(
-            f"{position}: {frame.gang.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",
-            position=position,
-            kind="assertion",
-            thread=frame.gang.describe(int(failed.lanes[0])),
-        )

@@ -10,8 +10,9 @@ from typing import Literal
 from gpu.errors import CompileError, KernelError
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, Diagnosis, is_own, parse, start_of
+from gpu.simulator.conversions import convert
 from gpu.simulator.lower import FunctionLowering
-from gpu.simulator.lower_expressions import Expressions, convert
+from gpu.simulator.lower_expressions import Expressions
 from gpu.simulator.lower_types import TypeLowering, refuse
 from gpu.simulator.scope import Scope, decayed, is_reference_function
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Type, leaves

@@ -15,7 +15,8 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.address import Address
-from gpu.simulator.expressions import ExpressionCompiler, Frame, assign_local, store_value
+from gpu.simulator.expressions import ExpressionCompiler
+from gpu.simulator.frame import Frame, assign_local, store_value
 from gpu.simulator.lanes import Gang, Mask, union
 from gpu.simulator.memory import LocalMemory, SharedMemory, Site
 from gpu.simulator.observe import Step as Told

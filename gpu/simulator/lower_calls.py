@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, evaluate, start_of, string_of
+from gpu.simulator.conversions import number_of
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS
 from gpu.simulator.lower_types import is_reference, refuse
-from gpu.simulator.scope import Scope, call_arguments, is_reference_function, number_of, value_type
+from gpu.simulator.scope import Scope, call_arguments, is_reference_function, value_type
 from gpu.simulator.types import INT32, VOID, Pointer, Scalar, Struct
 from gpu.simulator.warp import WARP_OPERATIONS
 

@@ -6,10 +6,23 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, binary_operator, evaluate, start_of, unary_operator
+from gpu.simulator.conversions import (
+    address_of,
+    convert,
+    dereference,
+    in_elements,
+    index32,
+    negated,
+    number_of,
+    only_child,
+    promoted,
+    times,
+    zero_of,
+)
 from gpu.simulator.fold import fold
 from gpu.simulator.lower_calls import Calls
 from gpu.simulator.lower_types import is_reference, refuse
-from gpu.simulator.scope import Scope, decayed, number_of, value_type
+from gpu.simulator.scope import Scope, decayed, value_type
 from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -275,7 +288,7 @@ class Expressions:
         if outer is not None and isinstance(row := self.type_of(outer), ArrayOf):
             place = self._subscript(outer)
             # Arrays are smaller than 2^31 elements, so that 32 bits, whatever their sign, lead to the same element.
-            flat = fold(ir.Binary(INT32, "+", _times(_index32(place), row.length), convert(index, INT32, cursor)))
+            flat = fold(ir.Binary(INT32, "+", times(index32(place), row.length), convert(index, INT32, cursor)))
             return ir.Element(type, place.pointer, flat, start_of(cursor))
         # Where the element is an array itself, the index counts rows, and the next subscript makes it one of elements.
         return ir.Element(type, self.value(base), index, start_of(cursor))
@@ -313,8 +326,8 @@ class Expressions:
         if operator in _POINTER_COMPARISONS:
             return ir.Binary(BOOL, operator, convert(first, INT64, cursor), convert(second, INT64, cursor))
         if operator in ("+", "-") and isinstance(first.type, Pointer) and isinstance(second.type, Scalar):
-            index = second if operator == "+" else _negated(second)
-            return ir.Offset(first.type, first, _in_elements(index, self.type_of(cursor)))
+            index = second if operator == "+" else negated(second)
+            return ir.Offset(first.type, first, in_elements(index, self.type_of(cursor)))
         if operator == "+" and isinstance(second.type, Pointer):
             return ir.Offset(second.type, second, first)
         if operator == "-":
@@ -327,11 +340,11 @@ class Expressions:
         place = self._required_place(left)
         value = self.value(right)
         if isinstance(place.type, Pointer):
-            step = value if operator == "+" else _negated(value)
+            step = value if operator == "+" else negated(value)
             return ir.Update(place.type, place, "+", step, place.type)
         # Clang has converted the right side to the type that the operation computes in, except for shifts.
         shift = operator in ("<<", ">>")
-        compute = _promoted(place.type) if shift else value.type
+        compute = promoted(place.type) if shift else value.type
         assert isinstance(compute, Scalar)
         return ir.Update(place.type, place, operator, value, compute)
 
@@ -360,7 +373,7 @@ class Expressions:
         if isinstance(place.type, Pointer):
             step = ir.Const(INT64, np.int64(1 if up else -1))
             return ir.Update(place.type, place, "+", step, place.type, gives_old)
-        compute = _promoted(place.type)
+        compute = promoted(place.type)
         return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, gives_old)
 
     def _braces(self, cursor: Cursor, type: Type) -> ir.Expression:
@@ -408,89 +421,8 @@ class Expressions:
         return values + [zero_of(type.innermost)] * missing
 
 
-def only_child(cursor: Cursor) -> Cursor:
-    """Return the operand of a node that has one; a type that is written out comes before it."""
-    child: Cursor = list(cursor.get_children())[-1]
-    return child
-
-
-def zero_of(type: Type) -> ir.Expression:
-    """Return the value that empty braces give."""
-    if isinstance(type, Scalar):
-        return number_of(type, 0)
-    if isinstance(type, Pointer):
-        return ir.Null(type)
-    return ir.Construct(type, tuple(zero_of(leaf) for _, leaf in leaves(type)))
-
-
-def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.Expression:
-    """Convert a value to a type, as C does it; `cursor` is where a refusal points."""
-    if isinstance(type, Pointer):
-        type = Pointer(decayed(type.element))
-    if expression.type == type or isinstance(type, Void):
-        return expression
-    if isinstance(type, Struct) and isinstance(expression.type, Struct):
-        return ir.Extract(type, expression, 0)  # to a base class, which is where the object starts
-    if isinstance(type, Pointer) and isinstance(expression, ir.Const | ir.Null):
-        return ir.Null(type)
-    if isinstance(type, Scalar) and isinstance(expression.type, Pointer):
-        number = ir.Cast(INT64, expression)
-        if type == BOOL:
-            return ir.Binary(BOOL, "!=", number, ir.Const(INT64, np.int64(0)))
-        return number if type == INT64 else ir.Cast(type, number)
-    if isinstance(type, Struct) or isinstance(expression.type, Struct):
-        if cursor is None:
-            raise TypeError(f"no conversion from {expression.type} to {type}")
-        raise refuse(cursor, f"a conversion from {expression.type} to {type}")
-    return fold(ir.Cast(type, expression))
-
-
-def address_of(place: ir.Element) -> ir.Expression:
-    """Return the pointer to a place."""
-    if place.index is None:
-        return place.pointer
-    pointer = place.pointer
-    assert isinstance(pointer.type, Pointer)
-    return ir.Offset(pointer.type, pointer, _in_elements(place.index, Pointer(place.type)))
-
-
-def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
-    """Return the place that a pointer leads to."""
-    if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.element, Void):
-        raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
-    if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
-        return ir.Element(pointer.type.element, pointer.pointer, pointer.index, start_of(cursor))
-    return ir.Element(pointer.type.element, pointer, None, start_of(cursor))
-
-
 def _array_behind(base: Cursor) -> Cursor | None:
     """Return the subscript that a subscript's base is, `t[i]` in `t[i][j]`, behind the decay of its array."""
     while base.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR):
         base = only_child(base)
     return base if base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR else None
-
-
-def _index32(place: ir.Element) -> ir.Expression:
-    assert place.index is not None
-    return convert(place.index, INT32, None)
-
-
-def _in_elements(index: ir.Expression, type: Type) -> ir.Expression:
-    """Turn an index that counts arrays, as a pointer to an array has it, into one of innermost elements."""
-    element = type.element if isinstance(type, Pointer) else type
-    return _times(index, element.count) if isinstance(element, ArrayOf) else index
-
-
-def _promoted(type: Type) -> Scalar:
-    """Apply C's integer promotion."""
-    assert isinstance(type, Scalar)
-    return INT32 if type.size < 4 and not type.is_float else type
-
-
-def _times(index: ir.Expression, factor: int) -> ir.Expression:
-    return fold(ir.Binary(INT32, "*", convert(index, INT32, None), ir.Const(INT32, np.int32(factor))))
-
-
-def _negated(index: ir.Expression) -> ir.Expression:
-    """Negate an index in 64 bits, where the negative of an unsigned one is right too."""
-    return fold(ir.Unary(INT64, "-", convert(index, INT64, None)))

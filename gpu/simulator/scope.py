@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from gpu.simulator import ir
 from gpu.simulator.clang import Cursor, CursorKind, unary_operator
 from gpu.simulator.lower_types import is_reference
-from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type
+from gpu.simulator.types import ArrayOf, Pointer, Struct, Type
 
 if TYPE_CHECKING:
     from gpu.simulator.frontend import Program
@@ -33,13 +31,6 @@ def decayed(type: Type) -> Type:
 def value_type(type: Type) -> Type:
     """Return the type of a value: an array's is a pointer."""
     return Pointer(type.innermost) if isinstance(type, ArrayOf) else type
-
-
-def number_of(type: Type, number: int | float) -> ir.Const:
-    """Return a constant of a scalar type."""
-    assert isinstance(type, Scalar)
-    value: Any = np.array(number).astype(type.dtype)[()]
-    return ir.Const(type, value)
 
 
 class Scope:
