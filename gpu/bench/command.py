@@ -16,7 +16,7 @@ _TITLES = {"gpu": "GPU", "simulator": "Simulator"}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument("device", choices=sorted(_TITLES), help="what to measure")
+    parser.add_argument("device", nargs="?", choices=sorted(_TITLES), help="what to measure; both where there is a GPU")
     parser.add_argument("--document", type=Path, default=PAGE, help="the page to write, docs/benchmarks.md")
     parser.add_argument("--repetitions", type=int, default=21, help="how often each is timed (21)")
     parser.add_argument("--seed", type=int, help="of the random inputs; another one each time")
@@ -24,17 +24,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure and write; return 1 where a variant is wrong."""
-    from gpu.bench import document, on_gpu, on_simulator  # only this command needs them, and every one reads this file
-
     if options.repetitions < 1:
         raise InputError("--repetitions is a whole number from 1.")
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
-    measuring: Any = on_gpu if options.device == "gpu" else on_simulator
+    devices = [options.device] if options.device else _devices_here()
+    return max(_measure(device, seed, options) for device in devices)
+
+
+def _devices_here() -> list[str]:
+    from gpu.devices import survey
+
+    has_gpu = any(found.engine == "cuda" and found.usable for found in survey())
+    return ["gpu", "simulator"] if has_gpu else ["simulator"]
+
+
+def _measure(device: str, seed: int, options: argparse.Namespace) -> int:
+    from gpu.bench import document, on_gpu, on_simulator  # only this command needs them, and every one reads this file
+
+    measuring: Any = on_gpu if device == "gpu" else on_simulator
     rows = []
     for row in measuring.run(seed, options.repetitions):
         rows.append(row)
         figures = f"{row.median_ms:10.3f} ms {row.rate:10.4g} {row.unit}" if row.rate is not None else " " * 26
         print(f"{row.work:<48} {row.who:<44} {figures}  {row.remark}", flush=True)
     remarks = f"Median of {options.repetitions}, seed {seed}."
-    document.write_section(options.document, _TITLES[options.device], measuring.device_name(), rows, remarks)
+    document.write_section(options.document, _TITLES[device], measuring.device_name(), rows, remarks)
     return 1 if any("WRONG" in row.remark for row in rows) else 0

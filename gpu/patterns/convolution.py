@@ -116,7 +116,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 PATTERN = Pattern(
     name="convolution",
     title="Convolution",
-    summary="Each pixel becomes a weighted sum of its neighbours: blur, sharpen, find edges.",
+    summary="Each pixel becomes a weighted sum of its neighbours.",
     kernels=_FILE,
     view="filtered-image",
     parameters=(

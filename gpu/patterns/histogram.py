@@ -86,7 +86,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 PATTERN = Pattern(
     name="histogram",
     title="Histogram",
-    summary="How many pixels have each brightness, counted by threads that get in each other's way.",
+    summary="How many pixels have each brightness.",
     kernels=_FILE,
     view="image-counts",
     parameters=(

@@ -1,0 +1,99 @@
+"""The benchmark's own arithmetic, its page, and a real run on the simulator, small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu import cli, engines
+from gpu.bench import on_simulator
+from gpu.bench.document import write_section
+from gpu.bench.ladder import Case, measure, random_image
+from gpu.bench.record import RecordingEngine
+from gpu.bench.row import Row, table
+
+OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
+PEER = Row("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")
+MISSING = Row("sum", "Other", False, (), 0.0, "", "not installed here")
+
+
+def test_a_rate_is_that_of_the_median() -> None:
+    assert OURS.median_ms == 3.0
+    assert OURS.rate == pytest.approx(2000.0)
+    assert MISSING.median_ms is None
+    assert MISSING.rate is None
+
+
+def test_the_table_compares_with_the_best_peer() -> None:
+    lines = table([OURS, PEER, MISSING]).splitlines()
+    assert "| **Naive** | 3.000 | 2 to 4 | 2000 GB/s | 0.50 x | verified |" in lines[2]
+    assert "1.00 x" in lines[3]
+    assert lines[4].endswith("| not installed here |")
+
+
+def test_a_section_replaces_its_own_and_keeps_the_others(tmp_path) -> None:
+    page = tmp_path / "docs" / "page.md"
+    write_section(page, "GPU", "first device", [OURS], "One.")
+    write_section(page, "Simulator", "a processor", [PEER], "Two.")
+    write_section(page, "GPU", "second device", [OURS], "Three.")
+    text = page.read_text()
+    assert text.startswith("# Benchmarks")
+    assert "first device" not in text
+    assert text.index("## GPU: second device") < text.index("## Simulator: a processor")
+    assert text.count("## ") == 2
+
+
+def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
+    case = Case("small", "histogram", random_image(64, 64))
+    rows = list(measure(engine, case, seed=1, repetitions=2))
+    assert [row.who for row in rows] == [
+        "Atomics, block partition",
+        "Atomics, interleaved",
+        "Privatised",
+        "Privatised and aggregated",
+    ]
+    assert all(row.remark == "verified" and len(row.times_ms) == 2 and min(row.times_ms) > 0 for row in rows)
+    assert rows[0].amount == pytest.approx((64 * 64 + 4 * 256) / 1e9)
+
+
+def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
+    monkeypatch.setattr("gpu.bench.ladder.verify.compare", lambda *arguments: (None, False))
+    (row, *_) = measure(engines.create("simulator"), Case("small", "histogram", random_image(8, 8)), 1, 2)
+    assert row.times_ms == ()
+    assert "WRONG" in row.remark
+
+
+def test_a_replay_repeats_fills_and_launches_on_buffers_that_were_given_up() -> None:
+    recorder = RecordingEngine(engines.create("simulator"))
+    module = recorder.build("histogram.cu", {"PIXEL": "unsigned char", "LEVELS": 256})
+    pixels = recorder.upload(np.full(1000, 7, np.uint8))
+    counts = recorder.allocate((256,), np.uint32)
+    recorder.fill(counts, 0)
+    kernel = module.kernel("histogram_interleaved")
+    recorder.launch(kernel, (2, 1, 1), (64, 1, 1), pixels, counts, np.int32(1000), np.int32(256))
+    recorder.free(pixels)
+    assert len(recorder.replay(3, warm_up=1)) == 3
+    assert recorder.download(counts)[7] == 1000  # each round began with the fill
+    recorder.finish()
+    assert recorder.replay(1, warm_up=0) == (0.0,)
+
+
+def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([OURS, PEER]))
+    page = tmp_path / "page.md"
+    arguments = ["bench", "simulator", "--document", str(page), "--repetitions", "2", "--seed", "5"]
+    assert cli.main(arguments, window=lambda: 0, tour=lambda folder: 0) == 0
+    assert "Median of 2, seed 5." in page.read_text()
+    assert "Naive" in capsys.readouterr().out
+
+
+def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
+    wrong = Row("sum", "Naive", True, (), 1.0, "GB/s", "WRONG, so not timed")
+    monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([wrong]))
+    arguments = ["bench", "simulator", "--document", str(tmp_path / "page.md")]
+    assert cli.main(arguments, window=lambda: 0, tour=lambda folder: 0) == 1
+
+
+def test_no_repetitions_are_refused(capsys) -> None:
+    assert cli.main(["bench", "simulator", "--repetitions", "0"], window=lambda: 0, tour=lambda folder: 0) == 2
+    assert "--repetitions is a whole number from 1" in capsys.readouterr().err
