@@ -1,0 +1,42 @@
+"""Launching one kernel of a source text with a checker that watches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.findings import Finding
+from gpu.simulator.launch import SimulatedModule
+from gpu.simulator.observe import Observer
+from tests.gpu.simulator.running import build
+
+Array = np.ndarray[Any, Any]
+Extent = int | Sequence[int]
+
+
+def watch(
+    observer: Observer,
+    source: str | SimulatedModule,
+    *arguments: Any,
+    kernel: str = "f",
+    grid: Extent = 1,
+    block: Extent = 32,
+    shared_bytes: int = 0,
+    defines: Mapping[str, int | str] | None = None,
+) -> None:
+    """Launch a kernel; arrays among the arguments are changed in place."""
+    module = build(source, defines) if isinstance(source, str) else source
+    bound = [given.reshape(-1).view(np.uint8) if isinstance(given, np.ndarray) else given for given in arguments]
+    module.kernel(kernel).launch(_three(grid), _three(block), bound, shared_bytes=shared_bytes, observers=[observer])
+
+
+def lines(findings: Sequence[Finding]) -> list[tuple[int, ...]]:
+    """Return the lines of each finding, sorted."""
+    return sorted(tuple(sorted(position.line for position in finding.positions)) for finding in findings)
+
+
+def _three(extent: Extent) -> tuple[int, ...]:
+    extents = (extent,) if isinstance(extent, int) else tuple(extent)
+    return extents + (1,) * (3 - len(extents))

@@ -1,0 +1,408 @@
+"""Races: planted ones are found with both lines and threads, correct kernels give no finding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.engines.base import KERNELS
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.execute import run_pattern
+from gpu.patterns import find_pattern
+from gpu.simulator.check_races import RaceChecker
+from gpu.simulator.findings import Finding
+from gpu.simulator.launch import SimulatedKernel, SimulatedModule
+from tests.gpu.simulator.checking import lines, watch
+
+Array = np.ndarray[Any, Any]
+
+
+def races(source: str, *arguments: Any, **shape: Any) -> list[Finding]:
+    checker = RaceChecker()
+    watch(checker, source, *arguments, **shape)
+    assert all(finding.kind == "race" for finding in checker.findings)
+    return checker.findings
+
+
+def body(statements: str, shared: str = "") -> str:
+    """A kernel whose statements begin on line 3."""
+    return f"""__global__ void f(int *data, int *out, int n) {{
+    {shared} int t = threadIdx.x; int i = blockIdx.x * blockDim.x + t;
+{statements}
+}}"""
+
+
+def ints(size: int = 4096) -> Array:
+    return np.zeros(size, np.int32)
+
+
+def check(statements: str, shared: str = "", **shape: Any) -> list[Finding]:
+    return races(body(statements, shared), ints(), ints(), np.int32(4), **shape)
+
+
+TREE = """s[t] = data[i];
+{first}
+for (int step = blockDim.x / 2; step > 0; step /= 2) {{
+    if (t < step) s[t] += s[t + step];
+    {second}
+}}
+if (t == 0) out[blockIdx.x] = s[0];"""
+
+
+@pytest.mark.parametrize(("block", "grid"), [(128, 1), (128, 7), (1024, 2), (64, 3000)])
+def test_a_tree_reduction(block: int, grid: int) -> None:
+    shared = "__shared__ int s[1024];"
+    arrays = (ints(block * grid), ints(grid), np.int32(0))
+    clean = body(TREE.format(first="__syncthreads();", second="__syncthreads();"), shared)
+    assert races(clean, *arrays, block=block, grid=grid) == []
+    late = races(body(TREE.format(first="__syncthreads();", second=""), shared), *arrays, block=block, grid=grid)
+    assert (6, 6) in lines(late)
+    early = races(body(TREE.format(first="", second="__syncthreads();"), shared), *arrays, block=block, grid=grid)
+    assert (3, 6) in lines(early)
+
+
+def test_what_a_finding_says() -> None:
+    (found,) = check("s[t] = t + 7;\nout[i] = s[t ^ 32];", "__shared__ int s[64];", block=(64, 1, 1), grid=2)
+    assert found.message == (
+        "Race reported between Write access at test.cu:3 by thread (32,0,0) in block (0,0,0) and Read access at "
+        "test.cu:4 by thread (0,0,0) in block (0,0,0) on element 32 of s (shared memory): wrote 39, read 39"
+    )
+    assert [position.line for position in found.positions] == [3, 4]
+    assert found.threads == ("thread (32,0,0) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
+    assert found.count == 128
+
+
+def test_a_tile_is_loaded_before_it_is_used() -> None:
+    source = """__global__ void f(const float *in, float *out) {
+        __shared__ float tile[8][8];
+        int x = threadIdx.x, y = threadIdx.y, at = (blockIdx.x * 8 + y) * 8 + x;
+        tile[y][x] = in[at];
+        BARRIER;
+        out[at] = tile[x][y];
+    }"""
+    arrays = np.arange(256, dtype=np.float32), np.zeros(256, np.float32)
+    shape: Any = {"block": (8, 8), "grid": 4}
+    assert races(source, *arrays, **shape, defines={"BARRIER": "__syncthreads()"}) == []
+    (found,) = races(source, *arrays, **shape, defines={"BARRIER": ""})
+    assert lines([found]) == [(4, 6)]
+    assert "shared memory): wrote 8.0, read 8.0" in found.message
+
+
+CLEAN = {
+    "own element": "data[i] = 1; data[i] += data[i] + 1;",
+    "read by all": "out[i] = data[0] + data[n] + data[t % 4];",
+    "atomics": "atomicAdd(&data[t % 3], 1); atomicMax(&data[0], t); s[t] = t; atomicAdd(&s[t], 1);",
+    "read, barrier, write": "int v = s[(t + 1) % 64]; __syncthreads(); s[t] = v;",
+    "write, barrier, read": "s[t] = t; __syncthreads(); out[i] = s[63 - t];",
+    "global within the block": "data[i] = t; __syncthreads(); out[i] = data[blockIdx.x * blockDim.x + 63 - t];",
+    "many rounds": """for (int round = 0; round < 120; ++round) {
+        s[(t + round) % 64] += t;
+        __syncthreads();
+    }""",
+    "the block votes": "s[t] = t; if (__syncthreads_or(t == 3)) out[i] = s[63 - t];",
+    "atomic, barrier, read": "s[t] = 0; __syncthreads(); atomicAdd(&s[0], t); __syncthreads(); out[i] = s[0];",
+    "one warp, one value": "if (t < 32) s[0] = n;",
+    "bytes of one word": "((unsigned char *)data)[i] = t; ((unsigned char *)s)[t] = t;",
+    "bytes, then words": "((char *)s)[t] = t; __syncthreads(); if (t < 16) out[i] = s[t];",
+    "words, then bytes": "s[t] = t; __syncthreads(); ((char *)s)[t] = 1;",
+    "vectors": "((int4 *)data)[i] = make_int4(1, 2, 3, 4); int4 v = ((int4 *)data)[i]; out[i] = v.x + data[4 * i + 2];",
+    "exited threads": "if (t >= 40) return; s[t] = t; __syncthreads(); out[i] = s[39 - t];",
+    "local": "int mine[4]; for (int k = 0; k < 4; ++k) mine[k] = t; out[i] = mine[t % 4];",
+}
+
+
+@pytest.mark.parametrize("statements", CLEAN.values(), ids=CLEAN.keys())
+@pytest.mark.parametrize("grid", [1, 5])
+def test_clean(statements: str, grid: int) -> None:
+    assert check(statements, "__shared__ int s[64];", block=64, grid=grid) == []
+
+
+RACY = {
+    "all write one element": ("s[0] = t;", (3, 3)),
+    "one value, but two warps": ("s[0] = n;", (3, 3)),
+    "read by another": ("s[t] = t;\nout[i] = s[t ^ 1];", (3, 4)),
+    "read, then written by another": ("out[i] = s[t];\ns[t ^ 1] = t;", (3, 4)),
+    "all read, one of them writes": ("out[i] = s[5];\nif (t == 5) s[5] = 1;", (3, 4)),
+    "one other reads, the first": ("if (t == 0 || t == 63) out[i] = s[5];\nif (t == 63) s[5] = 1;", (3, 4)),
+    "one other reads, the last": ("if (t == 0 || t == 63) out[i] = s[5];\nif (t == 0) s[5] = 1;", (3, 4)),
+    "a reader before the barrier": ("out[i] = s[t];\n__syncthreads();\nout[i] = s[t];\ns[t ^ 1] = 1;", (5, 6)),
+    "a reader after others": ("if (t < 9) out[i] = s[5];\nif (t == 9) out[i] = s[5];\nif (t == 9) s[5] = 1;", (3, 5)),
+    "atomic and read": ("atomicAdd(&s[0], 1);\nout[i] = s[0];", (3, 4)),
+    "read and atomic": ("out[i] = s[0];\natomicAdd(&s[0], 1);", (3, 4)),
+    "atomic and write": ("atomicAdd(&s[0], 1);\nif (t == 9) s[0] = 0;", (3, 4)),
+    "write and atomic": ("if (t == 9) s[0] = 0;\natomicAdd(&s[0], 1);", (3, 4)),
+    "a byte of a word": ("s[t] = t;\n((char *)s)[t] = 1;", (3, 4)),
+    "a word of bytes": ("((char *)s)[t + 1] = t;\nif (t < 16) s[t] = 1;", (3, 4)),
+    "a part of a vector": ("((int4 *)data)[i] = make_int4(1, 2, 3, 4);\ndata[4 * (i - t) + t] = 1;", (3, 4)),
+    "who wrote it with others reads it": ("if (t < 32) s[0] = n;\nif (t == 31) out[i] = s[0];", (3, 4)),
+    "on one line": ("s[t] = s[t ^ 1];", (3, 3)),
+    "global": ("data[i] = t;\nout[i] = data[i ^ 1];", (3, 4)),
+    "device variable": ("shared_by_all = t;", (3, 3)),
+}
+
+
+@pytest.mark.parametrize(("statements", "expected"), RACY.values(), ids=RACY.keys())
+@pytest.mark.parametrize("grid", [1, 5])
+def test_racy(statements: str, expected: tuple[int, int], grid: int) -> None:
+    source = body(statements, "__shared__ int s[64];")
+    if "shared_by_all" in statements:
+        source = "__device__ int shared_by_all; " + source
+    found = races(source, ints(), ints(), np.int32(4), block=64, grid=grid)
+    assert lines(found) == [expected]
+    if grid == 1:
+        assert all(finding.threads[0] != finding.threads[1] for finding in found)
+
+
+WARP_SYNCHRONOUS = """__global__ void f(const int *in, int *out) {
+    __shared__ volatile int s[64];
+    int t = threadIdx.x;
+    s[t] = in[t]; s[t + 32] = in[t + 32];
+    SYNC;
+    for (int step = 32; step > 0; step /= 2) {
+        int v = s[t] + s[t + step % 32];
+        SYNC;
+        s[t] = v;
+        SYNC;
+    }
+    out[t] = s[0];
+}"""
+
+
+def test_lanes_of_a_warp_are_ordered_by_syncwarp_only() -> None:
+    assert races(WARP_SYNCHRONOUS, ints(64), ints(32), defines={"SYNC": "__syncwarp()"}) == []
+    found = races(WARP_SYNCHRONOUS, ints(64), ints(32), defines={"SYNC": ""})
+    assert {(4, 7), (7, 9), (9, 12)} <= set(lines(found))
+    barrier = races(WARP_SYNCHRONOUS, ints(64), ints(32), defines={"SYNC": "__threadfence_block()"})
+    assert lines(barrier) == lines(found)
+
+
+def test_the_volatile_tail_of_a_reduction() -> None:
+    tail = "s[t] = t; __syncthreads();\nif (t < 32) {\nvolatile int *v = s;\nv[t] += v[t + 32];\nv[t] += v[t + 16];\n}"
+    assert (6, 7) in lines(check(tail, "__shared__ int s[96];", block=64))
+    # One __syncwarp between is not enough: v[t + 16] is read while its own lane changes it.
+    half = tail.replace("v[t] += v[t + 16]", "__syncwarp(); v[t] += v[t + 16]")
+    assert lines(check(half, "__shared__ int s[96];", block=64)) == [(7, 7)]
+
+
+@pytest.mark.parametrize(
+    ("statements", "clean"),
+    [
+        ("s[t] = t; __syncwarp(); out[i] = s[t ^ 1];", True),
+        ("s[t] = t; __syncwarp(); out[i] = s[t ^ 32];", False),
+        ("s[t] = t; if (t % 2) __syncwarp(); out[i] = s[t ^ 1];", False),
+        ("s[t] = t; if (t % 2) { __syncwarp(); out[i] = s[t ^ 2]; }", True),
+        ("out[i] = s[t]; __syncwarp(); out[i] = s[t ^ 32]; s[t ^ 1] = 1;", False),
+        ("out[i] = s[t ^ 1]; __syncwarp(); out[i] = s[t]; s[t] = 1;", True),
+        ("if (t < 32) { out[i] = s[0]; __syncwarp(); if (t == 3) out[i] = s[0]; if (t == 4) s[0] = 1; }", False),
+        ("if (t < 32) { out[i] = s[0]; __syncwarp(); if (t == 3) out[i] = s[0]; if (t == 3) s[0] = 1; }", True),
+    ],
+)
+def test_syncwarp(statements: str, clean: bool) -> None:
+    assert (check(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
+
+
+def test_the_sync_of_a_tile_is_one() -> None:
+    source = """#include <cooperative_groups.h>
+__global__ void f(int *out) {
+    __shared__ int s[64];
+    auto tile = cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());
+    s[threadIdx.x] = threadIdx.x;
+    SYNC;
+    out[threadIdx.x] = s[threadIdx.x ^ 1];
+}"""
+    assert races(source, ints(64), block=64, defines={"SYNC": "tile.sync()"}) == []
+    assert lines(races(source, ints(64), block=64, defines={"SYNC": ""})) == [(5, 7)]
+
+
+SCAN = """__global__ void f(int *data) {
+    __shared__ int s[2][128];
+    int t = threadIdx.x, from = 0;
+    s[0][t] = data[t];
+    __syncthreads();
+    for (int by = 1; by < blockDim.x; by *= 2) {
+#ifdef SINGLE
+        int v = t >= by ? s[0][t - by] : 0;
+        SINGLE;
+        s[0][t] += v;
+#else
+        s[1 - from][t] = s[from][t] + (t >= by ? s[from][t - by] : 0);
+        from = 1 - from;
+#endif
+        __syncthreads();
+    }
+    data[t] = s[from][t];
+}"""
+
+
+def test_scans() -> None:
+    assert races(SCAN, ints(128), block=128) == []
+    assert races(SCAN, ints(128), block=128, defines={"SINGLE": "__syncthreads()"}) == []
+    found = races(SCAN, ints(128), block=128, defines={"SINGLE": ""})
+    assert lines(found) == [(8, 10)]
+
+
+@pytest.mark.parametrize("grid", [2, 50, 5000])
+def test_blocks_are_concurrent(grid: int) -> None:
+    """5000 blocks are several gangs: a race between two of them, and one between a block and the next."""
+    (found,) = races(
+        body("if (i == 5 || i == gridDim.x * 32 - 1) data[0] = i;"), ints(), ints(), np.int32(0), grid=grid
+    )
+    assert found.threads == ("thread (5,0,0) in block (0,0,0)", f"thread (31,0,0) in block ({grid - 1},0,0)")
+    assert f"element 0 of data (global memory): wrote 5, wrote {grid * 32 - 1}" in found.message
+    for statements in (
+        "data[i + 1] = t;\n__syncthreads();\nout[i] = data[i];",
+        "out[i] = data[i];\n\ndata[i + 1] = t;",
+    ):
+        arrays = ints(grid * 32 + 1), ints(grid * 32 + 1), np.int32(0)
+        assert lines(races(body(statements), *arrays, grid=grid)) == [(3, 5)]
+
+
+def test_an_array_that_is_passed_twice_is_one() -> None:
+    data = ints(64)
+    source = body("out[t] = data[t ^ 1];")
+    assert races(source, data, ints(64), np.int32(0)) == []
+    assert lines(races(source, data, data, np.int32(0))) == [(3, 3)]
+
+
+def test_launches_are_in_order() -> None:
+    checker = RaceChecker()
+    data, out = ints(64), ints(64)
+    for source in (body("data[t] = t;"), body("data[t ^ 1] += 1;"), body("out[t] = data[t ^ 1];")):
+        watch(checker, source, data, out, np.int32(0))
+    assert checker.findings == []
+
+
+LAST_BLOCK = """__device__ unsigned int done;
+__global__ void f(const int *in, int *partial, int *out) {
+    __shared__ int s[64];
+    __shared__ bool last;
+    int t = threadIdx.x;
+    s[t] = in[blockIdx.x * 64 + t];
+    __syncthreads();
+    for (int step = 32; step > 0; step /= 2) {
+        if (t < step) s[t] += s[t + step];
+        __syncthreads();
+    }
+    if (t == 0) {
+        partial[blockIdx.x] = s[0];
+        BEFORE;
+        last = atomicInc(&done, gridDim.x) == gridDim.x - 1;
+        AFTER;
+    }
+    __syncthreads();
+    if (!last) return;
+    int sum = 0;
+    for (int k = t; k < gridDim.x; k += 64) sum += partial[k];
+    atomicAdd(&out[0], sum);
+    if (t == 0) done = 0;
+}"""
+
+
+@pytest.mark.parametrize("grid", [2, 100, 2000])
+def test_the_last_block(grid: int) -> None:
+    def run(before: str, after: str = "") -> list[tuple[int, ...]]:
+        out = ints(1)
+        arrays = np.ones(64 * grid, np.int32), ints(grid), out
+        found = races(LAST_BLOCK, *arrays, grid=grid, block=64, defines={"BEFORE": before, "AFTER": after})
+        assert out[0] == 64 * grid
+        return lines(found)
+
+    assert run("__threadfence()") == []
+    assert run("__threadfence_system()") == []
+    assert (13, 21) in run("")
+    assert (13, 21) in run("__threadfence_block()")
+    assert (13, 21) in run("", "__threadfence()")
+
+
+def test_a_fence_shows_what_was_seen_at_the_barrier() -> None:
+    """All threads write, one fences for all of them, as in a barrier of the grid."""
+    source = """__device__ unsigned int arrived;
+__global__ void f(int *data, int *out) {
+    __shared__ bool last;
+    int i = blockIdx.x * 64 + threadIdx.x;
+    data[i] = i;
+    BARRIER;
+    if (threadIdx.x == 0) { __threadfence(); last = atomicAdd(&arrived, 1u) == gridDim.x - 1; }
+    __syncthreads();
+    if (last) out[threadIdx.x] = data[threadIdx.x * 4 + threadIdx.x % 4];
+}"""
+    for sync, expected in (("__syncthreads()", []), ("", [(5, 9)]), ("__syncwarp()", [(5, 9)])):
+        assert lines(races(source, ints(256), ints(64), grid=4, block=64, defines={"BARRIER": sync})) == expected
+
+
+def test_an_atomic_does_not_order_a_plain_read_of_the_same() -> None:
+    """The sum is not complete when a block has added its own part."""
+    source = body("atomicAdd(&data[0], t);\n__syncthreads();\nif (t == 0) out[blockIdx.x] = data[0];")
+    assert lines(races(source, ints(), ints(), np.int32(0), grid=40)) == [(3, 5)]
+    assert races(source, ints(), ints(), np.int32(0), grid=1) == []
+
+
+@pytest.mark.parametrize("block", [(5, 3, 2), (4, 4, 4), (33, 1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("grid", [(3, 2, 2), (1, 1, 1), (40, 20, 2)])
+def test_three_dimensions_and_partial_warps(block: tuple[int, ...], grid: tuple[int, ...]) -> None:
+    source = """__global__ void f(int *out) {
+        __shared__ int s[64];
+        int threads = blockDim.x * blockDim.y * blockDim.z;
+        int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+        int b = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+        s[t] = t;
+        BARRIER;
+        out[b * threads + t] = s[threads - 1 - t];
+        __syncthreads();
+        if (t == 0) out[b * threads] = out[b * threads + threads - 1];
+    }"""
+    out = ints(int(np.prod(block) * np.prod(grid)))
+    assert races(source, out, block=block, grid=grid, defines={"BARRIER": "__syncthreads()"}) == []
+    if np.prod(block) > 1:
+        (found,) = races(source, out, block=block, grid=grid, defines={"BARRIER": ""})
+        assert lines([found]) == [(6, 8)]
+        x, y, z = (extent - 1 for extent in block)
+        assert found.threads == (f"thread ({x},{y},{z}) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
+
+
+class _Watched(SimulatorEngine):
+    """An engine that lets a checker watch every launch."""
+
+    def __init__(self, checker: RaceChecker) -> None:
+        super().__init__()
+        self._checker = checker
+
+    def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        kernel.launch(grid, block, values, shared_bytes=shared_bytes, observers=[self._checker])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant"),
+    [(name, variant.name) for name in ("convolution", "histogram") for variant in find_pattern(name).variants],
+)
+@pytest.mark.parametrize("shape", [(37, 61), (64, 64), (20, 33, 3)])
+def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None:
+    checker = RaceChecker()
+    declared = find_pattern(pattern)
+    chosen = declared.variant(variant)
+    image = np.random.default_rng(7).integers(0, 256, shape, np.uint8)
+    inputs = {"image": image, "maxval": np.array(255, np.uint8)}
+    run_pattern(_Watched(checker), declared, chosen, inputs, {}, lambda progress: None, with_reference=False)
+    if not chosen.cautionary:
+        assert checker.findings == []
+    else:
+        assert all(finding.positions[0].line == finding.positions[1].line for finding in checker.findings)
+        assert len(checker.findings) == 1
+
+
+def test_the_racy_histogram() -> None:
+    path = KERNELS / "histogram.cu"
+    module = SimulatedModule(path.read_text(), path, {})
+    checker = RaceChecker()
+    image = np.full(512, 9, np.uint8)
+    watch(checker, module, image, ints(16), np.int32(512), np.int32(16), kernel="histogram_racy", grid=2, block=64)
+    (found,) = checker.findings
+    (line,) = [number for number, text in enumerate(path.read_text().splitlines(), 1) if text.endswith("++;")]
+    assert {position.line for position in found.positions} == {line}
+    assert f"histogram.cu:{line} by thread" in found.message
+    assert "on element 0 of bins (global memory): read 0, wrote 1" in found.message
+    assert found.count > 100
