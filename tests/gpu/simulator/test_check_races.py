@@ -7,13 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.engines.base import KERNELS
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
-from gpu.execute import run_pattern
-from gpu.patterns import find_pattern
 from gpu.simulator.check_races import RaceChecker
 from gpu.simulator.findings import Finding
-from gpu.simulator.launch import SimulatedKernel, SimulatedModule
 from tests.gpu.simulator.checking import lines, watch
 
 Array = np.ndarray[Any, Any]
@@ -360,49 +355,3 @@ def test_three_dimensions_and_partial_warps(block: tuple[int, ...], grid: tuple[
         assert lines([found]) == [(6, 8)]
         x, y, z = (extent - 1 for extent in block)
         assert found.threads == (f"thread ({x},{y},{z}) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
-
-
-class _Watched(SimulatorEngine):
-    """An engine that lets a checker watch every launch."""
-
-    def __init__(self, checker: RaceChecker) -> None:
-        super().__init__()
-        self._checker = checker
-
-    def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
-        assert isinstance(kernel, SimulatedKernel)
-        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-        kernel.launch(grid, block, values, shared_bytes=shared_bytes, observers=[self._checker])
-
-
-@pytest.mark.parametrize(
-    ("pattern", "variant"),
-    [(name, variant.name) for name in ("convolution", "histogram") for variant in find_pattern(name).variants],
-)
-@pytest.mark.parametrize("shape", [(37, 61), (64, 64), (20, 33, 3)])
-def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None:
-    checker = RaceChecker()
-    declared = find_pattern(pattern)
-    chosen = declared.variant(variant)
-    image = np.random.default_rng(7).integers(0, 256, shape, np.uint8)
-    inputs = {"image": image, "maxval": np.array(255, np.uint8)}
-    run_pattern(_Watched(checker), declared, chosen, inputs, {}, lambda progress: None, with_reference=False)
-    if not chosen.cautionary:
-        assert checker.findings == []
-    else:
-        assert all(finding.positions[0].line == finding.positions[1].line for finding in checker.findings)
-        assert len(checker.findings) == 1
-
-
-def test_the_racy_histogram() -> None:
-    path = KERNELS / "histogram.cu"
-    module = SimulatedModule(path.read_text(), path, {})
-    checker = RaceChecker()
-    image = np.full(512, 9, np.uint8)
-    watch(checker, module, image, ints(16), np.int32(512), np.int32(16), kernel="histogram_racy", grid=2, block=64)
-    (found,) = checker.findings
-    (line,) = [number for number, text in enumerate(path.read_text().splitlines(), 1) if text.endswith("++;")]
-    assert {position.line for position in found.positions} == {line}
-    assert f"histogram.cu:{line} by thread" in found.message
-    assert "on element 0 of bins (global memory): read 0, wrote 1" in found.message
-    assert found.count > 100

@@ -1,0 +1,77 @@
+"""The race checker over the project's own kernels: only the cautionary ones race."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.engines.base import KERNELS
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.execute import run_pattern
+from gpu.patterns import find_pattern
+from gpu.simulator.check_races import RaceChecker
+from gpu.simulator.check_uninitialized import UninitializedChecker
+from gpu.simulator.launch import SimulatedKernel, SimulatedModule
+from gpu.simulator.observe import Observer
+from tests.gpu.simulator.checking import watch
+
+
+class _Watched(SimulatorEngine):
+    """An engine that lets checkers watch every launch."""
+
+    def __init__(self, *checkers: Observer) -> None:
+        super().__init__()
+        self._checkers = checkers
+
+    def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        kernel.launch(grid, block, values, shared_bytes=shared_bytes, observers=self._checkers)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant"),
+    [(name, variant.name) for name in ("convolution", "histogram") for variant in find_pattern(name).variants],
+)
+@pytest.mark.parametrize("shape", [(37, 61), (64, 64), (20, 33, 3)])
+def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None:
+    checker, initialised = RaceChecker(), UninitializedChecker({"out"})
+    declared = find_pattern(pattern)
+    chosen = declared.variant(variant)
+    image = np.random.default_rng(7).integers(0, 256, shape, np.uint8)
+    inputs = {"image": image, "maxval": np.array(255, np.uint8)}
+    run_pattern(
+        _Watched(checker, initialised), declared, chosen, inputs, {}, lambda progress: None, with_reference=False
+    )
+    assert initialised.findings == []
+    if not chosen.cautionary:
+        assert checker.findings == []
+    else:
+        assert all(finding.positions[0].line == finding.positions[1].line for finding in checker.findings)
+        assert len(checker.findings) == 1
+
+
+def test_the_racy_histogram() -> None:
+    path = KERNELS / "histogram.cu"
+    module = SimulatedModule(path.read_text(), path, {})
+    checker = RaceChecker()
+    image = np.full(512, 9, np.uint8)
+    watch(
+        checker,
+        module,
+        image,
+        np.zeros(16, np.int32),
+        np.int32(512),
+        np.int32(16),
+        kernel="histogram_racy",
+        grid=2,
+        block=64,
+    )
+    (found,) = checker.findings
+    (line,) = [number for number, text in enumerate(path.read_text().splitlines(), 1) if text.endswith("++;")]
+    assert {position.line for position in found.positions} == {line}
+    assert f"histogram.cu:{line} by thread" in found.message
+    assert "on element 0 of bins (global memory): read 0, wrote 1" in found.message
+    assert found.count > 100
