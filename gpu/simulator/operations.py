@@ -1,7 +1,7 @@
 """C's operators on NumPy values (scalars, or arrays of one value a lane), as a GPU computes them.
 
-Integers wrap, signed ones too; division rounds toward zero; a float that does not fit an integer saturates; a shift by
-the width or more leaves nothing.
+Integers wrap, signed ones too; division rounds toward zero; a float that does not fit an integer of 32 or 64 bits
+saturates; a shift by the width or more leaves nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def binary(operator: str, type: Scalar) -> Operation:
     """Return the function for a binary operator on operands of `type`."""
     if operator in ("/", "%") and not type.is_float:
         if operator == "/":
-            return _divide_toward_zero if type.is_signed else np.floor_divide
+            return _divide_toward_zero if type.is_signed else _divide_unsigned
         return _remainder_toward_zero if type.is_signed else _remainder_unsigned
     if operator in ("<<", ">>"):
         shift = np.left_shift if operator == "<<" else np.right_shift
@@ -51,16 +51,27 @@ def _divide_toward_zero(left: Value, right: Value) -> Value:
     if np.min(left) >= 0 and np.min(right) > 0:
         return floored
     rounded_down = (left != floored * right) & ((left < 0) != (right < 0))
-    return floored + rounded_down.astype(floored.dtype)
+    return _unless_zero(right, floored + rounded_down.astype(floored.dtype))
 
 
 def _remainder_toward_zero(left: Value, right: Value) -> Value:
-    return left - _divide_toward_zero(left, right) * right
+    return _unless_zero(right, left - _divide_toward_zero(left, right) * right)
+
+
+def _divide_unsigned(left: Value, right: Value) -> Value:
+    return _unless_zero(right, np.floor_divide(left, right))
 
 
 def _remainder_unsigned(left: Value, right: Value) -> Value:
     # A division and a product take a third of np.remainder's time: NumPy vectorises only the former.
-    return left - np.floor_divide(left, right) * right
+    return _unless_zero(right, left - np.floor_divide(left, right) * right)
+
+
+def _unless_zero(divisor: Value, result: Value) -> Value:
+    """Dividing by zero sets all bits, of the remainder too: seen on a GPU, where CUDA leaves it open."""
+    if np.all(divisor):
+        return result
+    return np.where(divisor == 0, np.array(-1).astype(result.dtype), result).astype(result.dtype)[()]
 
 
 UNARY: dict[str, Callable[[Value], Value]] = {"-": np.negative, "~": np.invert, "!": np.logical_not}
@@ -72,6 +83,9 @@ def cast(source: Scalar, target: Scalar) -> Callable[[Value], Value]:
     if target == BOOL:
         return lambda value: value != 0
     if source.is_float and not target.is_float:
+        if target.size < 4:  # by way of 32 bits, whose low ones stay
+            wide = np.dtype(np.int32 if target.is_signed else np.uint32)
+            return lambda value: _saturate(value, wide).astype(dtype)
         return lambda value: _saturate(value, dtype)
     if source.size == target.size and source != BOOL and not source.is_float and not target.is_float:
         return lambda value: value.view(dtype)
@@ -86,4 +100,7 @@ def _saturate(value: Value, dtype: np.dtype[Any]) -> Value:
         return truncated.astype(dtype)
     inside = np.where((truncated >= low) & (truncated < high), truncated, 0).astype(dtype)
     clipped = np.where(truncated >= high, dtype.type(limits.max), np.where(truncated < low, limits.min, inside))
+    if value.dtype.itemsize == 8 or dtype.itemsize == 8:  # NaN is 0 only from float to 32 bits
+        top_bit = np.array(1, dtype) << dtype.type(8 * dtype.itemsize - 1)
+        clipped = np.where(np.isnan(value), top_bit, clipped)
     return clipped.astype(dtype)[()]
