@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -146,19 +146,14 @@ class Address:
         return self._element(gang, None, size, mask, site)
 
 
-# What one instruction loads or stores at most; anything larger goes member by member.
-_WIDEST = 16
-
-
 @contextmanager
-def as_one_access(gang: Gang, address: Address, parts: Sequence[Any], mask: Mask, site: Site) -> Iterator[Any]:
-    """Show observers the members of a vector type as the one access that they are on a GPU.
+def as_one_access(gang: Gang, address: Address, size: int, mask: Mask, site: Site) -> Iterator[Any]:
+    """Show observers the members of a vector type of `size` bytes as the one access that they are on a GPU.
 
-    What is yielded is called with the values.
+    What is yielded is called with the values. A size of 0 means that members go one by one.
     """
     observer = gang.observer
-    size = sum(leaf.size for _, leaf in parts)
-    if observer is None or len(parts) < 2 or address.mixed or size not in (2, 4, 8, _WIDEST):
+    if observer is None or not size or address.mixed:
         yield lambda values: None
         return
     gang.observer = None

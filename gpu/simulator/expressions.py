@@ -17,7 +17,7 @@ from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
 from gpu.simulator.lanes import Mask
 from gpu.simulator.memory import LocalMemory, Site
 from gpu.simulator.operations import UNARY, binary, cast
-from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
+from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves, vector_size
 
 MAXIMUM_DEPTH = 64
 
@@ -272,7 +272,7 @@ class ExpressionCompiler(ABC):
         if isinstance(place.type, Scalar):
             dtype = place.type.dtype
             return lambda frame, mask: pointer(frame, mask).load(frame.gang, index(frame, mask), dtype, mask, site)
-        parts = leaves(place.type)
+        parts, vector = leaves(place.type), vector_size(place.type)
         whole = not isinstance(place.type, Pointer)
 
         def run(frame: Frame, mask: Mask) -> Any:
@@ -280,7 +280,7 @@ class ExpressionCompiler(ABC):
             at = index(frame, mask)
             if at is not None:
                 address = address.moved(at, size)
-            values = load_value(frame, address, parts, mask, site)
+            values = load_value(frame, address, parts, mask, site, vector)
             return values if whole else values[0]
 
         return run
@@ -300,14 +300,15 @@ class ExpressionCompiler(ABC):
             return run_local
         pointer, index, size = self._element(place)
         site = Site(place.position, "write")
-        parts = leaves(place.type)
+        parts, vector = leaves(place.type), vector_size(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
             new = value(frame, mask)
             address = pointer(frame, mask)
             at = index(frame, mask)
             if isinstance(new, tuple | Address):
-                store_value(frame, address.moved(at, size) if at is not None else address, parts, new, mask, site)
+                address = address.moved(at, size) if at is not None else address
+                store_value(frame, address, parts, new, mask, site, vector)
             else:
                 address.store(frame.gang, at, dtype, new, mask, site)
             return new

@@ -50,9 +50,11 @@ def assign_local(old: Any, new: Any, mask: Mask) -> Any:
     return np.where(mask.bits, new, old)
 
 
-def load_value(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
-    """Return the leaves of a value in memory."""
-    with as_one_access(frame.gang, address, parts, mask, site) as done:
+def load_value(
+    frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site, vector: int = 0
+) -> tuple[Any, ...]:
+    """Return the leaves of a value in memory; `vector` is its size where it is loaded as a whole."""
+    with as_one_access(frame.gang, address, vector, mask, site) as done:
         values = _load_leaves(frame, address, parts, mask, site)
         done(values)
     return values
@@ -69,10 +71,12 @@ def _load_leaves(frame: Frame, address: Address, parts: Leaves, mask: Mask, site
     return tuple(values)
 
 
-def store_value(frame: Frame, address: Address, parts: Leaves, value: Any, mask: Mask, site: Site) -> None:
+def store_value(
+    frame: Frame, address: Address, parts: Leaves, value: Any, mask: Mask, site: Site, vector: int = 0
+) -> None:
     """Write the leaves of a value to memory."""
     values = value if isinstance(value, tuple) else (value,)
-    with as_one_access(frame.gang, address, parts, mask, site) as done:
+    with as_one_access(frame.gang, address, vector, mask, site) as done:
         for (offset, leaf), part in zip(parts, values, strict=True):
             place = address.moved(offset, 1) if offset else address
             if isinstance(leaf, Pointer):

@@ -86,6 +86,7 @@ class TypeLowering:
             offset = canonical.get_offset(member.spelling) if member.spelling else member.get_field_offsetof()
             fields.append(Field(member.spelling, self.lower(member.type, cursor), offset // 8))
         struct.fields, struct.size = tuple(fields), max(canonical.get_size(), 1)
+        struct.alignment = canonical.get_align()
         return struct
 
     def _bases(self, definition: Cursor, cursor: Cursor) -> list[Field]:

@@ -92,6 +92,7 @@ class Struct:
     name: str
     fields: tuple[Field, ...] = ()
     size: int = 0
+    alignment: int = 1
 
     def field(self, name: str) -> Field:
         """Return the member of that name, of a base class too, with its offset from the beginning of this struct."""
@@ -121,6 +122,12 @@ class Void:
 
 
 Type = Scalar | Pointer | ArrayOf | Struct | Void
+
+
+def vector_size(type: Type) -> int:
+    """Return the bytes of a type that one instruction loads or stores as a whole, such as float4; 0 for any other."""
+    whole = isinstance(type, Struct) and type.size == type.alignment and type.size in (2, 4, 8, 16)
+    return type.size if whole else 0
 
 
 @lru_cache(maxsize=4096)

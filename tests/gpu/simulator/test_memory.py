@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from gpu.errors import LaunchError
+from gpu.simulator.lanes import Gang
+from gpu.simulator.observe import Access, Observer
 from tests.gpu.simulator.running import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]
@@ -324,3 +326,26 @@ def test_threads_that_have_ended_are_not_waited_for_in_a_function_either() -> No
     }"""
     [out] = run_kernel(source, "some", zeros(64), block=64)
     assert out.tolist() == [39 - i for i in range(40)] + [0] * 24
+
+
+def test_observers_see_a_vector_as_one_access_and_a_padded_struct_member_by_member() -> None:
+    source = """
+    struct Padded { int a; char b; short c; char d; };
+    __global__ void f(Padded *p, float4 *q) {
+        Padded s = p[threadIdx.x];
+        q[threadIdx.x].x += s.a;
+        q[threadIdx.x] = q[31 - threadIdx.x];
+    }"""
+
+    class Sizes(Observer):
+        def __init__(self) -> None:
+            self.read: list[tuple[str, int]] = []
+
+        def access(self, gang: Gang, access: Access) -> None:
+            if access.memory.space == "global" and access.site.action == "read":
+                self.read.append((access.memory.name, access.size))
+
+    sizes = Sizes()
+    memories = [np.zeros(32 * 12, np.uint8), np.zeros(32 * 16, np.uint8)]
+    build(source).kernel("f").launch((1, 1, 1), (32, 1, 1), memories, observers=[sizes])
+    assert sizes.read == [("p", 4), ("p", 1), ("p", 2), ("p", 1), ("q", 4), ("q", 16)]
