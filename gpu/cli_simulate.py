@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", required=True, type=_extent, help="blocks")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", required=True, type=_extent, help="threads of a block")
-    parser.add_argument("--shared", metavar="BYTES", type=_bytes, default=0, help="size of the extern __shared__ array")
+    parser.add_argument("--shared", metavar="BYTES", type=_whole, default=0, help="size of the extern __shared__ array")
     parser.add_argument(
         "-D",
         metavar="NAME=VALUE",
@@ -65,6 +65,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="save array argument I, counted from 0, after the launch",
     )
+    parser.add_argument(
+        "--max-steps", metavar="N", type=_whole, help="rounds of loops before they are taken for endless (200000)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -86,6 +89,7 @@ def run(options: argparse.Namespace) -> bool:
             shared_bytes=options.shared,
             defines=dict(_define(text) for text in options.defines),
             include_dirs=options.include_dirs,
+            **({} if options.max_steps is None else {"max_steps": options.max_steps}),
         )
     except KernelError as error:
         # What clang refuses comes with its line; what the simulator refuses gets it here.
@@ -136,9 +140,9 @@ def _extent(text: str) -> tuple[int, ...]:
     return extents
 
 
-def _bytes(text: str) -> int:
+def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
 
 

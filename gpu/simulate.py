@@ -23,6 +23,9 @@ Array = npt.NDArray[Any]
 Extent = int | Sequence[int]
 Counts = dict[str, int | float]
 
+MAXIMUM_STEPS = 200_000
+"""Rounds of loops that take some ten seconds under the checkers' eyes: long for a kernel, short for who waits."""
+
 
 @dataclass(frozen=True)
 class CounterReport:
@@ -72,7 +75,7 @@ def simulate(
     shared_bytes: int = 0,
     defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
-    max_steps: int | None = None,
+    max_steps: int = MAXIMUM_STEPS,
 ) -> Simulation:
     """Run a kernel on the simulator, watched by counters and checkers.
 
@@ -97,9 +100,8 @@ def simulate(
         Macros.
     include_dirs : sequence of str or Path
         Where includes are looked for, other than beside the file.
-    max_steps : int or None
-        How many rounds the loops of a gang of blocks may take together before they are taken for endless; None for
-        ten million.
+    max_steps : int
+        How often the loops of blocks that are simulated together may go round before they are taken for endless.
 
     Raises
     ------
@@ -112,6 +114,8 @@ def simulate(
     LaunchError
         A launch that no GPU takes, such as one with too many threads in a block.
     """
+    if max_steps < 1:
+        raise InputError(f"At least 1 step must be allowed, not {max_steps}.")
     found = _kernel(Path(file), kernel, source, dict(defines or {}), [Path(folder) for folder in include_dirs])
     bound = bind(kernel, arguments, found.parameters)
     counters = Counters()
@@ -169,6 +173,8 @@ def _extent(name: str, given: Extent) -> tuple[int, int, int]:
 def _finding(error: LaunchError) -> Finding:
     """Return what ended a launch as a finding."""
     message = f"{error.message} {error.advice}".strip()
+    if error.kind == "endless" and error.position is not None:
+        message += " If it does end, allow it more steps: --max-steps, or max_steps in Python."
     if error.position is not None:
         message = message.removeprefix(f"{error.position}: ")
     return Finding(

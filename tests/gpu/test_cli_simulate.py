@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gpu import cli
+from gpu.simulate import MAXIMUM_STEPS
 from gpu.simulator.counters import METRICS
 
 ROOT = Path(__file__).parents[2]
@@ -155,6 +156,13 @@ def test_mistakes_end_with_1_and_json_says_which(simulate, kernel, body: str, ki
     assert f"1. {kind}" in text
 
 
+def test_a_loop_that_does_not_end_ends_with_1(simulate, kernel):
+    done = simulate(kernel("while (a[threadIdx.x] == 0) {}"), "f", *SHAPE, "--arg", "zeros:32", "--max-steps", "500")
+    assert done.code == 1
+    assert "1. endless: this loop does not end: thread (0,0,0) in block (0,0,0) is still in it after 500" in done.out
+    assert "--max-steps" in done.out
+
+
 def test_json_has_the_keys_that_stay(simulate, reduce_cu: Path):
     report = json.loads(simulate(reduce_cu, *LAUNCH, "--json").out)
     assert list(report) == ["findings", "counters", "printf"]
@@ -243,8 +251,9 @@ def test_what_does_not_compile_is_said_once_with_a_caret(simulate, kernel, body:
         (("f", "--grid", "0", "--block", "1", "--arg", "zeros:1"), "argument --grid: '0' is empty"),
         (("f", "--grid", "1,1,1,1", "--block", "1", "--arg", "zeros:1"), "is not X, X,Y or X,Y,Z"),
         (("f", "--block", "1", "--arg", "zeros:1"), "the following arguments are required: --grid"),
-        (("f", *SHAPE, "--arg", "zeros:1", "--shared", "many"), "'many' is no number of bytes"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--shared", "many"), "'many' is no whole number"),
         (("f", *SHAPE, "--arg", "zeros:1", "--shared", "99999"), "bytes of shared memory"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--max-steps", "0"), "At least 1 step must be allowed, not 0."),
         (("f", *SHAPE, "--arg", "zeros:1", "-D", "1X=2"), "'1X' is no name for a macro"),
         (("f", *SHAPE, "--arg", "zeros:1", "-I", "no/such"), "There is no folder"),
         (("f", *SHAPE, "--arg", "zeros:1", "--dump", "0"), "is not I=FILE.npy"),
@@ -272,7 +281,16 @@ def test_a_template_without_arguments_and_with_bad_ones(simulate, reduce_cu: Pat
 def test_help_lists_the_specifications(simulate):
     done = simulate("--help")
     assert done.code == 0
-    for word in ("zeros:N", "full:N:V", "arange:N", "random:N[:SEED]", "file:PATH.npy", "--dump", "-I DIR"):
+    for word in (
+        "zeros:N",
+        "full:N:V",
+        "arange:N",
+        "random:N[:SEED]",
+        "file:PATH.npy",
+        "--dump",
+        "-I DIR",
+        f"({MAXIMUM_STEPS})",
+    ):
         assert word in done.out
 
 
