@@ -34,20 +34,20 @@ struct thread_block_tile {
     __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
     __device__ static unsigned int mask() { return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane(); }
     __device__ static void sync() { __syncwarp(mask()); }
-    template <typename T>
-    __device__ T shfl(T value, int lane) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl(LockstepT value, int lane) const {
         return __shfl_sync(mask(), value, lane, Size);
     }
-    template <typename T>
-    __device__ T shfl_up(T value, unsigned int delta) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl_up(LockstepT value, unsigned int delta) const {
         return __shfl_up_sync(mask(), value, delta, Size);
     }
-    template <typename T>
-    __device__ T shfl_down(T value, unsigned int delta) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl_down(LockstepT value, unsigned int delta) const {
         return __shfl_down_sync(mask(), value, delta, Size);
     }
-    template <typename T>
-    __device__ T shfl_xor(T value, unsigned int lanes) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl_xor(LockstepT value, unsigned int lanes) const {
         return __shfl_xor_sync(mask(), value, lanes, Size);
     }
     __device__ unsigned int ballot(int predicate) const {
@@ -55,8 +55,8 @@ struct thread_block_tile {
     }
     __device__ int any(int predicate) const { return __any_sync(mask(), predicate); }
     __device__ int all(int predicate) const { return __all_sync(mask(), predicate); }
-    template <typename T>
-    __device__ unsigned int match_any(T value) const {
+    template <typename LockstepT>
+    __device__ unsigned int match_any(LockstepT value) const {
         return (__match_any_sync(mask(), value) & mask()) >> first_lane();
     }
 };
@@ -78,17 +78,17 @@ struct coalesced_group {
         for (unsigned int i = 0; i < rank; ++i) rest &= rest - 1;
         return __ffs(rest) - 1;
     }
-    template <typename T>
-    __device__ T shfl(T value, unsigned int rank) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl(LockstepT value, unsigned int rank) const {
         return __shfl_sync(members, value, lane_of(rank));
     }
-    template <typename T>
-    __device__ T shfl_down(T value, unsigned int delta) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl_down(LockstepT value, unsigned int delta) const {
         unsigned int rank = thread_rank() + delta;
         return __shfl_sync(members, value, lane_of(rank < size() ? rank : thread_rank()));
     }
-    template <typename T>
-    __device__ T shfl_up(T value, unsigned int delta) const {
+    template <typename LockstepT>
+    __device__ LockstepT shfl_up(LockstepT value, unsigned int delta) const {
         return __shfl_sync(members, value, lane_of(thread_rank() >= delta ? thread_rank() - delta : thread_rank()));
     }
     __device__ int any(int predicate) const { return __any_sync(members, predicate); }
@@ -106,48 +106,48 @@ __device__ inline void sync(const Group &group) {
     group.sync();
 }
 
-template <typename T>
+template <typename LockstepT>
 struct plus {
-    __device__ T operator()(T a, T b) const { return a + b; }
+    __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return a + b; }
 };
-template <typename T>
+template <typename LockstepT>
 struct less {
-    __device__ T operator()(T a, T b) const { return b < a ? b : a; }
+    __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return b < a ? b : a; }
 };
-template <typename T>
+template <typename LockstepT>
 struct greater {
-    __device__ T operator()(T a, T b) const { return a < b ? b : a; }
+    __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return a < b ? b : a; }
 };
-template <typename T>
+template <typename LockstepT>
 struct bit_and {
-    __device__ T operator()(T a, T b) const { return a & b; }
+    __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return a & b; }
 };
-template <typename T>
+template <typename LockstepT>
 struct bit_or {
-    __device__ T operator()(T a, T b) const { return a | b; }
+    __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return a | b; }
 };
-template <typename T>
+template <typename LockstepT>
 struct bit_xor {
-    __device__ T operator()(T a, T b) const { return a ^ b; }
+    __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return a ^ b; }
 };
-template <typename Group, typename T, typename Operator>
-__device__ inline T reduce(const Group &group, T value, Operator combine) {
-    T result = group.shfl(value, 0);
+template <typename Group, typename LockstepT, typename Operator>
+__device__ inline LockstepT reduce(const Group &group, LockstepT value, Operator combine) {
+    LockstepT result = group.shfl(value, 0);
     for (unsigned int rank = 1; rank < group.size(); ++rank) result = combine(result, group.shfl(value, rank));
     return result;
 }
-template <typename Group, typename T>
-__device__ inline T inclusive_scan(const Group &group, T value) {
+template <typename Group, typename LockstepT>
+__device__ inline LockstepT inclusive_scan(const Group &group, LockstepT value) {
     for (unsigned int delta = 1; delta < group.size(); delta *= 2) {
-        T other = group.shfl_up(value, delta);
+        LockstepT other = group.shfl_up(value, delta);
         if (group.thread_rank() >= delta) value += other;
     }
     return value;
 }
-template <typename Group, typename T>
-__device__ inline T exclusive_scan(const Group &group, T value) {
-    T sum = group.shfl_up(inclusive_scan(group, value), 1);
-    return group.thread_rank() == 0 ? T(0) : sum;
+template <typename Group, typename LockstepT>
+__device__ inline LockstepT exclusive_scan(const Group &group, LockstepT value) {
+    LockstepT sum = group.shfl_up(inclusive_scan(group, value), 1);
+    return group.thread_rank() == 0 ? LockstepT(0) : sum;
 }
 
 } // namespace cooperative_groups

@@ -75,28 +75,28 @@ extern const __device__ dim3 gridDim;
 #include "lockstep/warp.h"
 
 // Loads that hint at the cache are loads.
-template <typename T>
-LOCKSTEP_API inline T __ldg(const T *address) {
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT __ldg(const LockstepT *address) {
     return *address;
 }
-template <typename T>
-LOCKSTEP_API inline T __ldcs(const T *address) {
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT __ldcs(const LockstepT *address) {
     return *address;
 }
-template <typename T>
-LOCKSTEP_API inline T __ldcg(const T *address) {
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT __ldcg(const LockstepT *address) {
     return *address;
 }
-template <typename T>
-LOCKSTEP_API inline T __ldca(const T *address) {
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT __ldca(const LockstepT *address) {
     return *address;
 }
-template <typename T>
-LOCKSTEP_API inline void __stcs(T *address, T value) {
+template <typename LockstepT>
+LOCKSTEP_API inline void __stcs(LockstepT *address, LockstepT value) {
     *address = value;
 }
-template <typename T>
-LOCKSTEP_API inline void __stcg(T *address, T value) {
+template <typename LockstepT>
+LOCKSTEP_API inline void __stcg(LockstepT *address, LockstepT value) {
     *address = value;
 }
 

@@ -274,3 +274,10 @@ def test_modules_of_one_text_share_nothing() -> None:
     first, second = build(source), build(source)
     assert [int(launch(first, "f", zeros(1), block=1)[0][0]) for _ in range(3)] == [1, 2, 3]
     assert launch(second, "f", zeros(1), block=1)[0][0] == 1
+
+
+def test_macros_that_users_like_do_not_meet_the_headers_names() -> None:
+    source = "__global__ void f(T *a, const T *b) { a[threadIdx.x] = __ldg(&b[threadIdx.x]) + (T)1; }"
+    given = np.arange(32, dtype=np.float32)
+    result, _ = run_kernel(source, "f", np.zeros(32, np.float32), given, defines={"T": "float", "U": "int", "N": 3})
+    np.testing.assert_array_equal(result, given + 1)

@@ -41,64 +41,64 @@ using ::tan;
 using ::tanh;
 using ::trunc;
 
-template <typename T>
-LOCKSTEP_API inline void swap(T &a, T &b) {
-    T kept = a;
+template <typename LockstepT>
+LOCKSTEP_API inline void swap(LockstepT &a, LockstepT &b) {
+    LockstepT kept = a;
     a = b;
     b = kept;
 }
-template <typename T>
-LOCKSTEP_API inline T move(T &value) {
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT move(LockstepT &value) {
     return value;
 }
 
-template <bool Condition, typename T = void>
+template <bool Condition, typename LockstepT = void>
 struct enable_if {};
-template <typename T>
-struct enable_if<true, T> {
-    using type = T;
+template <typename LockstepT>
+struct enable_if<true, LockstepT> {
+    using type = LockstepT;
 };
-template <bool Condition, typename T = void>
-using enable_if_t = typename enable_if<Condition, T>::type;
-template <bool Condition, typename T, typename F>
+template <bool Condition, typename LockstepT = void>
+using enable_if_t = typename enable_if<Condition, LockstepT>::type;
+template <bool Condition, typename LockstepT, typename LockstepF>
 struct conditional {
-    using type = T;
+    using type = LockstepT;
 };
-template <typename T, typename F>
-struct conditional<false, T, F> {
-    using type = F;
+template <typename LockstepT, typename LockstepF>
+struct conditional<false, LockstepT, LockstepF> {
+    using type = LockstepF;
 };
-template <bool Condition, typename T, typename F>
-using conditional_t = typename conditional<Condition, T, F>::type;
-template <typename T, typename U>
+template <bool Condition, typename LockstepT, typename LockstepF>
+using conditional_t = typename conditional<Condition, LockstepT, LockstepF>::type;
+template <typename LockstepT, typename LockstepU>
 struct is_same {
     static constexpr bool value = false;
 };
-template <typename T>
-struct is_same<T, T> {
+template <typename LockstepT>
+struct is_same<LockstepT, LockstepT> {
     static constexpr bool value = true;
 };
-template <typename T, typename U>
-inline constexpr bool is_same_v = is_same<T, U>::value;
+template <typename LockstepT, typename LockstepU>
+inline constexpr bool is_same_v = is_same<LockstepT, LockstepU>::value;
 
-template <typename T>
+template <typename LockstepT>
 struct numeric_limits;
-#define LOCKSTEP_LIMITS(T, low, smallest, largest)                                                                     \
+#define LOCKSTEP_LIMITS(LockstepT, low, smallest, largest)                                                             \
     template <>                                                                                                        \
-    struct numeric_limits<T> {                                                                                         \
-        LOCKSTEP_API static constexpr T lowest() { return low; }                                                       \
-        LOCKSTEP_API static constexpr T min() { return smallest; }                                                     \
-        LOCKSTEP_API static constexpr T max() { return largest; }                                                      \
-        LOCKSTEP_API static constexpr T infinity() { return (T)__builtin_huge_val(); }                                 \
+    struct numeric_limits<LockstepT> {                                                                                 \
+        LOCKSTEP_API static constexpr LockstepT lowest() { return low; }                                               \
+        LOCKSTEP_API static constexpr LockstepT min() { return smallest; }                                             \
+        LOCKSTEP_API static constexpr LockstepT max() { return largest; }                                              \
+        LOCKSTEP_API static constexpr LockstepT infinity() { return (LockstepT)__builtin_huge_val(); }                 \
     };
 LOCKSTEP_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX)
 LOCKSTEP_LIMITS(double, -DBL_MAX, 2.2250738585072014e-308, DBL_MAX)
-#define LOCKSTEP_INTEGER_LIMITS(T, low, largest)                                                                       \
+#define LOCKSTEP_INTEGER_LIMITS(LockstepT, low, largest)                                                               \
     template <>                                                                                                        \
-    struct numeric_limits<T> {                                                                                         \
-        LOCKSTEP_API static constexpr T lowest() { return low; }                                                       \
-        LOCKSTEP_API static constexpr T min() { return low; }                                                          \
-        LOCKSTEP_API static constexpr T max() { return largest; }                                                      \
+    struct numeric_limits<LockstepT> {                                                                                 \
+        LOCKSTEP_API static constexpr LockstepT lowest() { return low; }                                               \
+        LOCKSTEP_API static constexpr LockstepT min() { return low; }                                                  \
+        LOCKSTEP_API static constexpr LockstepT max() { return largest; }                                              \
     };
 LOCKSTEP_INTEGER_LIMITS(int, INT_MIN, INT_MAX)
 LOCKSTEP_INTEGER_LIMITS(unsigned int, 0, UINT_MAX)
