@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -54,13 +55,19 @@ def main(arguments: Sequence[str], *, window: Callable[[], int], tour: Callable[
     try:
         options = _parser(window, tour).parse_args(arguments)
         command: Command = options.command
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except LockstepError as error:
         _complain(error)
         return FAILED if isinstance(error, KernelError) else REFUSED
     except MemoryError:
         print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
         return REFUSED
+    except BrokenPipeError:
+        # Who reads has gone, as `head` does. Python flushes once more when it ends: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except KeyboardInterrupt:
         print(interrupts.SENTENCE, file=sys.stderr)
         return STOPPED

@@ -96,11 +96,11 @@ def run(options: argparse.Namespace) -> bool:
         if error.position is not None and not error.detail:
             error.detail = cli_simulate_text.excerpt(sources, error.position)
         raise
+    _save(dumps, simulation)
     if options.json:
         print(cli_simulate_text.as_json(simulation))
     else:
         print(cli_simulate_text.as_text(simulation, sources))
-    _save(dumps, simulation)
     return not simulation.findings
 
 

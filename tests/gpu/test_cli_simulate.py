@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +221,16 @@ __global__ void f(int *a, float x) {
     assert np.load(tmp_path / "a.npy").tolist() == [-97] * 48
     assert "Counters of two.cuh" in done.out
     assert "return TWO;" in done.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")
+def test_a_reader_that_has_gone_is_no_crash(reduce_cu: Path):
+    command = [sys.executable, str(ROOT / "main.py"), "simulate", str(reduce_cu), *LAUNCH]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 # What cannot be run
