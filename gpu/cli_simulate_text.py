@@ -55,7 +55,7 @@ def as_json(simulation: Simulation) -> str:
                     for (file, line), counts in simulation.counters.per_line.items()
                 ],
             },
-            "printf": simulation.printed,
+            "printf": [{"thread": line.thread, "text": line.text} for line in simulation.printed],
         },
         indent=2,
         allow_nan=False,
@@ -70,7 +70,7 @@ def as_text(simulation: Simulation, sources: Sources) -> str:
     sections += list(_tables(simulation, sources))
     sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
     if simulation.printed:
-        sections.append("Printed by the kernel\n" + "".join(simulation.printed).rstrip("\n"))
+        sections.append("Printed by the kernel\n" + "".join(line.text for line in simulation.printed).rstrip("\n"))
     return "\n\n".join(sections)
 
 

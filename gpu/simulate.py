@@ -44,6 +44,14 @@ class CounterReport:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """What one call of `printf` wrote, and the thread that called it."""
+
+    thread: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Simulation:
     """What came of a simulated launch.
 
@@ -52,15 +60,15 @@ class Simulation:
     findings : list of Finding
         What the kernel does wrong; the first one that ended the launch, if one did, comes first.
     counters : CounterReport
-    printed : list of str
-        The text of each `printf` and thread.
+    printed : list of Printed
+        The text of each `printf` and thread, in the order of execution within a batch of blocks.
     arrays : dict of int to array
         What the array arguments hold after the launch, by the argument's number from 0.
     """
 
     findings: list[Finding]
     counters: CounterReport
-    printed: list[str]
+    printed: list[Printed]
     arrays: dict[int, Array]
 
 
@@ -120,7 +128,7 @@ def simulate(
     bound = bind(kernel, arguments, found.parameters)
     counters = Counters()
     checkers = (RaceChecker(), UninitializedChecker(bound.uninitialized))
-    printed: list[str] = []
+    printed: list[Printed] = []
     findings: list[Finding] = []
     try:
         found.launch(
@@ -129,7 +137,7 @@ def simulate(
             bound.values,
             shared_bytes=shared_bytes,
             observers=(counters, *checkers),
-            on_print=printed.append,
+            on_print=lambda thread, text: printed.append(Printed(thread, text)),
             max_rounds=max_steps,
         )
     except LaunchError as error:

@@ -170,7 +170,10 @@ def test_json_has_the_keys_that_stay(simulate, reduce_cu: Path):
     report = json.loads(simulate(reduce_cu, *LAUNCH, "--json").out)
     assert list(report) == ["findings", "counters", "printf"]
     assert report["findings"] == []
-    assert report["printf"] == ["block 0: 2016\n", "block 1: 6112\n"]
+    assert report["printf"] == [
+        {"thread": "thread (0,0,0) in block (0,0,0)", "text": "block 0: 2016\n"},
+        {"thread": "thread (0,0,0) in block (1,0,0)", "text": "block 1: 6112\n"},
+    ]
     assert list(report["counters"]) == ["total", "per_line"]
     assert set(report["counters"]["total"]) <= set(METRICS)
     for line in report["counters"]["per_line"]:

@@ -60,7 +60,8 @@ def test_counters_in_total_and_by_line() -> None:
 
 def test_what_is_printed_comes_thread_by_thread() -> None:
     simulation = run('__global__ void f() { printf("%d of %d\\n", threadIdx.x, blockDim.x); }', block=3)
-    assert simulation.printed == ["0 of 3\n", "1 of 3\n", "2 of 3\n"]
+    assert [line.text for line in simulation.printed] == ["0 of 3\n", "1 of 3\n", "2 of 3\n"]
+    assert simulation.printed[2].thread == "thread (2,0,0) in block (0,0,0)"
 
 
 def test_defines_include_folders_and_instantiations(tmp_path: Path) -> None:
@@ -245,7 +246,7 @@ def test_reading_an_empty_array_is_a_finding() -> None:
 
 def test_what_was_printed_before_a_mistake_is_kept() -> None:
     simulation = run('__global__ void f(int *a) { printf("here\\n"); a[5] = 1; }', "zeros:1", block=1)
-    assert simulation.printed == ["here\n"]
+    assert [line.text for line in simulation.printed] == ["here\n"]
     assert simulation.findings[0].kind == "out-of-bounds"
 
 
