@@ -51,7 +51,7 @@ class SimulatedKernel:
         shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
         observers: Sequence[Observer] = (),
-        on_print: Callable[[str], None] | None = None,
+        on_print: Callable[[str, str], None] | None = None,
         max_rounds: int | None = None,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
@@ -69,7 +69,7 @@ class SimulatedKernel:
         observers : sequence of Observer
             What watches the launch.
         on_print : callable or None
-            Called with the text of each `printf` and thread, block after block; None writes them to standard output.
+            Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
             How often the loops of a gang may go round, all of them together, before they are taken for endless; None
             for `lanes.MAXIMUM_ROUNDS`.
@@ -138,10 +138,10 @@ class SimulatedKernel:
         return values
 
 
-def _print(gang: Gang, on_print: Callable[[str], None] | None) -> None:
-    for _, text in gang.printed:
+def _print(gang: Gang, on_print: Callable[[str, str], None] | None) -> None:
+    for lane, text in gang.printed:
         if on_print is not None:
-            on_print(text)
+            on_print(gang.describe(lane), text)
         else:
             sys.stdout.write(text)
 
