@@ -292,7 +292,8 @@ class Workbench(QObject):
             else:
                 self.saved.emit(str(path))
 
-        self.jobs.post("save", SaveArray(str(path), handle), done, priority=3)
+        maxval = None if as_values else outcome.image.maxval
+        self.jobs.post("save", SaveArray(str(path), handle, maxval), done, priority=3)
 
     def thumbnail(self, path: Path, done: Callable[[Array], None]) -> None:
         """Read an image for a small picture of it, when nothing else is to be done."""

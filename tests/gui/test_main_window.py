@@ -240,6 +240,7 @@ def test_save_result(qtbot, window, tmp_path, monkeypatch, name, array):
     request = next(r for r in window.host.requests if isinstance(r, SaveArray))
     assert request.array == window.bench.outcomes["convolution"].handles[array]
     assert Path(request.path).suffix == (Path(name).suffix or ".png")
+    assert request.maxval == (window.bench.image.maxval if array == "image" else None)
 
 
 def test_screenshot_and_export_write_pictures(qtbot, window, tmp_path, monkeypatch):
