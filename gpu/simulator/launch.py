@@ -19,6 +19,10 @@ from gpu.simulator.lanes import Gang, Geometry
 from gpu.simulator.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.memory import FlatMemory
 from gpu.simulator.observe import Observer, Observers
+from gpu.simulator.recorder import MAXIMUM_LANE_EVENTS, Recorder
+from gpu.simulator.trace import Trace
+from gpu.simulator.trace_data import gather
+from gpu.simulator.tracing import TracingCompiler
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
@@ -41,6 +45,10 @@ class SimulatedKernel:
     def parameters(self) -> tuple[tuple[str, Type], ...]:
         """The name and type of each parameter."""
         return tuple(self._function.parameters)
+
+    def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
+        """Return the same kernel, run by another executor."""
+        return SimulatedKernel(self._function, compiler.function(self._function), self._variables)
 
     def launch(
         self,
@@ -198,6 +206,55 @@ class SimulatedModule:
                     self._variables[variable.name] = Address(_memory_of(variable))
             self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
         return self._kernels[name]
+
+    def trace(
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[Array | np.generic | None],
+        *,
+        shared_bytes: int = 0,
+        max_lane_events: int = MAXIMUM_LANE_EVENTS,
+        on_print: Callable[[str, str], None] | None = None,
+        max_rounds: int | None = None,
+    ) -> Trace:
+        """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
+
+        Parameters
+        ----------
+        name : str
+            The kernel.
+        grid, block, arguments, shared_bytes, on_print, max_rounds
+            As for a launch.
+        max_lane_events : int
+            How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
+            `Trace.stopped` then says where the recording ended.
+
+        Returns
+        -------
+        Trace
+            Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which.
+        """
+        plain = self.kernel(name)
+        recorder = Recorder(max_lane_events)
+        failure = ""
+        try:
+            plain.executed_by(TracingCompiler(recorder)).launch(
+                grid,
+                block,
+                arguments,
+                shared_bytes=shared_bytes,
+                observers=(recorder,),
+                on_print=on_print,
+                max_rounds=max_rounds,
+            )
+        except LaunchError as error:
+            if not error.kind:
+                raise
+            failure = error.message
+        about = {"kernel": name, "source": self._source[0], "file": str(self._source[1])}
+        return Trace(gather(recorder, {**about, "grid": [*grid], "block": [*block], "failure": failure}))
 
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""

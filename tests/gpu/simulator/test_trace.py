@@ -1,0 +1,201 @@
+"""Traces: what ran, what was held when, and a trace as a file."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpu.errors import InputError
+from gpu.simulator.launch import SimulatedModule
+from gpu.simulator.trace import Trace
+from tests.gpu.simulator import statements
+from tests.gpu.simulator.tracing import ancestry, check_states, trace
+
+PARTIAL = """
+__global__ void k(int *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int sum = 0;
+    for (int j = 0; j < i % 3; j++) {
+        sum += a[i];
+        if (sum > 40) break;
+    }
+    a[i] = sum;
+}
+"""
+
+
+def partial():
+    return trace(PARTIAL, [np.arange(100, dtype=np.int32), np.int32(90)], grid=2, block=50)[0]
+
+
+def test_events_say_what_ran_where_and_who():
+    made = partial()
+    first = made.events[0]
+    assert (first.kind, first.position.line, first.function) == ("declare", 3, "k")
+    assert first.lanes.tolist() == [*range(50), *range(64, 114)]
+    assert first.blocks.tolist() == [0] * 50 + [1] * 50
+    assert first.threads.tolist() == [*range(50)] * 2
+    test = made.events[1]
+    assert (test.kind, test.taken.tolist()) == ("if", list(range(104, 114)))
+    assert made.events[2].kind == "return"
+    assert made.events[2].lanes.tolist() == test.taken.tolist()
+    assert not made.ended(2).any()
+    assert np.flatnonzero(made.ended(3)).tolist() == test.taken.tolist()
+    assert (np.flatnonzero(made.mask(3)) == made.events[3].lanes).all()
+    assert {event.kind for event in made.events} == {"declare", "if", "return", "loop", "evaluate", "advance"}
+    assert made.lane_events == sum(event.lanes.size for event in made.events)
+
+
+def test_every_state_is_that_of_an_independent_replay():
+    check_states(partial())
+
+
+def test_variables_are_known_by_name_where_they_are_defined():
+    made = partial()
+    assert set(made.registers(0)) == {"n"}
+    variables = made.registers(len(made.events) - 1)
+    assert variables["i"].values[64:114].tolist() == list(range(50, 100))
+    assert variables["sum"].defined.sum() == 90
+    assert not variables["i"].defined[50:64].any()
+
+
+def test_barriers_and_calls_are_events():
+    source = """
+    __device__ int f(int x) { int y = x * 2; return y; }
+    __global__ void k(int *a) {
+        int t = threadIdx.x;
+        a[t] = f(f(a[t]));
+        __syncthreads();
+        a[t] = a[t] + 1;
+    }
+    """
+    made, _ = trace(source, [np.arange(32, dtype=np.int32)])
+    seen = [(event.kind, event.function, event.resumed) for event in made.events]
+    assert seen == [
+        ("declare", "k", False),
+        ("evaluate", "k", False),
+        *[("declare", "f", False), ("return", "f", False)] * 2,
+        ("evaluate", "k", True),
+        ("barrier", "k", False),
+        ("evaluate", "k", False),
+    ]
+    assert set(made.registers(3)) == {"x", "y"}
+    check_states(made)
+
+
+def test_an_array_given_twice_is_one():
+    source = "__global__ void k(int *a, int *b) { a[threadIdx.x] += 1; b[threadIdx.x] *= 2; }"
+    data = np.arange(32, dtype=np.int32)
+    raw = data.view(np.uint8)
+    made = SimulatedModule(source, Path("k.cu"), {}).trace("k", (1, 1, 1), (32, 1, 1), [raw, raw])
+    assert len(made.arrays) == 1
+    assert (made.array("a", 2) == data).all()
+    assert [node.operator for node in made.ancestry(made.node_of("a", 3, 2)).operations] == ["+", "*"]
+
+
+def test_elements_read_in_other_sizes():
+    source = """
+    __global__ void k(unsigned *a, unsigned char *out) {
+        extern __shared__ unsigned char bytes[];
+        unsigned *words = (unsigned *)bytes;
+        int t = threadIdx.x;
+        words[t] = a[t];
+        __syncthreads();
+        out[t] = bytes[4 * t + 1];
+        bytes[4 * t + 1] = 7;
+        a[t] = words[t];
+    }
+    """
+    made, _ = trace(source, [np.arange(32, dtype=np.uint32) * 999, np.zeros(32, np.uint8)], shared_bytes=128)
+    assert made.array(2, len(made.events)).size == 32
+    assert [node.element for node in ancestry_of_byte(made).inputs] == [5]
+
+
+def ancestry_of_byte(made):
+    return made.ancestry(made.node_of("out", 5, len(made.events)))
+
+
+def test_a_trace_that_is_too_large_stops_and_the_launch_goes_on():
+    made, _ = trace(PARTIAL, [np.arange(100, dtype=np.int32), np.int32(90)], grid=2, block=50, max_lane_events=250)
+    assert len(made.events) == 3
+    assert made.lane_events == 210
+    assert "The recording ends after 250" in made.stopped
+    assert not partial().stopped
+
+
+def test_a_mistake_of_the_kernel_ends_the_trace_and_is_told():
+    module = SimulatedModule("__global__ void k(int *a) { a[0] = 1; a[threadIdx.x] = 2; }", Path("k.cu"), {})
+    made = module.trace("k", (1, 1, 1), (32, 1, 1), [np.zeros(16, np.uint8)])
+    assert "out of bounds" in made.failure or "Invalid __global__ write" in made.failure
+    assert len(made.events) == 2
+    assert made.array("a", 2).tolist() == [1, 0, 0, 0]
+
+
+def test_save_and_load(tmp_path):
+    made = partial()
+    made.save(tmp_path / "trace.zip")
+    again = Trace.load(tmp_path / "trace.zip")
+    assert (again.source, again.kernel, again.grid, again.block) == (PARTIAL, "k", (2, 1, 1), (50, 1, 1))
+    assert len(again.events) == len(made.events)
+    for name, array in made.data.arrays.items():
+        assert (again.data.arrays[name] == array).all()
+    check_states(again)
+    end = len(made.events)
+    assert again.ancestry(again.node_of("a", 5, end)) == made.ancestry(made.node_of("a", 5, end))
+
+
+def test_another_version_is_refused(tmp_path):
+    partial().save(tmp_path / "trace.zip")
+    with zipfile.ZipFile(tmp_path / "trace.zip") as archive:
+        manifest, arrays = json.loads(archive.read("manifest.json")), archive.read("arrays.npz")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("manifest.json", json.dumps({**manifest, "version": 99}))
+        archive.writestr("arrays.npz", arrays)
+    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 1"):
+        Trace.load(tmp_path / "other.zip")
+
+
+def test_broken_files_are_refused(tmp_path):
+    partial().save(tmp_path / "trace.zip")
+    whole = (tmp_path / "trace.zip").read_bytes()
+    broken = tmp_path / "broken.zip"
+    with pytest.raises(InputError, match=r"cannot be read: No such file"):
+        Trace.load(broken)
+    for cut in (0, 10, len(whole) // 2, len(whole) - 10):
+        broken.write_bytes(whole[:cut])
+        with pytest.raises(InputError, match="is not a trace, or is damaged"):
+            Trace.load(broken)
+    for at in range(40, len(whole) - 200, 397):
+        broken.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            again = Trace.load(broken)
+        except InputError:
+            continue
+        # Only what the archive says of itself, such as a member's date, can be another without harm.
+        assert (again.data.arrays["events"] == partial().data.arrays["events"]).all()
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(body=statements.bodies(), seed=st.integers(0, 1000))
+def test_random_programs(body, seed):
+    source = f"""
+    #define LEAVE(value) {{ out[t] = (value); return; }}
+    __global__ void k(const int *in, int *out) {{
+        int t = threadIdx.x;
+        int a = in[t], b = in[t + 40], c = t;
+        {body}
+    }}
+    """
+    values = np.random.default_rng(seed).integers(-20, 20, 80).astype(np.int32)
+    made, _ = trace(source, [values, np.zeros(40, np.int32)], block=40)
+    if len(made.events) < 60:
+        check_states(made)
+    for i in (0, 7, 33, 39):
+        ancestry(made, "out", i)

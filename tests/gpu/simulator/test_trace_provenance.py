@@ -1,0 +1,252 @@
+"""Where values come from: the textbook's trees and networks come out of the execution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.gpu.simulator.tracing import ancestry, check_states, elements, operators, trace
+
+N = 64
+RANDOM = np.random.default_rng(5)
+
+NEIGHBORED = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = in[blockIdx.x * blockDim.x + t];
+    __syncthreads();
+    for (int stride = 1; stride < blockDim.x; stride *= 2) {
+        if (t % (2 * stride) == 0) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
+UP, DOWN = "int stride = 1; stride < blockDim.x; stride *= 2", "int stride = 32; stride; stride /= 2"
+INTERLEAVED = NEIGHBORED.replace(UP, DOWN).replace("t % (2 * stride) == 0", "t < stride")
+
+
+@pytest.mark.parametrize(("source", "stride"), [(NEIGHBORED, 1), (INTERLEAVED, 32)])
+def test_a_reduction_adds_every_input_once(source, stride):
+    values = RANDOM.integers(0, 99, 2 * N).astype(np.int32)
+    made, _ = trace(source, [values, np.zeros(2, np.int32)], grid=2, block=N)
+    for block in range(2):
+        found = ancestry(made, "out", block)
+        assert elements(found) == list(range(block * N, (block + 1) * N))
+        assert operators(found) == ["+"] * (N - 1)
+        assert {node.block for node in found.operations} == {block}
+        first = found.nodes[found.operations[0].sources[0]], found.nodes[found.operations[0].sources[1]]
+        assert first[1].element - first[0].element == stride
+        used = [source for node in found.operations for source in node.sources]
+        assert len(set(used)) == len(used) == 2 * (N - 1)
+    check_states(made)
+
+
+def test_a_tree_names_the_threads_that_made_it():
+    made, _ = trace(NEIGHBORED, [np.ones(N, np.int32), np.zeros(1, np.int32)], block=N)
+    found = ancestry(made, "out", 0)
+    assert sorted(node.thread for node in found.operations) == sorted(
+        thread for stride in (1, 2, 4, 8, 16, 32) for thread in range(0, N, 2 * stride)
+    )
+    writer = made.writer("out", 0, len(made.events))
+    assert (writer.block, writer.thread, made.events[writer.event].position.line) == (0, 0, 11)
+    assert made.writer("out", 0, writer.event) is None
+
+
+def test_a_shuffle_reduction():
+    source = """
+    __global__ void k(const float *in, float *out) {
+        float v = in[threadIdx.x];
+        for (int offset = 16; offset > 0; offset /= 2) v += __shfl_down_sync(0xffffffff, v, offset);
+        if (threadIdx.x == 0) out[0] = v;
+    }
+    """
+    made, _ = trace(source, [RANDOM.random(32).astype(np.float32), np.zeros(1, np.float32)])
+    found = ancestry(made, "out", 0)
+    assert elements(found) == list(range(32))
+    assert operators(found) == ["+"] * 31
+
+
+def test_a_kogge_stone_scan():
+    source = """
+    __global__ void k(const int *in, int *out) {
+        __shared__ int s[2][64];
+        int t = threadIdx.x, from = 0;
+        s[0][t] = in[t];
+        __syncthreads();
+        for (int d = 1; d < 64; d *= 2) {
+            s[1 - from][t] = t >= d ? s[from][t] + s[from][t - d] : s[from][t];
+            from = 1 - from;
+            __syncthreads();
+        }
+        out[t] = s[from][t];
+    }
+    """
+    made, (_, out) = trace(source, [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)], block=N)
+    assert (out == np.cumsum(np.arange(N))).all()
+    for i in range(N):
+        assert elements(ancestry(made, "out", i)) == list(range(i + 1))
+    adds = {node for i in range(N) for node in (n.number for n in ancestry(made, "out", i).operations)}
+    assert len(adds) == sum(N - d for d in (1, 2, 4, 8, 16, 32))
+    check_states(made)
+
+
+def test_a_brent_kung_scan_of_two_elements_a_thread():
+    source = """
+    __global__ void k(const int *in, int *out) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        s[t] = in[t];
+        s[t + 32] = in[t + 32];
+        for (int d = 1; d <= 32; d *= 2) {
+            __syncthreads();
+            int i = (t + 1) * 2 * d - 1;
+            if (i < 64) s[i] += s[i - d];
+        }
+        for (int d = 16; d > 0; d /= 2) {
+            __syncthreads();
+            int i = (t + 1) * 2 * d - 1;
+            if (i + d < 64) s[i + d] += s[i];
+        }
+        __syncthreads();
+        out[t] = s[t];
+        out[t + 32] = s[t + 32];
+    }
+    """
+    made, (_, out) = trace(source, [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)], block=32)
+    assert (out == np.cumsum(np.arange(N))).all()
+    adds = set()
+    for i in range(N):
+        found = ancestry(made, "out", i)
+        assert elements(found) == list(range(i + 1))
+        assert len(found.operations) == i
+        adds |= {node.number for node in found.operations}
+    assert len(adds) == 2 * N - 2 - 6
+
+
+def test_a_compare_exchange_by_min_and_max_has_both_as_sources():
+    source = """
+    __global__ void k(int *a) {
+        __shared__ int s[32];
+        int t = threadIdx.x;
+        s[t] = a[t];
+        for (int k = 2; k <= 32; k *= 2)
+            for (int j = k / 2; j > 0; j /= 2) {
+                __syncthreads();
+                int p = t ^ j;
+                if (p > t) {
+                    int x = s[t], y = s[p];
+                    bool up = (t & k) == 0;
+                    s[t] = up ? min(x, y) : max(x, y);
+                    s[p] = up ? max(x, y) : min(x, y);
+                }
+            }
+        a[t] = s[t];
+    }
+    """
+    made, (out,) = trace(source, [RANDOM.permutation(32).astype(np.int32)])
+    assert (out == np.arange(32)).all()
+    for i in range(32):
+        found = ancestry(made, "a", i)
+        assert elements(found) == list(range(32))
+        assert set(operators(found)) <= {"min", "max"}
+    check_states(made)
+
+
+def test_a_choice_has_the_chosen_side_as_its_source():
+    source = """
+    __global__ void k(const int *a, const int *b, int *c) {
+        int t = threadIdx.x;
+        c[t] = a[t] > b[t] ? a[t] : b[t];
+    }
+    """
+    a, b = RANDOM.integers(0, 99, 32).astype(np.int32), RANDOM.integers(0, 99, 32).astype(np.int32)
+    made, _ = trace(source, [a, b, np.zeros(32, np.int32)])
+    for i in range(32):
+        (node,) = ancestry(made, "c", i).nodes.values()
+        assert (node.operator, node.array, node.element) == ("", 0 if a[i] > b[i] else 1, i)
+
+
+def test_atomics_on_one_element_chain_in_lane_order():
+    source = "__global__ void k(const int *in, int *bins) { int v = in[threadIdx.x]; atomicAdd(&bins[v % 4], v); }"
+    values = RANDOM.integers(0, 99, 64).astype(np.int32)
+    made, _ = trace(source, [values, np.zeros(4, np.int32)], block=64)
+    for b in range(4):
+        found = ancestry(made, "bins", b)
+        assert operators(found) == ["atomic add"] * int((values % 4 == b).sum())
+        assert [node.element for node in found.inputs if node.array == 0] == np.flatnonzero(values % 4 == b).tolist()
+        assert [node.thread for node in found.operations] == np.flatnonzero(values % 4 == b).tolist()
+    check_states(made)
+
+
+def test_a_histogram_counts_with_constants():
+    source = "__global__ void k(const int *in, int *bins) { atomicAdd(&bins[in[threadIdx.x]], 1); }"
+    made, _ = trace(source, [np.zeros(8, np.int32), np.zeros(1, np.int32)], block=8)
+    found = ancestry(made, "bins", 0)
+    assert [(node.array, node.element) for node in found.inputs] == [(1, 0)]
+    assert [node.operands for node in found.operations] == [(None, 1)] * 8
+
+
+def test_atomic_exchange_and_compare_and_swap_copy():
+    source = """
+    __global__ void k(const int *in, int *cell, int *found) {
+        int t = threadIdx.x;
+        found[t] = atomicExch(&cell[0], in[t]);
+        atomicCAS(&cell[1], 0, in[t]);
+    }
+    """
+    values = np.arange(1, 9, dtype=np.int32)
+    made, (_, cell, _) = trace(source, [values, np.zeros(2, np.int32), np.zeros(8, np.int32)], block=8)
+    assert cell.tolist() == [8, 1]
+    assert [elements(ancestry(made, "cell", i)) for i in range(2)] == [[7], [0]]
+    assert [elements(ancestry(made, "found", i)) for i in range(8)] == [[0], *([i] for i in range(7))]
+    check_states(made)
+
+
+def test_structs_and_vectors():
+    source = """
+    struct Pair { float a; float b; __device__ float sum() const { return a + b; } };
+    __global__ void k(const float4 *in, float *out) {
+        float4 v = in[threadIdx.x];
+        Pair p = {v.x, v.z};
+        p.b += v.w;
+        out[threadIdx.x] = p.sum();
+    }
+    """
+    made, _ = trace(source, [RANDOM.random(128).astype(np.float32), np.zeros(32, np.float32)])
+    for i in range(32):
+        found = ancestry(made, "out", i)
+        assert elements(found) == [4 * i, 4 * i + 2, 4 * i + 3]
+        assert operators(found) == ["+", "+"]
+    check_states(made)
+
+
+def test_functions_pass_nodes_through_arguments_results_and_references():
+    source = """
+    __device__ int twice(int x) { if (x > 50) return x; return x + x; }
+    __device__ void swap(int &a, int &b) { int c = a; a = b; b = c; }
+    __global__ void k(int *a, int *b) {
+        int x = a[threadIdx.x], y = b[threadIdx.x];
+        swap(x, y);
+        a[threadIdx.x] = twice(x);
+        b[threadIdx.x] = y;
+    }
+    """
+    a, b = RANDOM.integers(0, 99, 32).astype(np.int32), RANDOM.integers(0, 99, 32).astype(np.int32)
+    made, _ = trace(source, [a, b])
+    for i in range(32):
+        found = ancestry(made, "a", i)
+        assert [(node.array, node.element) for node in found.inputs] == [(1, i)]
+        assert operators(found) == ([] if b[i] > 50 else ["+"])
+        assert [(node.array, node.element) for node in ancestry(made, "b", i).inputs] == [(0, i)]
+    check_states(made)
+
+
+def test_index_arithmetic_makes_no_nodes_and_constants_clear_them():
+    source = "__global__ void k(int *a, int *b) { int i = 31 - threadIdx.x; b[i] = i * 3; a[i] = 0; a[i] += 2; }"
+    made, _ = trace(source, [np.ones(32, np.int32), np.ones(32, np.int32)])
+    for i in range(32):
+        assert made.node_of("a", i, len(made.events)) == 0
+        assert made.node_of("b", i, len(made.events)) == 0
+        assert made.ancestry(0).nodes == {}

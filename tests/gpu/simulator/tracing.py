@@ -1,0 +1,152 @@
+"""Traces for the tests: how to make one, and what must be true of any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.launch import SimulatedModule
+from gpu.simulator.trace import Trace
+from gpu.simulator.trace_types import Ancestry, TraceNode
+from tests.gpu.simulator.running import Array, Extent, _three
+
+OPERATIONS: dict[str, Any] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "^": np.bitwise_xor,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "<": np.less,
+    ">": np.greater,
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "&&": np.logical_and,
+    "||": np.logical_or,
+    "<<": lambda left, right: np.left_shift(left, right.astype(left.dtype)),
+    ">>": lambda left, right: np.right_shift(left, right.astype(left.dtype)),
+    "%": lambda left, right: np.fmod(left, right),
+    "min": np.minimum,
+    "max": np.maximum,
+    "fminf": np.fmin,
+    "fmaxf": np.fmax,
+    "sqrtf": np.sqrt,
+    "atomic add": np.add,
+    "atomic max": np.maximum,
+    "!": np.logical_not,
+}
+
+
+def trace(
+    source: str,
+    arguments: Sequence[Any],
+    *,
+    grid: Extent = 1,
+    block: Extent = 32,
+    kernel: str = "k",
+    **options: Any,
+) -> tuple[Trace, list[Array]]:
+    """Trace a kernel, and check that it computes what it computes untraced; return the trace and the arrays."""
+    module = SimulatedModule(source, Path("kernel.cu"), {})
+    results = []
+    for traced in (True, False):
+        arrays = [np.array(given) for given in arguments if isinstance(given, np.ndarray)]
+        left = iter(arrays)
+        bound = [next(left).view(np.uint8).reshape(-1) if isinstance(x, np.ndarray) else x for x in arguments]
+        shared_bytes = options.get("shared_bytes", 0)
+        if traced:
+            made = module.trace(kernel, _three(grid), _three(block), bound, **options)
+        else:
+            module.kernel(kernel).launch(_three(grid), _three(block), bound, shared_bytes=shared_bytes)
+        results.append(arrays)
+    for with_trace, without in zip(*results, strict=True):
+        assert with_trace.tobytes() == without.tobytes()
+    for number, array in enumerate(results[0]):
+        if not made.stopped:
+            assert made.array(number, len(made.events)).tobytes() == array.tobytes()
+    return made, results[0]
+
+
+def ancestry(made: Trace, array: str | int, element: int, block: int | None = None) -> Ancestry:
+    """Return what made an element, as it is at the end, after checking every value on the way."""
+    end = len(made.events)
+    found = made.ancestry(made.node_of(array, element, end, block))
+    check_values(found)
+    if found.root:
+        same(found.nodes[found.root].value, made.array(array, end, block)[element])
+    return found
+
+
+def check_values(found: Ancestry) -> None:
+    """Compute each operation again from its sources' values."""
+    for node in found.nodes.values():
+        if node.operator in OPERATIONS and len(node.sources) == 2:
+            same(OPERATIONS[node.operator](*(operand(found, node, n) for n in range(2))), node.value)
+        for source in node.sources:
+            assert source == 0 or source < node.number
+            assert source == 0 or found.nodes[source].event <= node.event
+
+
+def operand(found: Ancestry, node: TraceNode, place: int) -> Any:
+    source = node.sources[place]
+    value = found.nodes[source].value if source else node.operands[place]
+    # A source may have been converted on its way.
+    return value if node.value.dtype == bool else value.astype(node.value.dtype)
+
+
+def same(first: Any, second: Any) -> None:
+    assert np.asarray(first, np.asarray(second).dtype).tobytes() == np.asarray(second).tobytes(), (first, second)
+
+
+def elements(found: Ancestry) -> list[int]:
+    """Return the inputs' elements, ascending."""
+    return sorted(node.element for node in found.inputs)
+
+
+def operators(found: Ancestry) -> list[str]:
+    return sorted(node.operator for node in found.operations)
+
+
+def check_states(made: Trace) -> None:
+    """Replay all accesses and variables on plain arrays; every state must be the trace's own at that step."""
+    held = {each.number: made.array(each.number, 0).copy() for each in made.arrays}
+    nodes: dict[tuple[int, int], int] = {}
+    known: dict[tuple[int, str, int], Any] = {}
+    frames: set[int] = set()
+    # Of two variables of one name in different scopes the trace shows the one that was written last.
+    names = [name for function in made.about["functions"] for name in function["slots"].values()]
+    doubled = {name for name in names if names.count(name) > 1}
+    for event in made.events:
+        for number, content in held.items():
+            assert made.array(number, event.number).tobytes() == content.tobytes()
+        registers = made.registers(event.number)
+        for name, register in registers.items():
+            if name in doubled:
+                continue
+            for lane in np.flatnonzero(register.defined):
+                if event.frame not in frames:  # its parameters
+                    known[event.frame, name, int(lane)] = register.values[lane]
+                same(register.values[lane], known[event.frame, name, int(lane)])
+        frames.add(event.frame)
+        for access in event.accesses:
+            for place, lane in enumerate(access.lanes):
+                number, element = int(access.arrays[place]), int(access.elements[place])
+                at = (int(lane), element) if made.arrays[number].space == "local" else element
+                key = (number, int(lane) * made.arrays[number].count + element if isinstance(at, tuple) else element)
+                if access.action == "read" or access.action == "atomic":
+                    same(held[number][at], access.values[place])
+                if access.action == "read" and key in nodes:
+                    assert nodes[key] == access.nodes[place]
+                if access.action != "read":
+                    held[number][at] = access.after[place]
+                    nodes[key] = int(access.nodes[place])
+        for name, register in event.registers.items():
+            for lane in np.flatnonzero(register.defined):
+                known[event.frame, name, int(lane)] = register.values[lane]
+    for number, content in held.items():
+        assert made.array(number, len(made.events)).tobytes() == content.tobytes()
