@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from gpu.bench.ladder import Case, measure, random_image
 from gpu.bench.row import Row
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filter_of
+from gpu.simulator.launch import SimulatedModule
+from gpu.simulator.trace import Trace
 
 _CONVOLUTION = Case(
     "convolution 5 x 5, 512 x 512 float32",
@@ -23,6 +26,21 @@ _CONVOLUTION = Case(
     {"filter": "gaussian", "size": 5},
 )
 _HISTOGRAM = Case("histogram, 256 bins, 1024 x 1024 uint8", "histogram", random_image(1024, 1024))
+
+_TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
+_TRACED = """
+__global__ void reduce(const float *in, float *out) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    s[t] = in[blockIdx.x * blockDim.x + t];
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+"""
 
 # A process of its own runs this, so that its peak memory is that of this work alone.
 _LARGE_IMAGE = """
@@ -48,6 +66,7 @@ def run(seed: int, repetitions: int) -> Iterator[Row]:
     for case in (_CONVOLUTION, _HISTOGRAM):
         yield from measure(engine, case, seed, repetitions)
     yield from _peers(seed, repetitions)
+    yield _traced(seed, repetitions)
     yield _large_image(seed)
 
 
@@ -66,6 +85,26 @@ def _peers(seed: int, repetitions: int) -> Iterator[Row]:
     pixels = _HISTOGRAM.make_inputs(np.random.default_rng(seed))["image"].ravel()
     times = _time(lambda: np.bincount(pixels, minlength=256), repetitions)
     yield Row(_HISTOGRAM.work, "NumPy bincount", False, times, pixels.size / 1e9, "GB/s")
+
+
+def _traced(seed: int, repetitions: int) -> Row:
+    """Measure a launch of which every step is recorded."""
+    module = SimulatedModule(_TRACED, Path("reduce.cu"), {})
+    values = np.random.default_rng(seed).random(_TRACED_ELEMENTS).astype(np.float32)
+    blocks = _TRACED_ELEMENTS // _TRACED_BLOCK
+    sums = np.zeros(blocks, np.float32)
+    arguments = [values.view(np.uint8), sums.view(np.uint8)]
+
+    def trace() -> Trace:
+        return module.trace("reduce", (blocks, 1, 1), (_TRACED_BLOCK, 1, 1), arguments)
+
+    made = trace()
+    right = np.allclose(sums, values.reshape(blocks, -1).sum(axis=1, dtype=np.float64))
+    remark = f"{'verified' if right else 'WRONG'}; {made.nbytes / made.lane_events:.1f} bytes a lane-event"
+    work = f"reduction of {_TRACED_ELEMENTS} float32, one pass, every step recorded"
+    return Row(
+        work, "Interleaved pairs", True, _time(trace, repetitions), made.lane_events / 1e6, "M lane-events/s", remark
+    )
 
 
 def _time(action: Callable[[], Any], repetitions: int) -> tuple[float, ...]:
