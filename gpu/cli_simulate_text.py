@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from gpu.errors import SourcePosition
 from gpu.simulate import Counts, Simulation
-from gpu.simulator.findings import Finding
+from gpu.simulator.checkers.findings import Finding
 from gpu.sources import Sources
 
 _WIDTH = 100

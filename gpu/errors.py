@@ -71,7 +71,8 @@ class LaunchError(KernelError):
     Parameters
     ----------
     kind : str
-        The kernel's mistake, as `gpu.simulator.findings` names it; "" where the fault is not the kernel's, or unknown.
+        The kernel's mistake, as `gpu.simulator.checkers.findings` names it; "" where the fault is not the kernel's, or
+        unknown.
     thread : str
         Which thread made it, such as "thread (3,0,0) in block (0,0,0)"; may be empty.
     """

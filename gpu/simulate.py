@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from gpu.errors import InputError, LaunchError
 from gpu.simulate_arguments import bind
-from gpu.simulator.check_races import RaceChecker
-from gpu.simulator.check_uninitialized import UninitializedChecker
-from gpu.simulator.counters import Counters
-from gpu.simulator.findings import Finding
-from gpu.simulator.launch import SimulatedKernel, SimulatedModule
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.counting.counters import Counters
+from gpu.simulator.executor.launch import SimulatedKernel, SimulatedModule
 
 Array = npt.NDArray[Any]
 Extent = int | Sequence[int]
@@ -29,7 +29,7 @@ MAXIMUM_STEPS = 200_000
 
 @dataclass(frozen=True)
 class CounterReport:
-    """What was counted; `gpu.simulator.counters.METRICS` says what each name means.
+    """What was counted; `gpu.simulator.counting.counters.METRICS` says what each name means.
 
     Parameters
     ----------

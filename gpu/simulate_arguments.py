@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.simulator.memory import POISON
+from gpu.simulator.executor.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 Array = npt.NDArray[Any]

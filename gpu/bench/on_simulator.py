@@ -16,8 +16,8 @@ from gpu.bench.ladder import Case, measure, random_image
 from gpu.bench.row import Row
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filter_of
-from gpu.simulator.launch import SimulatedModule
-from gpu.simulator.trace import Trace
+from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.trace.trace import Trace
 
 _CONVOLUTION = Case(
     "convolution 5 x 5, 512 x 512 float32",

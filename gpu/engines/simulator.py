@@ -14,8 +14,8 @@ import numpy.typing as npt
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
 from gpu.errors import KernelError, LaunchError
 from gpu.processor import processor_name
-from gpu.simulator.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel, SimulatedModule
-from gpu.simulator.memory import POISON
+from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel, SimulatedModule
+from gpu.simulator.executor.memory import POISON
 
 
 @dataclass(eq=False)

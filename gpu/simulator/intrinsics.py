@@ -224,6 +224,15 @@ ATOMICS = {
     "atomicDec": "dec",
 }
 
+WARP_OPERATIONS = frozenset(
+    {
+        "__activemask",
+        *(f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")),
+        *(f"__{vote}_sync" for vote in ("ballot", "any", "all", "match_any")),
+        *(f"__reduce_{combine}_sync" for combine in ("add", "min", "max", "and", "or", "xor")),
+    }
+)
+
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 
 # What orders memory between threads. A gang's lanes go together, so there is nothing left to order.

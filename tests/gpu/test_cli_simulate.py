@@ -16,7 +16,7 @@ import pytest
 
 from gpu import cli
 from gpu.simulate import MAXIMUM_STEPS
-from gpu.simulator.counters import METRICS
+from gpu.simulator.counting.counters import METRICS
 
 ROOT = Path(__file__).parents[2]
 

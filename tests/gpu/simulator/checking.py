@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.findings import Finding
-from gpu.simulator.launch import SimulatedModule
-from gpu.simulator.observe import Observer
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.executor.observe import Observer
 from tests.gpu.simulator.running import build
 
 Array = np.ndarray[Any, Any]

@@ -11,10 +11,10 @@ from gpu.engines.base import KERNELS
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.execute import run_pattern
 from gpu.patterns import find_pattern
-from gpu.simulator.check_races import RaceChecker
-from gpu.simulator.check_uninitialized import UninitializedChecker
-from gpu.simulator.launch import SimulatedKernel, SimulatedModule
-from gpu.simulator.observe import Observer
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.executor.launch import SimulatedKernel, SimulatedModule
+from gpu.simulator.executor.observe import Observer
 from tests.gpu.simulator.checking import watch
 
 

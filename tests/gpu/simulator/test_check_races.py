@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.simulator.check_races import RaceChecker
-from gpu.simulator.findings import Finding
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.races import RaceChecker
 from tests.gpu.simulator.checking import lines, watch
 
 Array = np.ndarray[Any, Any]

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import SourcePosition
-from gpu.simulator.check_races import RaceChecker
-from gpu.simulator.lanes import Gang, Geometry, Mask
-from gpu.simulator.memory import FlatMemory, SharedMemory, Site
-from gpu.simulator.observe import Access
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.executor.lanes import Gang, Geometry, Mask
+from gpu.simulator.executor.memory import FlatMemory, SharedMemory, Site
+from gpu.simulator.executor.observe import Access
 
 Array = np.ndarray[Any, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.simulator.check_uninitialized import UninitializedChecker
-from gpu.simulator.findings import Finding
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from tests.gpu.simulator.checking import lines, watch
 
 Array = np.ndarray[Any, Any]

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
-from gpu.simulator.counters import METRICS, Counters, HotAddress
-from gpu.simulator.launch import SimulatedModule
+from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
+from gpu.simulator.executor.launch import SimulatedModule
 from tests.gpu.simulator.running import build
 
 Array = np.ndarray[Any, Any]

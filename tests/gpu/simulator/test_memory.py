@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpu.errors import LaunchError
-from gpu.simulator.lanes import Gang
-from gpu.simulator.observe import Access, Observer
+from gpu.simulator.executor.lanes import Gang
+from gpu.simulator.executor.observe import Access, Observer
 from tests.gpu.simulator.running import build, launch, run_kernel
 
 Array = np.ndarray[Any, Any]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.launch import SimulatedModule
-from gpu.simulator.trace import Trace
-from gpu.simulator.trace_types import Ancestry, TraceNode
+from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.trace_types import Ancestry, TraceNode
 from tests.gpu.simulator.running import Array, Extent, _three
 
 OPERATIONS: dict[str, Any] = {

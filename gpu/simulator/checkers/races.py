@@ -1,0 +1,305 @@
+"""Finds data races: two threads touch one byte, one of them writes, and nothing orders the two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import SourcePosition
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.order import Order
+from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
+from gpu.simulator.executor.lanes import WARP, Gang, Mask
+from gpu.simulator.executor.memory import FlatMemory, Site
+from gpu.simulator.executor.observe import Access, Observer
+
+Array = npt.NDArray[Any]
+_Line = tuple[str, int]
+
+# Of so many accesses the values are kept, for the message: a race is mostly one with an access not long ago.
+_KEPT_VALUES = 64
+
+
+@dataclass(frozen=True)
+class _Now:
+    """The access that is being looked at: `lanes` and `cells` name each cell of each lane."""
+
+    gang: Gang
+    access: Access
+    event: int
+    shadow: Shadow
+    lanes: Array
+    cells: Array
+
+
+class RaceChecker(Observer):
+    """Finds data races in shared and global memory, within a warp, within a block and between blocks.
+
+    Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`. Accesses of
+    two blocks are ordered where the first thread, or one that it met at a barrier, then called `__threadfence`, and
+    the second, or one that it met, changed global memory by an atomic after that. Atomics do not race with each other,
+    nor do the lanes of a warp that write the same value in one instruction.
+
+    For each byte the checker remembers the last thread that wrote, and of those that read and of those whose atomics
+    changed it the lowest and the highest: if any two of them are in different blocks, or warps, then these two are.
+    So every byte with a race is found, though not every pair of lines that race there. Its memory is 40 bytes for
+    each element that a kernel reads, writes and changes by atomics, 16 for one that it only reads.
+
+    The findings are kept over launches; everything else starts anew with each.
+    """
+
+    def __init__(self) -> None:
+        self._findings: dict[tuple[_Line, ...], Finding] = {}
+        self.launch_begins("", (1, 1, 1), (1, 1, 1))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """One finding for each pair of source lines, in the order in which they were found."""
+        return list(self._findings.values())
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        lanes_per_block = -(-block[0] * block[1] * block[2] // WARP) * WARP
+        self._order = Order(grid[0] * grid[1] * grid[2] * lanes_per_block)
+        self._time = 1
+        self._sites: list[Site] = []
+        self._number_of_site: dict[int, int] = {}
+        self._site_of_event = np.zeros(1024, np.int32)
+        self._values: dict[int, tuple[int, Any]] = {}
+        self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+        self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
+
+    def launch_ends(self) -> None:
+        self._shadows.clear()
+        self._arrays.clear()
+        self._values.clear()
+
+    def gang_begins(self, gang: Gang) -> None:
+        self._order.gang_begins(gang)
+        self._threads = self._order.first_thread + gang.geometry.lane_numbers
+        self._high = high_records(self._threads)
+        self._low = low_records(self._threads)
+
+    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+        passed = self._order.barrier(self._time, mask)
+        for memory in gang.shared.values():
+            if memory in self._shadows:
+                self._shadows[memory].forget(passed)
+
+    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
+        if name == "__syncwarp":
+            self._order.warp_barrier(self._time, mask)
+        elif name in ("__threadfence", "__threadfence_system"):
+            self._order.fence(self._time, mask)
+
+    def access(self, gang: Gang, access: Access) -> None:
+        memory, action = access.memory, access.site.action
+        if memory.space not in ("global", "shared") or not isinstance(memory, FlatMemory):
+            return
+        shadow = self._shadow_of(memory, gang, access.size)
+        now = _Now(gang, access, self._tick(access), shadow, *shadow.cells(gang.geometry, access))
+        self._compare(now, "writer")
+        if action != "read":
+            self._compare(now, "reader high", "reader low")
+        if action != "atomic":
+            self._compare(now, "atomic high", "atomic low")
+        if action == "write":
+            self._enter_writers(now)
+        else:
+            self._enter(now, "reader" if action == "read" else "atomic")
+        if action == "atomic" and memory.space == "global":
+            self._order.acquire(now.event, now.access.mask.lanes)
+
+    def _shadow_of(self, memory: FlatMemory, gang: Gang, size: int) -> Shadow:
+        shadow = self._shadows.get(memory)
+        if shadow is None:
+            if memory.space == "shared":
+                shadow = Shadow(memory, gang.geometry.blocks, size)
+            else:
+                # An array that is passed twice is one; it is kept here, so that its address stays its own.
+                place = (memory.data.ctypes.data, memory.data.size)
+                _, shadow = self._arrays.setdefault(place, (memory.data, Shadow(memory, 1, size)))
+            self._shadows[memory] = shadow
+        return shadow
+
+    def _tick(self, access: Access) -> int:
+        """Number an access, and keep what a message may need of it."""
+        event = self._time
+        self._time += 1
+        if event >= self._site_of_event.size:
+            self._site_of_event = np.resize(self._site_of_event, 2 * event)
+        if id(access.site) not in self._number_of_site:
+            self._number_of_site[id(access.site)] = len(self._sites)
+            self._sites.append(access.site)
+        self._site_of_event[event] = self._number_of_site[id(access.site)]
+        self._values[event] = (self._order.first_thread, access.values)
+        self._values.pop(event - _KEPT_VALUES, None)
+        return event
+
+    def _compare(self, now: _Now, *slots: str) -> None:
+        """Report the lanes that race with the records of some slots, each lane and cell once."""
+        if now.shadow.get(slots[0]) is None:
+            return
+        left: Array | None = None
+        for slot in slots:
+            records = now.shadow.slot(slot).take(now.cells if left is None else now.cells[left])
+            hit = np.flatnonzero(records)
+            left = hit if left is None else left[hit]
+            if left.size == 0:
+                return
+            records = records[hit]
+            lanes = now.lanes[left]
+            threads = thread_of(records, slot)
+            if slot == "writer":
+                threads = self._other_writer(now, left, lanes, records, threads)
+            events = records & EVENT
+            races = threads != self._threads[lanes]
+            if races.any():
+                different = np.flatnonzero(races)
+                races[different] = ~self._order.before(
+                    lanes[different], threads[different], events[different], atomic=slot.startswith("atomic")
+                )
+                self._report(now, left[races], threads[races], events[races])
+                left = left[~races]
+
+    def _other_writer(self, now: _Now, at: Array, lanes: Array, records: Array, threads: Array) -> Array:
+        """Name another writer where a record stands for several and names the lane itself."""
+        others = now.shadow.get("other writer")
+        if others is None:
+            return threads
+        same = ((records & SEVERAL) != 0) & (threads == self._threads[lanes])
+        return np.where(same, others.take(now.cells[at]), threads)
+
+    def _enter(self, now: _Now, slot: str) -> None:
+        """Remember the lowest and the highest of the threads that read, or changed by an atomic."""
+        lanes, cells = now.lanes, now.cells
+        slots = ((slot + " high", self._high), (slot + " low", self._low))
+        for name, own in slots:
+            records = now.shadow.slot(name)
+            mine = _of_lanes(own, now) + now.event
+            known = records.take(cells)
+            if self._order.has_warp_times or (self._order.has_barriers and now.access.memory.space == "global"):
+                self._drop_ordered(known, lanes, name)
+            np.maximum(known, mine, out=known)
+            # Where several lanes touch a cell, the one that is entered last stays: the highest, or the lowest.
+            if own is self._high:
+                records[cells] = known
+            else:
+                records[cells[::-1]] = known[::-1]
+
+    def _drop_ordered(self, records: Array, lanes: Array, slot: str) -> None:
+        """Clear records that a barrier or `__syncwarp` orders before their own block's or warp's newer access."""
+        hit = np.flatnonzero(records)
+        if hit.size:
+            found = records[hit]
+            ordered = self._order.in_block(lanes[hit], thread_of(found, slot), found & EVENT)
+            records[hit[ordered]] = 0
+
+    def _enter_writers(self, now: _Now) -> None:
+        """Remember who wrote, and report lanes that wrote one cell in this very instruction."""
+        cells = now.cells
+        writers = now.shadow.slot("writer")
+        mine = _of_lanes(self._high, now) + now.event
+        writers[cells] = mine
+        if (writers.take(cells) == mine).all():
+            return
+        # Turned round, the first lane stays, so that it is named as the earlier one.
+        writers[cells[::-1]] = mine[::-1]
+        first = writers.take(cells)
+        clash = np.flatnonzero(first != mine)
+        threads = thread_of(first[clash], "writer")
+        lanes, firsts = now.lanes[clash], threads - self._order.first_thread
+        harmless = (lanes // WARP == firsts // WARP) & _same_values(now.access.values, lanes, firsts)
+        writers[cells] = mine
+        writers[cells[clash]] |= SEVERAL
+        now.shadow.slot("other writer")[cells[clash]] = threads
+        racing = ~harmless
+        self._report(now, clash[racing], threads[racing], np.full(np.count_nonzero(racing), now.event))
+
+    def _report(self, now: _Now, at: Array, threads: Array, events: Array) -> None:
+        """Make findings of races: `at` are places in `now.lanes`, the rest is who came before."""
+        if now.shadow.cell < now.access.size:
+            _, first = np.unique(now.lanes[at], return_index=True)
+            at, threads, events = at[first], threads[first], events[first]
+        if at.size == 0:
+            return
+        sites = self._site_of_event[events]
+        for number in np.unique(sites):
+            chosen = np.flatnonzero(sites == number)
+            one = chosen[0]
+            earlier = self._sites[number]
+            lines = tuple(sorted(_line(site.position) for site in (earlier, now.access.site)))
+            if lines in self._findings:
+                known = self._findings[lines]
+                self._findings[lines] = replace(known, count=known.count + chosen.size)
+                continue
+            lane, thread, event = int(now.lanes[at[one]]), int(threads[one]), int(events[one])
+            self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size)
+
+    def _describe(self, now: _Now, lane: int, earlier: Site, thread: int, event: int, count: int) -> Finding:
+        access = now.access
+        # Lanes of earlier gangs are the ones before this gang's first.
+        who = (now.gang.describe(thread - self._order.first_thread), now.gang.describe(lane))
+        first, second = (
+            f"{_NOUNS[site.action]} access at {_short(site.position)} by {thread}"
+            for site, thread in zip((earlier, access.site), who, strict=True)
+        )
+        element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
+        values = ", ".join(
+            f"{_VERBS[site.action]} {value}"
+            for site, value in (
+                (earlier, self._value(event, thread)),
+                (access.site, self._value(now.event, int(self._threads[lane]))),
+            )
+            if value is not None
+        )
+        return Finding(
+            "race",
+            f"Race reported between {first} and {second} on element {int(element)} of {access.memory.name} "
+            f"({access.memory.space} memory)" + (f": {values}" if values else ""),
+            (earlier.position, access.site.position),
+            who,
+            count,
+        )
+
+    def _value(self, event: int, thread: int) -> str | None:
+        """Return what a thread read or wrote, where that is still known."""
+        if event not in self._values:
+            return None
+        first, values = self._values[event]
+        parts = values if isinstance(values, tuple) else (values,)
+        own = [value[thread - first] if isinstance(value, np.ndarray) else value for value in parts]
+        if not all(isinstance(value, np.generic | int | float) for value in own):
+            return None  # a pointer, whose value means nothing to a reader
+        return f"({', '.join(map(str, own))})" if isinstance(values, tuple) else str(own[0])
+
+
+_NOUNS = {"read": "Read", "write": "Write", "atomic": "Atomic"}
+_VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
+
+
+def _of_lanes(values: Array, now: _Now) -> Array:
+    taken: Array = values if now.lanes is now.gang.geometry.lane_numbers else values.take(now.lanes)
+    return taken
+
+
+def _line(position: SourcePosition) -> _Line:
+    return position.file, position.line
+
+
+def _short(position: SourcePosition) -> str:
+    return f"{PurePath(position.file).name}:{position.line}"
+
+
+def _same_values(values: Any, lanes: Array, others: Array) -> Array:
+    """Whether each lane wrote, bit for bit, what another one did."""
+    same: Array = np.ones(lanes.size, bool)
+    for value in values if isinstance(values, tuple) else (values,):
+        if isinstance(value, np.ndarray):
+            same &= value[lanes].view(f"V{value.itemsize}") == value[others].view(f"V{value.itemsize}")
+    return same

@@ -1,0 +1,126 @@
+"""Finds reads of memory that nobody has written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.executor.lanes import Gang
+from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
+from gpu.simulator.executor.observe import Access, Observer
+
+Array = npt.NDArray[Any]
+
+_WIDEST = 16
+_WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class UninitializedChecker(Observer):
+    """Finds reads of bytes that nobody has written.
+
+    Shared memory and a thread's own arrays start without a value each time. Global memory has one from the beginning,
+    but for arrays that are said not to; what a launch writes there is known in the next one, where the array is the
+    same.
+
+    Parameters
+    ----------
+    uninitialized : collection of str
+        The parameters of the kernel whose arrays start without values.
+    """
+
+    def __init__(self, uninitialized: Collection[str] = ()) -> None:
+        self._uninitialized = frozenset(uninitialized)
+        self._findings: dict[tuple[str, int, str], Finding] = {}
+        self._shadows: WeakKeyDictionary[Memory, Array | None] = WeakKeyDictionary()
+        self._arrays: dict[tuple[int, int], tuple[Array, Array]] = {}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """One finding for each source line and memory, in the order in which they were found."""
+        return list(self._findings.values())
+
+    def access(self, gang: Gang, access: Access) -> None:
+        shadow = self._shadow_of(access.memory, gang)
+        if shadow is None:
+            return
+        lanes, words, word = _words(gang, access, shadow.size)
+        view = shadow.view(_WORDS[word])
+        if access.site.action != "write":
+            written = np.iinfo(view.dtype).max
+            missing = view.take(words) != written
+            if missing.any():
+                self._report(gang, access, lanes[missing])
+        if access.site.action != "read":
+            view[words] = np.iinfo(view.dtype).max
+
+    def _shadow_of(self, memory: Memory, gang: Gang) -> Array | None:
+        """Return which bytes of a memory are written, or None where all are."""
+        if memory not in self._shadows:
+            self._shadows[memory] = self._new_shadow(memory, gang)
+        return self._shadows[memory]
+
+    def _new_shadow(self, memory: Memory, gang: Gang) -> Array | None:
+        if isinstance(memory, LocalMemory):
+            # Each lane's bytes in a row, however the memory itself keeps them.
+            return None if memory.zeroed else np.zeros(gang.geometry.lanes * _padded(memory.size), np.uint8)
+        if not isinstance(memory, FlatMemory) or memory.space == "constant":
+            return None
+        if memory.space == "shared":
+            return np.zeros(memory.data.size, np.uint8)
+        # The array is kept, so that its address stays its own, and another launch finds what it was.
+        place = (memory.data.ctypes.data, memory.data.size)
+        if place not in self._arrays and memory.name in self._uninitialized:
+            self._arrays[place] = (memory.data, np.zeros(_padded(memory.data.size), np.uint8))
+        return self._arrays[place][1] if place in self._arrays else None
+
+    def _report(self, gang: Gang, access: Access, lanes: Array) -> None:
+        """Make a finding of lanes that read what nobody has written."""
+        lanes = np.unique(lanes)
+        position, memory = access.site.position, access.memory
+        key = (position.file, position.line, memory.name)
+        if key in self._findings:
+            known = self._findings[key]
+            self._findings[key] = replace(known, count=known.count + lanes.size)
+            return
+        lane = int(lanes[0])
+        element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
+        who = gang.describe(lane)
+        self._findings[key] = Finding(
+            "uninitialized",
+            f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {who} at "
+            f"{PurePath(position.file).name}:{position.line}: element {int(element)} of {memory.name}",
+            (position,),
+            (who,),
+            lanes.size,
+        )
+
+
+def _padded(size: int) -> int:
+    return -(-size // _WIDEST) * _WIDEST
+
+
+def _words(gang: Gang, access: Access, size: int) -> tuple[Array, Array, int]:
+    """Return lanes, the words of the shadow that they touch, one pair for each word, and the bytes of a word."""
+    geometry, mask, element = gang.geometry, access.mask, access.element
+    lanes = geometry.lane_numbers if mask.full else mask.lanes
+    word = min(access.size, 8)
+    count = access.size // word
+    if isinstance(element, np.ndarray):
+        words = (element if mask.full else element.take(lanes)).astype(np.intp, copy=False) * count
+    else:
+        words = np.full(lanes.size, element * count, np.intp)
+    if access.memory.space == "local":
+        words = words + lanes * (size // geometry.lanes // word)
+    elif access.memory.space == "shared" and geometry.blocks > 1:
+        words = words + geometry.block_of_lane[lanes] * (size // geometry.blocks // word)
+    if count > 1:
+        lanes = np.repeat(lanes, count)
+        words = (words[:, None] + np.arange(count)).reshape(-1)
+    return lanes, words, word

@@ -1,0 +1,1 @@
+"""Runs the IR over lanes in lockstep, and tells observers."""

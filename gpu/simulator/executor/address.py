@@ -1,0 +1,186 @@
+"""Pointers: a memory and an offset into it; and how they are kept in memory themselves, as 64-bit numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
+
+from gpu.errors import LaunchError
+from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.memory import DType, Memory, Site
+from gpu.simulator.executor.observe import Access
+
+# A pointer as a number: the memory's number above, the offset below, with room for one that points before its array.
+_OFFSET_BITS = 40
+_ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
+
+_numbers = itertools.count(1)
+_number_of: WeakKeyDictionary[Memory, int] = WeakKeyDictionary()
+_memory_of: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+
+
+class Address:
+    """A pointer's value: a memory, and an offset into it in bytes, one for all lanes or one a lane.
+
+    Where lanes point into different memories, `mixed` is True, and the offsets are pointers as numbers.
+    """
+
+    __slots__ = ("memory", "mixed", "offset")
+
+    def __init__(self, memory: Memory | None, offset: Any = 0, *, mixed: bool = False) -> None:
+        self.memory = memory
+        self.offset = offset
+        self.mixed = mixed
+
+    def moved(self, index: Any, size: int) -> Address:
+        """Return the address `index` elements of `size` bytes further."""
+        by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
+        return Address(self.memory, self.offset + by, mixed=self.mixed)
+
+    def load(self, gang: Gang, index: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+        """Return the elements that are `index` elements of `dtype` further."""
+        if not self.mixed:
+            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
+            found = memory.load(gang, element, dtype, mask, site)
+            if gang.observer is not None:
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, found))
+            return found
+        values = np.zeros(mask.bits.size, dtype)
+        for address, part in self._parts(mask):
+            values[part.lanes] = np.broadcast_to(address.load(gang, index, dtype, part, site), values.shape)[part.lanes]
+        return values
+
+    def store(self, gang: Gang, index: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+        """Write the elements that are `index` elements of `dtype` further."""
+        if not self.mixed:
+            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
+            memory.store(gang, element, dtype, value, mask, site)
+            if gang.observer is not None:
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, value))
+            return
+        for address, part in self._parts(mask):
+            address.store(gang, index, dtype, value, part, site)
+
+    def atomic(
+        self, gang: Gang, index: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+    ) -> Any:
+        """Change elements atomically and return what was there, where that is used."""
+        if not self.mixed:
+            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
+            before = memory.atomic(gang, element, dtype, op, values, mask, site, used)
+            if gang.observer is not None:
+                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))
+            return before
+        old = np.zeros(mask.bits.size, dtype)
+        for address, part in self._parts(mask):
+            found = address.atomic(gang, index, dtype, op, values, part, site, used)
+            if found is not None:
+                old[part.lanes] = found[part.lanes]
+        return old
+
+    def number(self) -> Any:
+        """Return the pointer as a 64-bit number; null is 0."""
+        if self.mixed:
+            return self.offset
+        if self.memory is None:
+            return np.int64(0) if not isinstance(self.offset, np.ndarray) else np.zeros_like(self.offset)
+        if self.memory not in _number_of:
+            number = next(_numbers)
+            _number_of[self.memory] = number
+            _memory_of[number] = self.memory
+        base = (_number_of[self.memory] << _OFFSET_BITS) + _ZERO_OFFSET
+        return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
+
+    def _parts(self, mask: Mask) -> list[tuple[Address, Mask]]:
+        """Return the memories that lanes point into, each with its lanes."""
+        numbers = self.offset >> _OFFSET_BITS
+        parts = []
+        for number in np.unique(numbers[mask.lanes]):
+            lanes = Mask((numbers == number) & mask.bits)
+            offset = self.offset - (int(number) << _OFFSET_BITS) - _ZERO_OFFSET
+            parts.append((Address(_memory_of.get(int(number)), offset), lanes))
+        return parts
+
+    def _element(self, gang: Gang, index: Any, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+        """Return the memory, and which element of `size` bytes there `index` elements further is."""
+        if self.memory is None:
+            raise LaunchError(
+                f"{site.position}: {gang.describe(int(mask.lanes[0]))} follows a null pointer to {site.action}.",
+                position=site.position,
+                kind="null-pointer",
+                thread=gang.describe(int(mask.lanes[0])),
+            )
+        if isinstance(self.offset, np.ndarray):
+            first = self.offset // size
+            wrong, _ = mask.split(self.offset != first * size)
+            if wrong is not None:
+                raise self._misaligned(gang, int(wrong.lanes[0]), size, site)
+        elif self.offset == 0:
+            return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
+        else:
+            first, rest = divmod(self.offset, size)
+            if rest:
+                raise self._misaligned(gang, int(mask.lanes[0]), size, site)
+        if index is None:
+            return self.memory, first
+        return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
+
+    def _misaligned(self, gang: Gang, lane: int, size: int, site: Site) -> LaunchError:
+        assert self.memory is not None
+        return LaunchError(
+            f"{site.position}: Misaligned {site.action} of size {size} bytes in {self.memory.name} by "
+            f"{gang.describe(lane)}.",
+            position=site.position,
+            advice=f"The address must be a multiple of {size} bytes.",
+            kind="misaligned",
+            thread=gang.describe(lane),
+        )
+
+    def element(self, gang: Gang, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+        """Return the memory, and which element of `size` bytes this is the address of."""
+        return self._element(gang, None, size, mask, site)
+
+
+@contextmanager
+def as_one_access(gang: Gang, address: Address, size: int, mask: Mask, site: Site) -> Iterator[Any]:
+    """Show observers the members of a vector type of `size` bytes as the one access that they are on a GPU.
+
+    What is yielded is called with the values. A size of 0 means that members go one by one.
+    """
+    observer = gang.observer
+    if observer is None or not size or address.mixed:
+        yield lambda values: None
+        return
+    gang.observer = None
+    try:
+        made: list[Any] = []
+        yield made.append
+    finally:
+        gang.observer = observer
+    memory, element = address.element(gang, size, mask, site)
+    observer.access(gang, Access(site, memory, element, size, mask, made[0]))
+
+
+def from_number(number: Any) -> Address:
+    """Return the pointer that a 64-bit number stands for."""
+    if not isinstance(number, np.ndarray):
+        value = int(number)
+        memory = _memory_of.get(value >> _OFFSET_BITS)
+        return Address(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else 0)
+    memories = number >> _OFFSET_BITS
+    if (memories == memories[0]).all():
+        base = int(memories[0]) << _OFFSET_BITS
+        return Address(_memory_of.get(int(memories[0])), number - base - _ZERO_OFFSET)
+    return Address(None, number, mixed=True)
+
+
+def merged(old: Address, new: Address, bits: Any) -> Address:
+    """Return `new` in the lanes of `bits`, and `old` elsewhere."""
+    if old.memory is new.memory and not old.mixed and not new.mixed:
+        return Address(new.memory, np.where(bits, new.offset, old.offset))
+    return from_number(np.where(bits, new.number(), old.number()))

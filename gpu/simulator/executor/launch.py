@@ -1,0 +1,288 @@
+"""Launches: a grid is cut into gangs of whole blocks, which run one after the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import KernelError, LaunchError
+from gpu.simulator import ir
+from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.gangs import cut, reachable, waits
+from gpu.simulator.executor.lanes import Gang, Geometry
+from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
+from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.executor.observe import Observer, Observers
+from gpu.simulator.frontend.program import Program, is_instantiation
+from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
+from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.trace_data import gather
+from gpu.simulator.trace.tracing import TracingCompiler
+from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
+
+Array = npt.NDArray[Any]
+
+MAXIMUM_THREADS = 1024
+MAXIMUM_SHARED_BYTES = 48 * 1024
+
+
+class SimulatedKernel:
+    """A `__global__` function, lowered and ready to launch."""
+
+    def __init__(self, function: ir.Function, compiled: CompiledFunction, variables: dict[str, Address]) -> None:
+        self.name = function.name
+        self._function = function
+        self._compiled = compiled
+        self._variables = variables
+        self._one_by_one = any(waits(called.body) for called in reachable(function))
+
+    @property
+    def parameters(self) -> tuple[tuple[str, Type], ...]:
+        """The name and type of each parameter."""
+        return tuple(self._function.parameters)
+
+    def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
+        """Return the same kernel, run by another executor."""
+        return SimulatedKernel(self._function, compiler.function(self._function), self._variables)
+
+    def launch(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[Array | np.generic | None],
+        *,
+        shared_bytes: int = 0,
+        on_progress: Callable[[float], None] = lambda fraction: None,
+        observers: Sequence[Observer] = (),
+        on_print: Callable[[str, str], None] | None = None,
+        max_rounds: int | None = None,
+    ) -> None:
+        """Run the kernel over `grid` blocks of `block` threads.
+
+        Parameters
+        ----------
+        grid, block : sequence of int
+            Extents in x, y and z.
+        arguments : sequence
+            For a pointer the one-dimensional uint8 array that is its memory, or None; for a scalar a NumPy scalar.
+        shared_bytes : int
+            The size of the extern __shared__ array.
+        on_progress : callable
+            Called with the fraction of the grid that is done.
+        observers : sequence of Observer
+            What watches the launch.
+        on_print : callable or None
+            Called with thread and text of each `printf`, block after block; None writes them to standard output.
+        max_rounds : int or None
+            How often the loops of a gang may go round, all of them together, before they are taken for endless; None
+            for `lanes.MAXIMUM_ROUNDS`.
+
+        Raises
+        ------
+        LaunchError
+            For a launch that no GPU takes, and for what the kernel does wrong, with its line, thread and block.
+        """
+        self._check(grid, block, shared_bytes)
+        values = self._bind(arguments)
+        count = grid[0] * grid[1] * grid[2]
+        geometries: dict[int, Geometry] = {}
+        observer = Observers(observers) if observers else None
+        if observer is not None:
+            observer.launch_begins(self.name, grid, block)
+        with np.errstate(all="ignore"):
+            for first, blocks in cut(grid, block, one_by_one=self._one_by_one):
+                if blocks not in geometries:
+                    geometries[blocks] = Geometry(block, blocks)
+                gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
+                gang.max_rounds = max_rounds or gang.max_rounds
+                if observer is not None:
+                    observer.gang_begins(gang)
+                try:
+                    self._compiled.launch(gang, list(values), self._variables)
+                finally:
+                    _print(gang, on_print)
+                if observer is not None:
+                    observer.gang_ends(gang)
+                on_progress((first + blocks) / count)
+        if observer is not None:
+            observer.launch_ends()
+
+    def _check(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
+        threads = block[0] * block[1] * block[2]
+        if min(*grid, *block) < 1:
+            raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
+        if threads > MAXIMUM_THREADS:
+            raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
+        static = sum(shared.size for function in reachable(self._function) for shared in function.shared)
+        if static + shared_bytes > MAXIMUM_SHARED_BYTES:
+            raise LaunchError(
+                f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
+                f"{MAXIMUM_SHARED_BYTES} are there."
+            )
+
+    def _bind(self, arguments: Sequence[Array | np.generic | None]) -> list[Any]:
+        parameters = self._function.parameters
+        if len(arguments) != len(parameters):
+            raise LaunchError(f"{self.name} takes {len(parameters)} arguments, not {len(arguments)}.")
+        values: list[Any] = []
+        for (name, type), argument in zip(parameters, arguments, strict=True):
+            if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
+                values.append(Address(FlatMemory(name, "global", argument)))
+            elif isinstance(type, Pointer) and argument is None:
+                values.append(Address(None))
+            elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:
+                values.append(argument)
+            elif isinstance(type, Struct) and isinstance(argument, np.void) and argument.nbytes == type.size:
+                data = np.frombuffer(argument.tobytes(), np.uint8)
+                values.append(tuple(_leaf(data, offset, leaf) for offset, leaf in leaves(type)))
+            else:
+                given = "an array" if isinstance(argument, np.ndarray) else getattr(argument, "dtype", argument)
+                raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
+        return values
+
+
+def _print(gang: Gang, on_print: Callable[[str, str], None] | None) -> None:
+    for lane, text in gang.printed:
+        if on_print is not None:
+            on_print(gang.describe(lane), text)
+        else:
+            sys.stdout.write(text)
+
+
+def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
+    if isinstance(leaf, Pointer):
+        return Address(None)
+    return data[offset : offset + leaf.size].view(leaf.dtype)[0]
+
+
+class SimulatedModule:
+    """A kernel file, with the memory of its `__constant__` and `__device__` variables.
+
+    A `tolerant` one lets an error in one function spare the kernels that do not call it.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        defines: Mapping[str, int | str],
+        include_dirs: Sequence[Path] = (),
+        *,
+        tolerant: bool = False,
+    ) -> None:
+        self._source = (text, path, defines)
+        self._include_dirs = tuple(include_dirs)
+        self._tolerant = tolerant
+        self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
+        self._compiler = LockstepCompiler()
+        self._kernels: dict[str, SimulatedKernel] = {}
+        self._variables: dict[str, Address] = {}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the `__global__` functions, templates left out."""
+        return self._programs[()].kernels
+
+    def kernel(self, name: str) -> SimulatedKernel:
+        """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
+
+        Raises
+        ------
+        KernelError
+            There is no kernel of that name.
+        CompileError
+            It uses something that the simulator does not support.
+        """
+        if name not in self._kernels:
+            program = self._program_for(name)
+            function = program.kernel(name)
+            for variable in program.variables.values():
+                if variable.name not in self._variables:
+                    self._variables[variable.name] = Address(_memory_of(variable))
+            self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
+        return self._kernels[name]
+
+    def trace(
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[Array | np.generic | None],
+        *,
+        shared_bytes: int = 0,
+        max_lane_events: int = MAXIMUM_LANE_EVENTS,
+        on_print: Callable[[str, str], None] | None = None,
+        max_rounds: int | None = None,
+    ) -> Trace:
+        """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
+
+        Parameters
+        ----------
+        name : str
+            The kernel.
+        grid, block, arguments, shared_bytes, on_print, max_rounds
+            As for a launch.
+        max_lane_events : int
+            How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
+            `Trace.stopped` then says where the recording ended.
+
+        Returns
+        -------
+        Trace
+            Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which.
+        """
+        plain = self.kernel(name)
+        recorder = Recorder(max_lane_events)
+        failure = ""
+        try:
+            plain.executed_by(TracingCompiler(recorder)).launch(
+                grid,
+                block,
+                arguments,
+                shared_bytes=shared_bytes,
+                observers=(recorder,),
+                on_print=on_print,
+                max_rounds=max_rounds,
+            )
+        except LaunchError as error:
+            if not error.kind:
+                raise
+            failure = error.message
+        about = {"kernel": name, "source": self._source[0], "file": str(self._source[1])}
+        return Trace(gather(recorder, {**about, "grid": [*grid], "block": [*block], "failure": failure}))
+
+    def set_constant(self, name: str, values: Array) -> None:
+        """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
+        if name not in self._variables and name in self._programs[()].variables:
+            self._variables[name] = Address(_memory_of(self._programs[()].variables[name]))
+        memory = self._variables[name].memory if name in self._variables else None
+        if not isinstance(memory, FlatMemory):
+            raise KernelError(f"There is no __constant__ variable {name!r}.")
+        data = np.ascontiguousarray(values).view(np.uint8).ravel()
+        if data.size > memory.data.size:
+            raise KernelError(f"{name} holds {memory.data.size} bytes; {data.size} do not fit.")
+        memory.data[: data.size] = data
+
+    def _program_for(self, name: str) -> Program:
+        """Return the program with an instantiation in it; clang instantiates what the text names."""
+        instances = (name,) if is_instantiation(name) else ()
+        if instances not in self._programs:
+            self._programs[instances] = self._parse(instances)
+        return self._programs[instances]
+
+    def _parse(self, instances: tuple[str, ...]) -> Program:
+        text, path, defines = self._source
+        return Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
+
+
+def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:
+    data = np.full(variable.type.size, 0, np.uint8)
+    for offset, constant in variable.initial:
+        size = constant.type.size
+        data[offset : offset + size] = np.frombuffer(constant.value.tobytes(), np.uint8)
+    return FlatMemory(variable.name, variable.space, data, writable=variable.space != "constant")

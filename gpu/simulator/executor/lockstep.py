@@ -1,0 +1,331 @@
+"""The lockstep executor: each statement runs in all lanes of a gang at once, as NumPy operations under a mask.
+
+A kernel is compiled to closures once. A value is one NumPy scalar where all lanes agree, which loop counters and
+constants do, or an array of one value a lane. A statement takes the mask of the lanes that run it and returns the mask
+of those that go on to the next one; lanes that break, continue or return wait in the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.expressions import ExpressionCompiler
+from gpu.simulator.executor.frame import Frame, assign_local, store_value
+from gpu.simulator.executor.lanes import Gang, Mask, union
+from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
+from gpu.simulator.executor.observe import Step as Told
+from gpu.simulator.executor.work import operations
+from gpu.simulator.types import Scalar, leaves
+
+Step = Callable[[Frame, Mask], Mask | None]
+
+
+class CompiledFunction:
+    """A kernel or `__device__` function, ready to run."""
+
+    def __init__(self, function: ir.Function, compiler: LockstepCompiler) -> None:
+        self.function = function
+        self._compiler = compiler
+        self._body: Step | None = None
+
+    def call(self, caller: Frame, mask: Mask, arguments: list[Any]) -> Any:
+        """Run a `__device__` function in the lanes of `mask` and return its value."""
+        frame = Frame(caller.gang, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
+        self._run(frame, mask, arguments)
+        return frame.result
+
+    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address]) -> None:
+        """Run a kernel in all lanes of a gang, to its end."""
+        frame = Frame(gang, self.function.slots, None, variables, 0)
+        self._run(frame, gang.geometry.everyone, arguments)
+
+    def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> None:
+        if self._body is None:
+            self._body = self._compiler.statement(self.function.body)
+        for shared in self.function.shared:
+            frame.values[shared.slot] = shared_memory(frame.gang, shared)
+        for slot, argument in enumerate(arguments):
+            frame.values[slot] = argument
+            frame.owners[slot] = mask
+        self._body(frame, mask)
+
+
+class LockstepCompiler(ExpressionCompiler):
+    """Compiles statements to steps. Functions are compiled once, when they are first called."""
+
+    def __init__(self) -> None:
+        self._functions: dict[int, CompiledFunction] = {}
+
+    def function(self, function: ir.Function) -> CompiledFunction:
+        """Return a function, ready to be called."""
+        if id(function) not in self._functions:
+            self._functions[id(function)] = CompiledFunction(function, self)
+        return self._functions[id(function)]
+
+    def statement(self, statement: ir.Statement) -> Step:
+        """Return the step of a statement."""
+        match statement:
+            case ir.Evaluate():
+                return self._evaluate(statement)
+            case ir.Declare():
+                return self._declare(statement)
+            case ir.DeclareMemory():
+                return self._declare_memory(statement)
+            case ir.Switch():
+                return self._switch(statement)
+            case ir.Block(statements):
+                return _in_order([self.statement(inner) for inner in statements])
+            case ir.If():
+                return self._if(statement)
+            case ir.Loop():
+                return self._loop(statement)
+            case ir.Jump("break"):
+                return _break
+            case ir.Jump():
+                return _continue
+            case ir.Return():
+                return self._return(statement)
+            case ir.Barrier(position):
+                return lambda frame, mask: self.barrier(frame, mask, position)
+
+    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
+        """Pass where all threads of each block that comes here, but for those that have ended, are here."""
+        passed = _barrier(frame, mask, position)
+        if frame.gang.observer is not None:
+            frame.gang.observer.step(frame.gang, Told(position, "barrier", 0), mask)
+            frame.gang.observer.barrier(frame.gang, position, mask)
+        return passed
+
+    def _evaluate(self, statement: ir.Evaluate) -> Step:
+        run = self.expression(statement.expression)
+        told = Told(statement.position, "evaluate", operations(statement.expression))
+
+        def step(frame: Frame, mask: Mask) -> Mask:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
+            run(frame, mask)
+            return mask
+
+        return step
+
+    def _declare(self, statement: ir.Declare) -> Step:
+        slot, type = statement.slot, statement.type
+        if statement.value is None:
+            empty = type.dtype.type(0) if isinstance(type, Scalar) else Address(None)
+            run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
+        else:
+            run = self.expression(statement.value)
+        told = Told(statement.position, "declare", operations(statement.value))
+
+        def step(frame: Frame, mask: Mask) -> Mask:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
+            _declare_slot(frame, slot, run(frame, mask), mask)
+            return mask
+
+        return step
+
+    def _declare_memory(self, statement: ir.DeclareMemory) -> Step:
+        slot, size, name, zeroed = statement.slot, statement.size, statement.name, statement.zeroed
+        values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
+        site = Site(statement.position, "write")
+        told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
+
+        def step(frame: Frame, mask: Mask) -> Mask:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
+            address = Address(LocalMemory(name, size, frame.gang.geometry.lanes, zeroed=zeroed))
+            for offset, parts, value in values:
+                store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
+            _declare_slot(frame, slot, address, mask)
+            return mask
+
+        return step
+
+    def _switch(self, statement: ir.Switch) -> Step:
+        value = self.expression(statement.value)
+        sections = [
+            (section.values, section.is_default, self.statement(section.body)) for section in statement.sections
+        ]
+        cases = [case for section in statement.sections for case in section.values]
+
+        told = Told(statement.position, "switch", 0)
+
+        def step(frame: Frame, mask: Mask) -> Mask | None:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
+            returned, continued = frame.returned, frame.continued
+            frame.continued = None
+            decided = value(frame, mask)
+            live: Mask | None = None
+            for values, is_default, run in sections:
+                enters = _is_one_of(decided, values)
+                if is_default:
+                    enters = enters | ~_is_one_of(decided, cases)
+                live = union(live, mask.split(enters)[0])
+                if live is not None:
+                    live = run(frame, live)
+            jumped, frame.continued = frame.continued, union(continued, frame.continued)
+            after = mask if frame.returned is returned else mask.without(frame.returned)
+            return after.without(jumped) if after is not None else None
+
+        return step
+
+    def _if(self, statement: ir.If) -> Step:
+        condition = self.expression(statement.condition)
+        then = self.statement(statement.then)
+        orelse = self.statement(statement.orelse) if statement.orelse is not None else None
+
+        told = Told(statement.position, "if", 0)
+
+        def step(frame: Frame, mask: Mask) -> Mask | None:
+            observer = frame.gang.observer
+            if observer is not None:
+                observer.step(frame.gang, told, mask)
+            true, false = mask.split(condition(frame, mask))
+            if observer is not None:
+                observer.branch(frame.gang, told.position, mask, true)
+            left = then(frame, true) if true is not None else None
+            right = orelse(frame, false) if orelse is not None and false is not None else false
+            if left is true and right is false:
+                return mask  # nobody was lost: the same mask, so that what it owns is known to be its own
+            return union(left, right)
+
+        return step
+
+    def _loop(self, statement: ir.Loop) -> Step:
+        condition = self.expression(statement.condition) if statement.condition is not None else None
+        advance = self.expression(statement.step) if statement.step is not None else None
+        body = self.statement(statement.body)
+        tests_first, position = statement.tests_first, statement.position
+        told = Told(position, "loop", 0)
+
+        def test(frame: Frame, live: Mask) -> Mask | None:
+            observer = frame.gang.observer
+            if observer is not None:
+                observer.step(frame.gang, told, live)
+            stays, _ = live.split(condition(frame, live))  # type: ignore[misc]
+            if observer is not None:
+                observer.branch(frame.gang, position, live, stays)
+            return stays
+
+        def step(frame: Frame, mask: Mask) -> Mask | None:
+            returned, outer = frame.returned, frame.continued
+            frame.continued = None
+            live: Mask | None = mask
+            tests = tests_first
+            while live is not None:
+                if tests and condition is not None:
+                    live = test(frame, live)
+                    if live is None:
+                        break
+                tests = True
+                live = _next_round(frame, body(frame, live), live)
+                if live is not None and advance is not None:
+                    advance(frame, live)
+                frame.gang.rounds += 1
+                if frame.gang.rounds > frame.gang.max_rounds:
+                    raise _endless(frame, live or mask, position)
+            frame.continued = outer
+            return mask if frame.returned is returned else mask.without(frame.returned)
+
+        return step
+
+    def _return(self, statement: ir.Return) -> Step:
+        run = self.expression(statement.value) if statement.value is not None else None
+        told = Told(statement.position, "return", operations(statement.value))
+
+        def step(frame: Frame, mask: Mask) -> None:
+            if frame.gang.observer is not None:
+                frame.gang.observer.step(frame.gang, told, mask)
+            if run is not None:
+                result = run(frame, mask)
+                frame.result = result if frame.result is None else assign_local(frame.result, result, mask)
+            frame.returned = union(frame.returned, mask)
+
+        return step
+
+
+def shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
+    """Return a gang's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
+    key = "extern" if shared.dynamic else shared
+    if key not in gang.shared:
+        gang.shared[key] = SharedMemory(shared.name, gang.shared_bytes if shared.dynamic else shared.size, gang)
+    return Address(gang.shared[key])
+
+
+def _declare_slot(frame: Frame, slot: int, value: Any, mask: Mask) -> None:
+    """Let a variable come to life in the lanes of a mask; no other lane of this round can see it."""
+    frame.values[slot] = value
+    frame.owners[slot] = mask
+
+
+def _is_one_of(value: Any, cases: Sequence[int]) -> Any:
+    return np.isin(value, cases) if isinstance(value, np.ndarray) else np.bool_(int(value) in cases)
+
+
+def _next_round(frame: Frame, through: Mask | None, before: Mask) -> Mask | None:
+    """Return the lanes that start another round: those that came through the body, and those that continued."""
+    live = union(through, frame.continued)
+    frame.continued = None
+    return before if live is not None and live.count == before.count else live
+
+
+def _in_order(steps: list[Step]) -> Step:
+    def step(frame: Frame, mask: Mask) -> Mask | None:
+        live: Mask | None = mask
+        for run in steps:
+            live = run(frame, live)  # type: ignore[arg-type]  # the loop ends before None is passed on
+            if live is None:
+                return None
+        return live
+
+    return steps[0] if len(steps) == 1 else step
+
+
+def _break(frame: Frame, mask: Mask) -> None:
+    """Leave the loop: its lanes come back when it ends."""
+
+
+def _continue(frame: Frame, mask: Mask) -> None:
+    frame.continued = union(frame.continued, mask)
+
+
+def _barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
+    """Pass where all threads of each block that comes here, but for those that have ended, are here."""
+    geometry = frame.gang.geometry
+    kernel = frame.kernel or frame
+    expected = geometry.everyone.without(kernel.returned)
+    if expected is None or mask.count == expected.count:
+        return mask
+    shape = (geometry.blocks, geometry.lanes_per_block)
+    here, due = mask.bits.reshape(shape), expected.bits.reshape(shape)
+    missing = (due & ~here) & here.any(axis=1, keepdims=True)
+    if missing.any():
+        lane = int(np.flatnonzero(missing)[0])
+        raise LaunchError(
+            f"{position}: Barrier error: __syncthreads() is not reached by all threads of the block; "
+            f"{frame.gang.describe(lane)} does not come.",
+            position=position,
+            advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
+            kind="barrier",
+            thread=frame.gang.describe(lane),
+        )
+    return mask
+
+
+def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:
+    return LaunchError(
+        f"{position}: this loop does not end: {frame.gang.describe(int(mask.lanes[0]))} is still in it after "
+        f"{frame.gang.max_rounds} rounds.",
+        position=position,
+        advice="Check what ends the loop.",
+        kind="endless",
+        thread=frame.gang.describe(int(mask.lanes[0])),
+    )

@@ -1,0 +1,254 @@
+"""The memories of a device, and every access to them: checked, so that nothing outside an array is ever touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator.executor.atomics import apply_atomics
+from gpu.simulator.executor.lanes import Gang, Mask
+
+Array = npt.NDArray[Any]
+DType = np.dtype[Any]
+
+# What nobody has written yet: NaN as a float, -1 as an integer, so that a kernel that reads it shows it.
+POISON = 0xFF
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where in the source an access stands, and what it does: "read", "write" or "atomic"."""
+
+    position: SourcePosition
+    action: str
+
+
+class Memory(Protocol):
+    """Elements that lanes read and write; `element` is an index in elements of `dtype`, one for all or one a lane."""
+
+    name: str
+    space: str
+
+    def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any: ...
+
+    def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None: ...
+
+    def atomic(
+        self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+    ) -> Any: ...
+
+
+class FlatMemory:
+    """A memory that is one array of bytes; the base of those of the grid (global, constant) and of blocks (shared)."""
+
+    def __init__(self, name: str, space: str, data: Array, *, writable: bool = True) -> None:
+        self.name = name
+        self.space = space
+        self.data = data
+        self._writable = writable
+        self._views: dict[DType, Array] = {}
+
+    def view(self, dtype: DType) -> Array:
+        """Return all whole elements of a type."""
+        if dtype not in self._views:
+            whole = self.data.size // dtype.itemsize * dtype.itemsize
+            self._views[dtype] = self.data[:whole].view(dtype)
+        return self._views[dtype]
+
+    def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+        view = self.view(dtype)
+        if not isinstance(element, np.ndarray) or mask.full:
+            index = self._checked(gang, element, dtype, None, site)
+            return view[index] if isinstance(index, int) else view.take(index)
+        if 2 * mask.count >= element.size:
+            # Most lanes are active: let the others read element 0, which is there because an active lane reads here.
+            index = self._checked(gang, element * mask.bits, dtype, None, site)
+            return view.take(index)
+        values = np.zeros(element.size, dtype)
+        values[mask.lanes] = view.take(self._checked(gang, element[mask.lanes], dtype, mask.lanes, site))
+        return values
+
+    def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+        self._refuse_read_only(gang, mask, site)
+        lanes = None if mask.full else mask.lanes
+        index = self._checked(gang, _of_lanes(element, lanes), dtype, lanes, site)
+        value = _of_lanes(value, lanes)
+        if isinstance(index, int) and isinstance(value, np.ndarray):
+            value = value[-1]  # all lanes write one element: the last one stays
+        self.view(dtype)[index] = value
+
+    def atomic(
+        self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+    ) -> Any:
+        self._refuse_read_only(gang, mask, site)
+        lanes = None if mask.full else mask.lanes
+        index = self._checked(gang, _of_lanes(element, lanes), dtype, lanes, site)
+        if isinstance(index, int):
+            index = np.full(mask.count, index)
+        old = apply_atomics(self.view(dtype), index, op, [_of_lanes(value, lanes) for value in values], used)
+        if old is None or lanes is None:
+            return old
+        spread = np.zeros(mask.bits.size, dtype)
+        spread[lanes] = old
+        return spread
+
+    def _checked(self, gang: Gang, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
+        """Return indices into the view, after making sure that all lie inside."""
+        size = self.view(dtype).size
+        if isinstance(element, int):
+            if not 0 <= element < size:
+                self._out_of_bounds(gang, element, size, dtype, lanes, site)
+            return element
+        _check_range(element, size, lambda: self._out_of_bounds(gang, element, size, dtype, lanes, site))
+        return element.astype(np.intp)
+
+    def _refuse_read_only(self, gang: Gang, mask: Mask, site: Site) -> None:
+        if not self._writable:
+            raise LaunchError(
+                f"{site.position}: {gang.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
+                "which a kernel cannot change.",
+                position=site.position,
+                kind="other",
+                thread=gang.describe(int(mask.lanes[0])),
+            )
+
+    def _out_of_bounds(
+        self, gang: Gang, element: Any, size: int, dtype: DType, lanes: Array | None, site: Site
+    ) -> NoReturn:
+        elements = np.atleast_1d(element)
+        worst = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
+        lane = worst if lanes is None else int(lanes[worst])
+        if not isinstance(element, np.ndarray) and lanes is None:
+            lane = 0
+        raise LaunchError(
+            f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
+            f"{gang.describe(lane)}: element {int(elements[worst])} of {self.name}, which has {size}.",
+            position=site.position,
+            advice="Compare the index with the array's size before the access.",
+            kind="out-of-bounds",
+            thread=gang.describe(lane),
+        )
+
+
+class SharedMemory(FlatMemory):
+    """A `__shared__` variable: `count` bytes for each block of a gang. Elements are counted within the block."""
+
+    def __init__(self, name: str, size: int, gang: Gang) -> None:
+        self._size = size
+        self._stride = max(-(-size // 16) * 16, 16)
+        self._blocks = gang.geometry.blocks
+        super().__init__(name, "shared", np.full(self._blocks * self._stride, POISON, np.uint8))
+        self._bases: dict[DType, Array] = {}
+
+    def _base(self, gang: Gang, dtype: DType) -> Array:
+        if dtype not in self._bases:
+            self._bases[dtype] = gang.geometry.block_of_lane * (self._stride // dtype.itemsize)
+        return self._bases[dtype]
+
+    def _checked(self, gang: Gang, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
+        size = self._size // dtype.itemsize
+        if isinstance(element, int):
+            if not 0 <= element < size:
+                self._out_of_bounds(gang, element, size, dtype, lanes, site)
+        else:
+            _check_range(element, size, lambda: self._out_of_bounds(gang, element, size, dtype, lanes, site))
+        if self._blocks == 1:
+            return element if isinstance(element, int) else element.astype(np.intp)
+        base = self._base(gang, dtype)
+        return (base if lanes is None else base[lanes]) + element
+
+
+class LocalMemory:
+    """Memory of each lane's own: `size` bytes, kept as a GPU keeps it, lane beside lane.
+
+    The element of `s` bytes at offset `o` of all lanes lies in the bytes from `o * lanes` on, so that one index for all
+    lanes is a row. That holds as long as every element is read in the size that it was written in.
+    """
+
+    def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False) -> None:
+        self.name = name
+        self.space = "local"
+        self.size = size
+        self.zeroed = zeroed
+        self._lanes = lanes
+        self._data = np.full(size * lanes, 0 if zeroed else POISON, np.uint8)
+        self._sizes: set[int] = set()
+
+    def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+        if self._sizes and dtype.itemsize not in self._sizes:
+            raise LaunchError(
+                f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
+                "bytes that are read here, which the simulator does not support in a thread's own memory.",
+                position=site.position,
+                advice="Read the elements that were written and combine them, or use __float_as_int and the like.",
+            )
+        self._check(gang, element, dtype, mask, site)
+        view = self._data.view(dtype) if self._data.size else self._data
+        if isinstance(element, int):
+            # A copy: a later store must not change the value.
+            return view[element * self._lanes : (element + 1) * self._lanes].copy()
+        if mask.full:
+            return view.take(element.astype(np.intp) * self._lanes + gang.geometry.lane_numbers)
+        values = np.zeros(element.size, dtype)
+        values[mask.lanes] = view[element[mask.lanes].astype(np.intp) * self._lanes + mask.lanes]
+        return values
+
+    def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+        self._check(gang, element, dtype, mask, site)
+        self._sizes.add(dtype.itemsize)
+        view = self._data.view(dtype)
+        if mask.full and isinstance(element, int):
+            view[element * self._lanes : (element + 1) * self._lanes] = value
+        else:
+            index = _of_lanes(element, mask.lanes)
+            view[np.asarray(index, np.intp) * self._lanes + mask.lanes] = _of_lanes(value, mask.lanes)
+
+    def atomic(
+        self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+    ) -> Any:
+        raise LaunchError(
+            f"{site.position}: an atomic on {self.name}, which is each thread's own.",
+            position=site.position,
+            kind="other",
+            thread=gang.describe(int(mask.lanes[0])),
+        )
+
+    def _check(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
+        count = self.size // dtype.itemsize
+        if isinstance(element, int):
+            if 0 <= element < count:
+                return
+            elements = np.full(mask.count, element)
+        else:
+            elements = element if mask.full else element[mask.lanes]
+            if elements.view(_UNSIGNED[elements.dtype.itemsize]).max() < count:
+                return
+        outside = int(np.flatnonzero((elements < 0) | (elements >= count))[0])
+        raise LaunchError(
+            f"{site.position}: Invalid __local__ {site.action} of size {dtype.itemsize} bytes by "
+            f"{gang.describe(int(mask.lanes[outside]))}: element {int(elements[outside])} of {self.name}, which has "
+            f"{count}.",
+            position=site.position,
+            advice="Compare the index with the array's size before the access.",
+            kind="out-of-bounds",
+            thread=gang.describe(int(mask.lanes[outside])),
+        )
+
+
+def _of_lanes(value: Any, lanes: Array | None) -> Any:
+    """Return a value's part for some lanes."""
+    return value.take(lanes) if lanes is not None and isinstance(value, np.ndarray) else value
+
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def _check_range(element: Array, size: int, fail: Callable[[], NoReturn]) -> None:
+    """One pass does for both ends: as an unsigned number, a negative index is a very large one."""
+    if element.size and element.view(_UNSIGNED[element.dtype.itemsize]).max() >= size:
+        fail()

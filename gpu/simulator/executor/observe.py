@@ -1,0 +1,150 @@
+"""What an observer of a launch sees: the one interface that tracing, counting and checking build on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import SourcePosition
+
+if TYPE_CHECKING:
+    from gpu.simulator.executor.lanes import Gang, Mask
+    from gpu.simulator.executor.memory import Memory, Site
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement that lanes are about to execute, or a condition that they are about to test.
+
+    Parameters
+    ----------
+    position : SourcePosition
+    kind : str
+        "evaluate", "declare", "if", "loop", "switch", "return" or "barrier".
+    operations : int
+        The arithmetic that one lane does on values, that on indices, addresses and conditions left out.
+    """
+
+    position: SourcePosition
+    kind: str
+    operations: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access to memory by the lanes of a mask, which has happened.
+
+    Parameters
+    ----------
+    site : Site
+        Where in the source, and "read", "write" or "atomic".
+    memory : Memory
+        What is accessed: its `space` is "global", "constant", "shared" or "local".
+    element : int or array
+        The index in elements of `size` bytes, one for all lanes, or one a lane of the gang. In shared memory it counts
+        from the beginning of the block's array.
+    size : int
+        Bytes of one lane's access.
+    mask : Mask
+        The lanes that take part.
+    values : scalar, array or tuple
+        What was read or written, one for all lanes or one a lane; of a struct, one for each leaf. Of an atomic, the
+        operand.
+    used : bool
+        Of an atomic, whether the lanes want to know what was there before.
+    """
+
+    site: Site
+    memory: Memory
+    element: Any
+    size: int
+    mask: Mask
+    values: Any
+    used: bool = True
+
+    @property
+    def elements(self) -> Array:
+        """The index for each lane of `mask.lanes`, as int64."""
+        if isinstance(self.element, np.ndarray):
+            return self.element[self.mask.lanes].astype(np.int64)
+        return np.full(self.mask.count, self.element, np.int64)
+
+
+class Observer:
+    """Sees a launch as it happens. Every method may be left as it is."""
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        """Take note of a launch."""
+
+    def gang_begins(self, gang: Gang) -> None:
+        """Take note of blocks that start."""
+
+    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+        """Take note of a statement that the lanes of `mask` are about to execute."""
+
+    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+        """Take note that of the lanes of `mask` those of `taken` (none: None) go one way, the others the other."""
+
+    def access(self, gang: Gang, access: Access) -> None:
+        """Take note of an access to memory."""
+
+    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+        """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
+
+    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
+        """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`."""
+
+    def gang_ends(self, gang: Gang) -> None:
+        """Take note of blocks that have finished."""
+
+    def launch_ends(self) -> None:
+        """Take note of the end, which a failed launch does not reach."""
+
+
+class Observers(Observer):
+    """Several observers as one."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = tuple(observers)
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        for observer in self._observers:
+            observer.launch_begins(kernel, grid, block)
+
+    def gang_begins(self, gang: Gang) -> None:
+        for observer in self._observers:
+            observer.gang_begins(gang)
+
+    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+        for observer in self._observers:
+            observer.step(gang, step, mask)
+
+    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+        for observer in self._observers:
+            observer.branch(gang, position, mask, taken)
+
+    def access(self, gang: Gang, access: Access) -> None:
+        for observer in self._observers:
+            observer.access(gang, access)
+
+    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+        for observer in self._observers:
+            observer.barrier(gang, position, mask)
+
+    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
+        for observer in self._observers:
+            observer.fence(gang, name, mask)
+
+    def gang_ends(self, gang: Gang) -> None:
+        for observer in self._observers:
+            observer.gang_ends(gang)
+
+    def launch_ends(self) -> None:
+        for observer in self._observers:
+            observer.launch_ends()

@@ -1,0 +1,120 @@
+"""What the lanes of a warp exchange. Lanes are rows of 32; a partial last warp has lanes that never take part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.executor.lanes import WARP, Gang, Mask
+
+Array = npt.NDArray[Any]
+
+_LANE = np.arange(WARP)
+_BIT = np.uint32(1) << _LANE.astype(np.uint32)
+
+
+def run(op: str, gang: Gang, mask: Mask, arguments: list[Any]) -> Any:
+    """Run a warp operation in the lanes of `mask` and return its value, one a lane.
+
+    Parameters
+    ----------
+    op : str
+        One of `gpu.simulator.intrinsics.WARP_OPERATIONS`.
+    gang : Gang
+    mask : Mask
+        The lanes that are here. Those that the operation's own mask names and that are not here do not take part.
+    arguments : list
+        Its arguments, one value or one a lane.
+    """
+    active = mask.bits.reshape(-1, WARP)
+    if op == "__activemask":
+        return _to_lanes(_ballot(active))
+    named, *values = arguments
+    if op.startswith("__shfl"):
+        return _shuffle(op, values, gang.geometry.lanes)
+    rows = np.broadcast_to(values[0], gang.geometry.lanes).reshape(-1, WARP)
+    taking_part = active & (np.bitwise_and(_rows(named, gang.geometry.lanes), _BIT) != 0)
+    return _VOTES[op](rows, taking_part)
+
+
+def _rows(value: Any, lanes: int) -> Array:
+    return np.broadcast_to(value, lanes).reshape(-1, WARP)
+
+
+def _to_lanes(per_warp: Array) -> Array:
+    return np.repeat(per_warp, WARP)
+
+
+def _ballot(bits: Array) -> Array:
+    packed: Array = np.where(bits, _BIT, np.uint32(0)).sum(axis=1, dtype=np.uint32)
+    return packed
+
+
+def _shuffle(op: str, values: list[Any], lanes: int) -> Any:
+    """Return the value of another lane; where that lies outside of the section of `width` lanes, the lane's own."""
+    value, by = values[0], _rows(values[1], lanes).astype(np.int64)
+    if not isinstance(value, np.ndarray):
+        return value
+    width = _rows(values[2] if len(values) > 2 else np.int32(WARP), lanes).astype(np.int64)
+    first = _LANE // width * width
+    if op == "__shfl_sync":
+        source = first + by % width
+    elif op == "__shfl_up_sync":
+        source = _LANE - by
+    elif op == "__shfl_down_sync":
+        source = _LANE + by
+    else:
+        source = _LANE ^ by
+    inside = (source < first + width) & ((source >= first) | (op == "__shfl_xor_sync"))
+    return np.take_along_axis(value.reshape(-1, WARP), np.where(inside, source, _LANE), axis=1).reshape(-1)
+
+
+def _match_any(rows: Array, taking_part: Array) -> Array:
+    equal = (rows[:, :, None] == rows[:, None, :]) & taking_part[:, None, :]
+    packed: Array = np.where(equal, _BIT, np.uint32(0)).sum(axis=2, dtype=np.uint32)
+    return packed.reshape(-1)
+
+
+def _reduction(combine: np.ufunc, neutral: Callable[[np.dtype[Any]], int]) -> Callable[[Array, Array], Array]:
+    def reduce(rows: Array, taking_part: Array) -> Array:
+        filled = np.where(taking_part, rows, np.array(neutral(rows.dtype)).astype(rows.dtype))
+        return _to_lanes(combine.reduce(filled, axis=1, dtype=rows.dtype))
+
+    return reduce
+
+
+def _smallest(dtype: np.dtype[Any]) -> int:
+    return int(np.iinfo(dtype).min)
+
+
+def _largest(dtype: np.dtype[Any]) -> int:
+    return int(np.iinfo(dtype).max)
+
+
+_VOTES: dict[str, Callable[[Array, Array], Array]] = {
+    "__ballot_sync": lambda rows, here: _to_lanes(_ballot((rows != 0) & here)),
+    "__any_sync": lambda rows, here: _to_lanes(((rows != 0) & here).any(axis=1).astype(np.int32)),
+    "__all_sync": lambda rows, here: _to_lanes(((rows != 0) | ~here).all(axis=1).astype(np.int32)),
+    "__match_any_sync": _match_any,
+    "__reduce_add_sync": _reduction(np.add, lambda dtype: 0),
+    "__reduce_min_sync": _reduction(np.minimum, _largest),
+    "__reduce_max_sync": _reduction(np.maximum, _smallest),
+    "__reduce_and_sync": _reduction(np.bitwise_and, lambda dtype: -1),
+    "__reduce_or_sync": _reduction(np.bitwise_or, lambda dtype: 0),
+    "__reduce_xor_sync": _reduction(np.bitwise_xor, lambda dtype: 0),
+}
+
+
+def block_vote(op: str, gang: Gang, mask: Mask, predicate: Any) -> Array:
+    """Return the number of threads of the block whose predicate holds, or whether it holds in all or in any."""
+    shape = (gang.geometry.blocks, gang.geometry.lanes_per_block)
+    holds = (np.broadcast_to(predicate, gang.geometry.lanes) != 0) & mask.bits
+    count = holds.reshape(shape).sum(axis=1)
+    if op == "__syncthreads_and":
+        count = count == mask.bits.reshape(shape).sum(axis=1)
+    elif op == "__syncthreads_or":
+        count = count > 0
+    return np.repeat(count.astype(np.int32), gang.geometry.lanes_per_block)

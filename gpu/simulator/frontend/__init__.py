@@ -1,0 +1,1 @@
+"""CUDA C++ text to the IR."""

@@ -1,0 +1,232 @@
+"""libclang, as far as the front end needs it: parsing CUDA C++, and three calls that its Python binding leaves out."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from clang import cindex
+from clang.cindex import Cursor, CursorKind, TypeKind
+
+from gpu.errors import CompileError, SourcePosition
+
+_SHIM = Path(__file__).parents[1] / "shim"
+
+# Where includes are found that are not there: libclang takes files that exist in its memory alone.
+_MISSING = _SHIM / "missing"
+
+_ARGUMENTS = (
+    "-ferror-limit=0",
+    "-x",
+    "cuda",
+    "--cuda-device-only",
+    "--cuda-gpu-arch=sm_90",
+    "-nocudainc",
+    "-nocudalib",
+    "-nostdinc",
+    "-nostdinc++",
+    "-std=c++17",
+    "-Wno-unknown-cuda-version",
+    "-Wno-pragma-once-outside-header",
+    "-I",
+    str(_SHIM),
+    "-include",
+    str(_SHIM / "lockstep_device.h"),
+)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """An error that clang found, with its source line and a caret."""
+
+    message: str
+    position: SourcePosition
+    file: str
+    offset: int
+    excerpt: str
+
+    def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
+        """Return it as an error; `detail` holds the others too."""
+        log = "\n".join(found.excerpt for found in others or (self,))
+        return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
+
+    def lies_in(self, cursor: Cursor) -> bool:
+        """Whether it is within a cursor's text."""
+        start, end = cursor.extent.start, cursor.extent.end
+        return start.file is not None and start.file.name == self.file and start.offset <= self.offset <= end.offset
+
+
+def parse(
+    text: str, path: Path, defines: Mapping[str, int | str], include_dirs: Sequence[Path] = ()
+) -> tuple[Cursor, list[Diagnosis]]:
+    """Parse a CUDA C++ file and return the cursor of its translation unit, and the errors.
+
+    An include that is not there is left out, as it usually serves the host's code.
+
+    Parameters
+    ----------
+    text : str
+        The source, which may differ from what the file holds.
+    path : Path
+        Where it belongs: includes are looked for beside it.
+    defines : mapping
+        Macros.
+    include_dirs : sequence of Path
+        Where else includes are looked for.
+    """
+    macros = [f"-D{name}={value}" for name, value in defines.items()]
+    folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
+    arguments = [*_ARGUMENTS, *macros, *folders]
+    files = [(str(path), text)]
+    while True:
+        unit = _index().parse(str(path), args=arguments, unsaved_files=files)
+        errors = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Error]
+        missing = {found[1] for error in errors if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
+        known = {name for name, _ in files}
+        stubs = [(str(_MISSING / name), "") for name in missing]
+        if not missing or any(name in known for name, _ in stubs):
+            lines = text.split("\n")
+            return unit.cursor, [_diagnosis(error, lines, path) for error in errors]
+        files += stubs
+
+
+def _with_caret(line: str, column: int) -> str:
+    """Return a source line and a caret below a column, which clang counts in bytes."""
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    return f"\n    {line}\n    {''.join(letter if letter.isspace() else ' ' for letter in before)}^"
+
+
+@cache
+def _index() -> cindex.Index:
+    return cindex.Index.create()
+
+
+def _diagnosis(error: cindex.Diagnostic, lines: list[str], path: Path) -> Diagnosis:
+    location = error.location
+    file = location.file.name if location.file is not None else ""
+    excerpt = f"{_position(location)}: error: {error.spelling}"
+    if Path(file) == path and 0 < location.line <= len(lines):
+        excerpt += _with_caret(lines[location.line - 1], location.column)
+    return Diagnosis(error.spelling, _position(location), file, location.offset, excerpt)
+
+
+def _position(location: cindex.SourceLocation) -> SourcePosition:
+    file = Path(location.file.name).name if location.file else "the command line"
+    return SourcePosition(file, location.line, location.column)
+
+
+def is_own(cursor: Cursor) -> bool:
+    """Whether a cursor is of the user's text, not of the shim's headers."""
+    file = cursor.location.file
+    return file is None or not str(file.name).startswith(str(_SHIM))
+
+
+def start_of(cursor: Cursor) -> SourcePosition:
+    """Return where a cursor's text begins."""
+    return _position(cursor.extent.start)
+
+
+def string_of(cursor: Cursor) -> str | None:
+    """Return the text of a string literal, behind any conversions; None for another expression."""
+    for inner in cursor.walk_preorder():
+        if inner.kind == CursorKind.STRING_LITERAL:
+            return str(inner.spelling[1:-1]).encode().decode("unicode_escape")
+    return None
+
+
+def operand_positions(cursor: Cursor) -> Iterator[tuple[str, int]]:
+    """Yield the spelling and the offset of each token of a cursor."""
+    for token in cursor.get_tokens():
+        yield token.spelling, token.extent.start.offset
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(cindex.conf.lib, name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+@cache
+def _calls() -> dict[str, Any]:
+    text, number, pointer = cindex._CXString, ctypes.c_int, ctypes.c_void_p  # noqa: SLF001
+    return {
+        "binary": _function("clang_getCursorBinaryOperatorKind", number, Cursor),
+        "binary_spelling": _function("clang_getBinaryOperatorKindSpelling", text, number),
+        "unary": _function("clang_getCursorUnaryOperatorKind", number, Cursor),
+        "evaluate": _function("clang_Cursor_Evaluate", pointer, Cursor),
+        "kind": _function("clang_EvalResult_getKind", number, pointer),
+        "integer": _function("clang_EvalResult_getAsLongLong", ctypes.c_longlong, pointer),
+        "is_unsigned": _function("clang_EvalResult_isUnsignedInt", ctypes.c_uint, pointer),
+        "unsigned": _function("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong, pointer),
+        "double": _function("clang_EvalResult_getAsDouble", ctypes.c_double, pointer),
+        "dispose": _function("clang_EvalResult_dispose", None, pointer),
+    }
+
+
+@cache
+def _binary_spelling(kind: int) -> str:
+    result = _calls()["binary_spelling"](kind)
+    spelling = cindex.conf.lib.clang_getCString(result)
+    return spelling.decode() if isinstance(spelling, bytes) else str(spelling)
+
+
+def binary_operator(cursor: Cursor) -> str:
+    """Return the operator of a binary or compound assignment expression, such as `+` or `<<=`."""
+    return _binary_spelling(_calls()["binary"](cursor))
+
+
+_UNARY = {
+    1: "x++",
+    2: "x--",
+    3: "++x",
+    4: "--x",
+    5: "&",
+    6: "*",
+    7: "+",
+    8: "-",
+    9: "~",
+    10: "!",
+    13: "__extension__",
+}
+
+
+def unary_operator(cursor: Cursor) -> str:
+    """Return a unary operator; `x++`, `++x`, `x--` and `--x` tell the increments apart."""
+    kind = _calls()["unary"](cursor)
+    return _UNARY.get(kind, f"unary operator {kind}")
+
+
+def evaluate(cursor: Cursor) -> int | float | None:
+    """Return the value of a constant expression or of a constant's declaration, None where there is none."""
+    calls = _calls()
+    result = calls["evaluate"](cursor)
+    if not result:
+        return None
+    try:
+        kind = calls["kind"](result)
+        if kind == 1:
+            return int(calls["unsigned" if calls["is_unsigned"](result) else "integer"](result))
+        return float(calls["double"](result)) if kind == 2 else None
+    finally:
+        calls["dispose"](result)
+
+
+__all__ = [
+    "Cursor",
+    "CursorKind",
+    "Diagnosis",
+    "TypeKind",
+    "binary_operator",
+    "evaluate",
+    "is_own",
+    "operand_positions",
+    "parse",
+    "start_of",
+    "string_of",
+    "unary_operator",
+]

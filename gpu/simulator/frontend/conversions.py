@@ -1,0 +1,104 @@
+"""What lowering builds from values: constants, conversions as C makes them, addresses and places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import Cursor, start_of
+from gpu.simulator.frontend.fold import fold
+from gpu.simulator.frontend.lower_types import refuse
+from gpu.simulator.frontend.scope import decayed
+from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
+
+
+def number_of(type: Type, number: int | float) -> ir.Const:
+    """Return a constant of a scalar type."""
+    assert isinstance(type, Scalar)
+    value: Any = np.array(number).astype(type.dtype)[()]
+    return ir.Const(type, value)
+
+
+def only_child(cursor: Cursor) -> Cursor:
+    """Return the operand of a node that has one; a type that is written out comes before it."""
+    child: Cursor = list(cursor.get_children())[-1]
+    return child
+
+
+def zero_of(type: Type) -> ir.Expression:
+    """Return the value that empty braces give."""
+    if isinstance(type, Scalar):
+        return number_of(type, 0)
+    if isinstance(type, Pointer):
+        return ir.Null(type)
+    return ir.Construct(type, tuple(zero_of(leaf) for _, leaf in leaves(type)))
+
+
+def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.Expression:
+    """Convert a value to a type, as C does it; `cursor` is where a refusal points."""
+    if isinstance(type, Pointer):
+        type = Pointer(decayed(type.element))
+    if expression.type == type or isinstance(type, Void):
+        return expression
+    if isinstance(type, Struct) and isinstance(expression.type, Struct):
+        return ir.Extract(type, expression, 0)  # to a base class, which is where the object starts
+    if isinstance(type, Pointer) and isinstance(expression, ir.Const | ir.Null):
+        return ir.Null(type)
+    if isinstance(type, Scalar) and isinstance(expression.type, Pointer):
+        number = ir.Cast(INT64, expression)
+        if type == BOOL:
+            return ir.Binary(BOOL, "!=", number, ir.Const(INT64, np.int64(0)))
+        return number if type == INT64 else ir.Cast(type, number)
+    if isinstance(type, Struct) or isinstance(expression.type, Struct):
+        if cursor is None:
+            raise TypeError(f"no conversion from {expression.type} to {type}")
+        raise refuse(cursor, f"a conversion from {expression.type} to {type}")
+    return fold(ir.Cast(type, expression))
+
+
+def address_of(place: ir.Element) -> ir.Expression:
+    """Return the pointer to a place."""
+    if place.index is None:
+        return place.pointer
+    pointer = place.pointer
+    assert isinstance(pointer.type, Pointer)
+    return ir.Offset(pointer.type, pointer, in_elements(place.index, Pointer(place.type)))
+
+
+def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
+    """Return the place that a pointer leads to."""
+    if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.element, Void):
+        raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
+    if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
+        return ir.Element(pointer.type.element, pointer.pointer, pointer.index, start_of(cursor))
+    return ir.Element(pointer.type.element, pointer, None, start_of(cursor))
+
+
+def index32(place: ir.Element) -> ir.Expression:
+    """Return the index of an element in 32 bits."""
+    assert place.index is not None
+    return convert(place.index, INT32, None)
+
+
+def in_elements(index: ir.Expression, type: Type) -> ir.Expression:
+    """Turn an index that counts arrays, as a pointer to an array has it, into one of innermost elements."""
+    element = type.element if isinstance(type, Pointer) else type
+    return times(index, element.count) if isinstance(element, ArrayOf) else index
+
+
+def promoted(type: Type) -> Scalar:
+    """Apply C's integer promotion."""
+    assert isinstance(type, Scalar)
+    return INT32 if type.size < 4 and not type.is_float else type
+
+
+def times(index: ir.Expression, factor: int) -> ir.Expression:
+    """Return an index times a constant, in 32 bits."""
+    return fold(ir.Binary(INT32, "*", convert(index, INT32, None), ir.Const(INT32, np.int32(factor))))
+
+
+def negated(index: ir.Expression) -> ir.Expression:
+    """Negate an index in 64 bits, where the negative of an unsigned one is right too."""
+    return fold(ir.Unary(INT64, "-", convert(index, INT64, None)))

@@ -1,0 +1,176 @@
+"""Calls: of functions and methods with a body, of constructors, and of what CUDA gives a kernel by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import Cursor, CursorKind, evaluate, start_of, string_of
+from gpu.simulator.frontend.conversions import number_of
+from gpu.simulator.frontend.lower_types import is_reference, refuse
+from gpu.simulator.frontend.scope import Scope, call_arguments, is_reference_function, value_type
+from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
+from gpu.simulator.types import INT32, VOID, Pointer, Scalar, Struct
+
+if TYPE_CHECKING:
+    from gpu.simulator.frontend.lower_expressions import Expressions
+
+
+class Calls:
+    """Lowers the calls of one function."""
+
+    def __init__(self, scope: Scope, expressions: Expressions) -> None:
+        self._scope = scope
+        self._expressions = expressions
+
+    def call(self, cursor: Cursor) -> ir.Expression:
+        """Lower a call to its value."""
+        callee = cursor.referenced
+        name = cursor.spelling
+        if callee is None:
+            raise refuse(cursor, f"a call of {name or 'something without a name'}")
+        if callee.kind == CursorKind.CONSTRUCTOR:
+            return self._constructor(cursor, callee)
+        if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
+            return self._implicit_method(cursor)
+        if not _has_body(callee):
+            return self._by_name(cursor, name)
+        pointer = self.reference(cursor)
+        if pointer is not None:
+            assert isinstance(pointer.type, Pointer)
+            return ir.Load(pointer.type.element, ir.Element(pointer.type.element, pointer, None, start_of(cursor)))
+        return self._call_with_body(cursor, callee)
+
+    def reference(self, cursor: Cursor) -> ir.Expression | None:
+        """Lower a call that returns a reference to the address; None for a call that returns a value."""
+        callee = cursor.referenced
+        if callee is None or callee.kind == CursorKind.CONSTRUCTOR or not is_reference_function(callee):
+            return None
+        if is_implicit(callee) or not _has_body(callee):
+            return None
+        return self._call_with_body(cursor, callee)
+
+    def _call_with_body(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
+        function = self._scope.function_called(callee)
+        arguments = self._arguments(cursor, callee)
+        if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
+            arguments.insert(0, self._object(cursor))
+        return ir.Call(function.type, function, tuple(arguments))
+
+    def _arguments(self, cursor: Cursor, callee: Cursor) -> list[ir.Expression]:
+        """Lower the arguments to what the parameters hold: values, or addresses where they are references."""
+        given = call_arguments(cursor)
+        lowered = []
+        for number, parameter in enumerate(callee.get_arguments()):
+            argument = given[number] if number < len(given) else None
+            if argument is None or not _is_given(argument):
+                argument = _default_of(parameter, cursor)
+            if is_reference(parameter.type):
+                lowered.append(self._expressions.address(argument))
+            else:
+                type = self._scope.program.types.lower(parameter.type, parameter)
+                lowered.append(self._expressions.converted(argument, value_type(type)))
+        return lowered
+
+    def _object(self, cursor: Cursor) -> ir.Expression:
+        """Return the address of the object that a method is called on."""
+        first = next(cursor.get_children())
+        if first.kind != CursorKind.MEMBER_REF_EXPR:  # an operator: the object is its first operand
+            return self._expressions.address(first)
+        owner = next(iter(first.get_children()), None)
+        if owner is None or not owner.kind.is_expression():
+            if self._scope.this is None:
+                raise refuse(cursor, f"the method {cursor.spelling} without an object")
+            return self._scope.this
+        if isinstance(self._expressions.type_of(owner), Pointer):
+            return self._expressions.value(owner)
+        return self._expressions.address(owner)
+
+    def _implicit_method(self, cursor: Cursor) -> ir.Expression:
+        """An assignment that the struct does not define copies its members."""
+        operands = list(cursor.get_arguments())
+        if cursor.spelling != "operator=" or len(operands) != 2:
+            raise refuse(cursor, f"a call of {cursor.spelling}")
+        place = self._expressions.place(operands[0])
+        if place is None:
+            raise refuse(cursor, "an assignment to a value")
+        return ir.Assign(place.type, place, self._expressions.converted(operands[1], place.type))
+
+    def _constructor(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
+        type = self._expressions.type_of(cursor)
+        given = [argument for argument in cursor.get_arguments() if argument is not None]
+        if not isinstance(type, Struct):
+            raise refuse(cursor, f"the construction of {type}")
+        if _has_body(callee) and not is_implicit(callee):
+            function = self._scope.function_called(callee)
+            this = ir.Temporary(Pointer(type), None)
+            held = ir.Local(this.type, self._scope.new_slot(), "this")
+            call = ir.Call(function.type, function, (held, *self._arguments(cursor, callee)))
+            made = ir.Sequence(VOID, ir.Assign(this.type, held, this), call)
+            return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, start_of(cursor))))
+        if len(given) == 1:
+            return self._expressions.converted(given[0], type)
+        return self._expressions.fresh_value(type, callee.semantic_parent)
+
+    def _by_name(self, cursor: Cursor, name: str) -> ir.Expression:
+        """Lower a call of one of CUDA's functions."""
+        arguments = list(cursor.get_arguments())
+        type = self._expressions.type_of(cursor)
+        if name in ATOMICS:
+            return self._atomic(cursor, arguments)
+        if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := evaluate(cursor)) is not None:
+            return number_of(type, number)
+        if name in FENCES:
+            return ir.Fence(VOID, name)
+        if name in WARP_OPERATIONS or name in BLOCK_VOTES:
+            values = tuple(self._expressions.value(argument) for argument in arguments if _is_given(argument))
+            assert isinstance(type, Scalar)
+            return ir.Warp(type, name, values, start_of(cursor))
+        if name == "printf":
+            text = string_of(arguments[0])
+            if text is None:
+                raise refuse(cursor, "a printf whose format is not written out")
+            return ir.Print(INT32, text, tuple(self._printed(argument) for argument in arguments[1:]))
+        if name == "__lockstep_assert":
+            text = string_of(arguments[1]) or ""
+            return ir.Assertion(VOID, self._expressions.condition(arguments[0]), text, start_of(cursor))
+        if name in INTRINSICS and isinstance(type, Scalar):
+            return ir.Intrinsic(type, name, tuple(self._expressions.value(argument) for argument in arguments))
+        raise refuse(cursor, f"a call of {name or 'this'}, which has no body here")
+
+    def _printed(self, argument: Cursor) -> ir.Expression | str:
+        text = string_of(argument)
+        return self._expressions.value(argument) if text is None else text
+
+    def _atomic(self, cursor: Cursor, arguments: list[Cursor]) -> ir.Expression:
+        pointer = self._expressions.value(arguments[0])
+        if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
+            raise refuse(cursor, f"{cursor.spelling} on this address")
+        element = pointer.type.element
+        base, index = (pointer.pointer, pointer.index) if isinstance(pointer, ir.Offset) else (pointer, None)
+        values = tuple(self._expressions.converted(argument, element) for argument in arguments[1:])
+        place = ir.Element(element, base, index, start_of(cursor))
+        return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
+
+
+def _has_body(callee: Cursor) -> bool:
+    definition = callee.get_definition()
+    return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in definition.get_children())
+
+
+def is_implicit(callee: Cursor) -> bool:
+    """Whether the compiler wrote a method: then it stands where its class does. `= default` is the same in writing."""
+    written_by_clang = callee.location.offset == callee.semantic_parent.location.offset
+    return bool(written_by_clang or callee.is_default_method())
+
+
+def _is_given(argument: Cursor) -> bool:
+    """Whether an argument is written out; clang stands something empty in for a default."""
+    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(list(argument.get_children()))
+
+
+def _default_of(parameter: Cursor, call: Cursor) -> Cursor:
+    values = [child for child in parameter.get_children() if child.kind.is_expression()]
+    if not values:
+        raise refuse(call, f"a call without its argument {parameter.spelling}")
+    return values[-1]

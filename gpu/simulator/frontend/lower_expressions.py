@@ -1,0 +1,428 @@
+"""Expressions: from clang's cursors to the IR's. Clang has made every conversion a node with a type already."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import Cursor, CursorKind, binary_operator, evaluate, start_of, unary_operator
+from gpu.simulator.frontend.conversions import (
+    address_of,
+    convert,
+    dereference,
+    in_elements,
+    index32,
+    negated,
+    number_of,
+    only_child,
+    promoted,
+    times,
+    zero_of,
+)
+from gpu.simulator.frontend.fold import fold
+from gpu.simulator.frontend.lower_calls import Calls
+from gpu.simulator.frontend.lower_types import is_reference, refuse
+from gpu.simulator.frontend.scope import Scope, decayed, value_type
+from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
+
+_SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_AXES = ("x", "y", "z")
+_LITERALS = (
+    CursorKind.INTEGER_LITERAL,
+    CursorKind.FLOATING_LITERAL,
+    CursorKind.CHARACTER_LITERAL,
+    CursorKind.CXX_BOOL_LITERAL_EXPR,
+)
+_CASTS = (
+    CursorKind.CSTYLE_CAST_EXPR,
+    CursorKind.CXX_STATIC_CAST_EXPR,
+    CursorKind.CXX_FUNCTIONAL_CAST_EXPR,
+    CursorKind.CXX_REINTERPRET_CAST_EXPR,
+    CursorKind.CXX_CONST_CAST_EXPR,
+)
+_INSTEAD = {
+    "LAMBDA_EXPR": "Write a __device__ function, or a struct with operator().",
+    "CXX_NEW_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
+    "CXX_DELETE_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
+    "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
+    "STRING_LITERAL": "Strings are for printf and assert alone.",
+}
+_POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
+
+
+class Expressions:
+    """Lowers the expressions of one function."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._calls = Calls(scope, self)
+
+    def type_of(self, cursor: Cursor) -> Type:
+        """Return the type of an expression."""
+        return self._scope.program.types.lower(cursor.type, cursor)
+
+    def condition(self, cursor: Cursor) -> ir.Expression:
+        """Lower an expression that decides: a bool."""
+        return self.converted(cursor, BOOL)
+
+    def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
+        """Lower an expression and convert it to `type`."""
+        if cursor.kind == CursorKind.INIT_LIST_EXPR:
+            return self._braces(cursor, type)
+        return convert(self.value(cursor), type, cursor)
+
+    def discarded(self, cursor: Cursor) -> ir.Expression:
+        """Lower an expression whose value nobody wants, so that an atomic need not give one."""
+        lowered = self.value(cursor)
+        if isinstance(lowered, ir.Atomic):
+            return ir.Atomic(lowered.type, lowered.op, lowered.place, lowered.arguments, used=False)
+        return lowered
+
+    def value(self, cursor: Cursor) -> ir.Expression:
+        """Lower an expression to its value. An array's is the pointer to its first element."""
+        kind = cursor.kind
+        if kind in _LITERALS:
+            return self._constant(cursor)
+        if kind == CursorKind.PAREN_EXPR:
+            return self.value(only_child(cursor))
+        if kind == CursorKind.UNEXPOSED_EXPR:
+            return self._implicit(cursor)
+        if kind in _CASTS:
+            return self._cast(cursor)
+        if kind == CursorKind.DECL_REF_EXPR:
+            return self._name(cursor)
+        if kind == CursorKind.MEMBER_REF_EXPR:
+            return self._member(cursor)
+        if kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            return self._read(self._subscript(cursor))
+        if kind == CursorKind.BINARY_OPERATOR:
+            return self._binary(cursor)
+        if kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
+            return self._compound(cursor)
+        if kind == CursorKind.UNARY_OPERATOR:
+            return self._unary(cursor)
+        if kind == CursorKind.CONDITIONAL_OPERATOR:
+            return self._conditional(cursor)
+        if kind == CursorKind.CALL_EXPR:
+            return self._calls.call(cursor)
+        if kind == CursorKind.INIT_LIST_EXPR:
+            return self._braces(cursor, self.type_of(cursor))
+        if kind == CursorKind.CXX_THIS_EXPR and self._scope.this is not None:
+            return self._scope.this
+        if kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
+            return ir.Null(Pointer(Void()))
+        if (number := evaluate(cursor)) is not None:  # sizeof, alignof and the like
+            return number_of(self.type_of(cursor), number)
+        raise refuse(
+            cursor, f"this expression ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
+        )
+
+    def place(self, cursor: Cursor) -> ir.Place | None:
+        """Lower an expression that names a place; None for one that is only a value."""
+        kind = cursor.kind
+        if kind == CursorKind.PAREN_EXPR:
+            return self.place(only_child(cursor))
+        if kind == CursorKind.UNEXPOSED_EXPR:
+            return self._place_behind(cursor)
+        if kind == CursorKind.DECL_REF_EXPR:
+            return self._named_place(cursor)
+        if kind == CursorKind.MEMBER_REF_EXPR:
+            return self._member_place(cursor)
+        if kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            return self._subscript(cursor)
+        if kind == CursorKind.CALL_EXPR:
+            pointer = self._calls.reference(cursor)
+            return None if pointer is None else dereference(pointer, cursor)
+        if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "*":
+            return dereference(self.value(only_child(cursor)), cursor)
+        return None
+
+    def address(self, cursor: Cursor) -> ir.Expression:
+        """Lower an expression to its address, for a reference to bind to; a value is given memory."""
+        place = self.place(cursor)
+        if isinstance(place, ir.Element):
+            return address_of(place)
+        value = self.value(cursor)
+        return ir.Temporary(Pointer(value.type), value)
+
+    def _required_place(self, cursor: Cursor) -> ir.Place:
+        place = self.place(cursor)
+        if place is None:
+            raise refuse(
+                cursor,
+                f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})",
+                instead="Assign to a variable or an element, one assignment a statement.",
+            )
+        return place
+
+    def _place_behind(self, cursor: Cursor) -> ir.Place | None:
+        """A conversion keeps the place where it only adds const or goes to a base class."""
+        children = list(cursor.get_children())
+        if len(children) != 1:
+            return None
+        inner, type = self.place(children[0]), self.type_of(cursor)
+        if inner is None or isinstance(inner, ir.Local):
+            return inner if inner is not None and inner.type == type else None
+        if isinstance(type, Struct) and isinstance(inner.type, Struct):
+            return ir.Element(type, inner.pointer, inner.index, inner.position)
+        return inner if decayed(type) == inner.type else None
+
+    def _constant(self, cursor: Cursor) -> ir.Const:
+        number = evaluate(cursor)
+        if number is None:
+            raise refuse(cursor, "this literal")
+        return number_of(self.type_of(cursor), number)
+
+    def _implicit(self, cursor: Cursor) -> ir.Expression:
+        children = list(cursor.get_children())
+        type = self.type_of(cursor)
+        if not children:
+            return zero_of(type)  # clang's stand-in for a value that braces leave out
+        return convert(self.value(children[-1]), value_type(type), cursor)
+
+    def _cast(self, cursor: Cursor) -> ir.Expression:
+        children = list(cursor.get_children())
+        type = self.type_of(cursor)
+        if not children or not children[-1].kind.is_expression():
+            return zero_of(type)  # T()
+        if isinstance(type, Void):
+            return self.discarded(children[-1])
+        if is_reference(cursor.type):
+            return self._read(dereference(convert(self.address(children[-1]), Pointer(type), cursor), cursor))
+        return self.converted(children[-1], value_type(type))
+
+    def _name(self, cursor: Cursor) -> ir.Expression:
+        declaration = cursor.referenced
+        if declaration is None or not cursor.spelling:  # a template's argument, put in by clang
+            return convert(self.value(only_child(cursor)), self.type_of(cursor), cursor)
+        if declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
+            return number_of(self.type_of(cursor), declaration.enum_value)
+        variable = self._scope.find(declaration)
+        if variable is not None:
+            if not variable.in_memory:
+                return variable.local
+            return self._read(self._variable_place(variable.local, variable.type, cursor))
+        type = self.type_of(cursor)
+        if isinstance(type, Scalar) and not self._scope.program.is_variable(declaration):
+            number = evaluate(declaration)
+            if number is not None:
+                return number_of(type, number)
+        return self._read(self._module_place(cursor))
+
+    def _named_place(self, cursor: Cursor) -> ir.Place | None:
+        declaration = cursor.referenced
+        if declaration is None or not cursor.spelling or declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
+            return None
+        variable = self._scope.find(declaration)
+        if variable is None:
+            return self._module_place(cursor)
+        if not variable.in_memory:
+            return variable.local
+        return self._variable_place(variable.local, variable.type, cursor)
+
+    def _variable_place(self, local: ir.Local, type: Type, cursor: Cursor) -> ir.Element:
+        return ir.Element(type, local, None, start_of(cursor))
+
+    def _module_place(self, cursor: Cursor) -> ir.Element:
+        declaration = cursor.referenced
+        shared = self._scope.program.shared_outside(declaration, self._scope)
+        if shared is not None:
+            return self._variable_place(shared, self.type_of(cursor), cursor)
+        variable = self._scope.program.variable(declaration)
+        if variable is None:
+            raise refuse(cursor, f"the name {cursor.spelling} here")
+        pointer = ir.Global(Pointer(decayed(variable.type)), variable.name)
+        return ir.Element(variable.type, pointer, None, start_of(cursor))
+
+    def _read(self, place: ir.Element) -> ir.Expression:
+        """Return the value at a place; of an array, the pointer to its first element."""
+        if isinstance(place.type, ArrayOf):
+            return convert(address_of(place), Pointer(place.type.innermost), None)
+        return ir.Load(place.type, place)
+
+    def _member(self, cursor: Cursor) -> ir.Expression:
+        owner = next(iter(cursor.get_children()), None)
+        if owner is not None and owner.spelling in _SPECIAL and self._scope.find(owner.referenced) is None:
+            return ir.Special(Scalar("uint32"), owner.spelling, _AXES.index(cursor.spelling))
+        place = self._member_place(cursor)
+        if place is not None:
+            return self._read(place)
+        declaration = cursor.referenced
+        if declaration is not None and declaration.kind == CursorKind.VAR_DECL:
+            number = evaluate(declaration)  # a static constexpr member
+            if number is not None:
+                return number_of(self.type_of(cursor), number)
+        if owner is None:
+            raise refuse(cursor, f"the member {cursor.spelling} here")
+        whole = self.value(owner)
+        if not isinstance(whole.type, Struct):
+            raise refuse(cursor, f"the member {cursor.spelling} of this")
+        member = whole.type.field(cursor.spelling)
+        first = next(n for n, (offset, _) in enumerate(leaves(whole.type)) if offset >= member.offset)
+        return ir.Extract(member.type, whole, first)
+
+    def _member_place(self, cursor: Cursor) -> ir.Element | None:
+        declaration = cursor.referenced
+        if declaration is None or declaration.kind != CursorKind.FIELD_DECL:
+            return None
+        owner = next(iter(cursor.get_children()), None)
+        if owner is None or not owner.kind.is_expression():
+            pointer: ir.Expression | None = self._scope.this
+        elif isinstance(self.type_of(owner), Pointer):
+            pointer = self.value(owner)
+        else:
+            place = self.place(owner)
+            pointer = address_of(place) if isinstance(place, ir.Element) else None
+        if pointer is None or not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Struct):
+            return None
+        # libclang gives anonymous structs no name to look for: their members are those of the struct around them.
+        member = pointer.type.element.field(cursor.spelling)
+        moved = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
+        return ir.Element(member.type, moved, None, start_of(cursor))
+
+    def _subscript(self, cursor: Cursor) -> ir.Element:
+        base, subscript = cursor.get_children()
+        index = self.value(subscript)
+        type = self.type_of(cursor)
+        outer = _array_behind(base)
+        if outer is not None and isinstance(row := self.type_of(outer), ArrayOf):
+            place = self._subscript(outer)
+            # Arrays are smaller than 2^31 elements, so that 32 bits, whatever their sign, lead to the same element.
+            flat = fold(ir.Binary(INT32, "+", times(index32(place), row.length), convert(index, INT32, cursor)))
+            return ir.Element(type, place.pointer, flat, start_of(cursor))
+        # Where the element is an array itself, the index counts rows, and the next subscript makes it one of elements.
+        return ir.Element(type, self.value(base), index, start_of(cursor))
+
+    def _conditional(self, cursor: Cursor) -> ir.Expression:
+        condition, chosen, other = cursor.get_children()
+        type = value_type(self.type_of(cursor))
+        return fold(
+            ir.Select(type, self.condition(condition), self.converted(chosen, type), self.converted(other, type))
+        )
+
+    def _binary(self, cursor: Cursor) -> ir.Expression:
+        left, right = cursor.get_children()
+        operator = binary_operator(cursor)
+        if operator == "=":
+            place = self._required_place(left)
+            return ir.Assign(place.type, place, self.converted(right, place.type))
+        if operator == ",":
+            first = self.discarded(left)
+            second = self.value(right)
+            return ir.Sequence(second.type, first, second)
+        if operator in ("&&", "||"):
+            return fold(ir.Logical(BOOL, operator, self.condition(left), self.condition(right)))  # type: ignore[arg-type]
+        first, second = self.value(left), self.value(right)
+        if isinstance(first.type, Pointer) or isinstance(second.type, Pointer):
+            return self._pointer_arithmetic(cursor, operator, first, second)
+        type = self.type_of(cursor)
+        if not isinstance(type, Scalar):
+            raise refuse(cursor, f"the operator {operator} here")
+        return fold(ir.Binary(type, operator, first, second))
+
+    def _pointer_arithmetic(
+        self, cursor: Cursor, operator: str, first: ir.Expression, second: ir.Expression
+    ) -> ir.Expression:
+        if operator in _POINTER_COMPARISONS:
+            return ir.Binary(BOOL, operator, convert(first, INT64, cursor), convert(second, INT64, cursor))
+        if operator in ("+", "-") and isinstance(first.type, Pointer) and isinstance(second.type, Scalar):
+            index = second if operator == "+" else negated(second)
+            return ir.Offset(first.type, first, in_elements(index, self.type_of(cursor)))
+        if operator == "+" and isinstance(second.type, Pointer):
+            return ir.Offset(second.type, second, first)
+        if operator == "-":
+            return ir.Distance(INT64, first, second)
+        raise refuse(cursor, f"the operator {operator} on pointers")
+
+    def _compound(self, cursor: Cursor) -> ir.Expression:
+        left, right = cursor.get_children()
+        operator = binary_operator(cursor)[:-1]
+        place = self._required_place(left)
+        value = self.value(right)
+        if isinstance(place.type, Pointer):
+            step = value if operator == "+" else negated(value)
+            return ir.Update(place.type, place, "+", step, place.type)
+        # Clang has converted the right side to the type that the operation computes in, except for shifts.
+        shift = operator in ("<<", ">>")
+        compute = promoted(place.type) if shift else value.type
+        assert isinstance(compute, Scalar)
+        return ir.Update(place.type, place, operator, value, compute)
+
+    def _unary(self, cursor: Cursor) -> ir.Expression:
+        operand = only_child(cursor)
+        operator = unary_operator(cursor)
+        if operator in ("x++", "++x", "x--", "--x"):
+            return self._increment(operand, operator)
+        if operator == "*":
+            return self._read(dereference(self.value(operand), cursor))
+        if operator == "&":
+            place = self._required_place(operand)
+            if isinstance(place, ir.Local):
+                raise refuse(cursor, f"the address of {place.name}")
+            return address_of(place)
+        if operator in ("+", "__extension__"):
+            return self.value(operand)
+        type = self.type_of(cursor)
+        if operator not in ("-", "~", "!") or not isinstance(type, Scalar):
+            raise refuse(cursor, f"the operator {operator} here")
+        return fold(ir.Unary(type, operator, self.condition(operand) if operator == "!" else self.value(operand)))
+
+    def _increment(self, operand: Cursor, operator: str) -> ir.Expression:
+        place = self._required_place(operand)
+        up, gives_old = "+" in operator, operator.startswith("x")
+        if isinstance(place.type, Pointer):
+            step = ir.Const(INT64, np.int64(1 if up else -1))
+            return ir.Update(place.type, place, "+", step, place.type, gives_old)
+        compute = promoted(place.type)
+        return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, gives_old)
+
+    def _braces(self, cursor: Cursor, type: Type) -> ir.Expression:
+        """Lower `{...}` to a struct's value, or to a scalar's; what it leaves out is zero."""
+        given = [child for child in cursor.get_children() if child.kind.is_expression()]
+        if not isinstance(type, Struct):
+            return self.converted(given[0], type) if given else zero_of(type)
+        parts: list[ir.Expression] = []
+        members = list(type.fields)
+        for number, member in enumerate(members):
+            if number >= len(given):
+                parts.append(zero_of(member.type))
+            elif isinstance(member.type, ArrayOf):
+                parts += self.array_values(given[number], member.type)
+            else:
+                parts.append(self.converted(given[number], member.type))
+        return ir.Construct(type, tuple(parts))
+
+    def fresh_value(self, type: Struct, declaration: Cursor) -> ir.Expression:
+        """Return what a struct holds that nothing was given: its members' own initialisers, else zeros."""
+        initial = {
+            member.spelling: expressions[-1]
+            for member in declaration.get_children()
+            if member.kind == CursorKind.FIELD_DECL
+            and (expressions := [child for child in member.get_children() if child.kind.is_expression()])
+            and not isinstance(self._scope.program.types.lower(member.type, member), ArrayOf)
+        }
+        return ir.Construct(
+            type,
+            tuple(
+                self.converted(initial[member.name], member.type) if member.name in initial else zero_of(member.type)
+                for member in type.fields
+            ),
+        )
+
+    def array_values(self, cursor: Cursor, type: ArrayOf) -> list[ir.Expression]:
+        """Lower an array's braces to a value for each innermost element, zeros for those left out."""
+        values: list[ir.Expression] = []
+        for child in cursor.get_children():
+            if isinstance(type.element, ArrayOf):
+                values += self.array_values(child, type.element)
+            else:
+                values.append(self.converted(child, type.element))
+        missing = type.count - len(values)
+        return values + [zero_of(type.innermost)] * missing
+
+
+def _array_behind(base: Cursor) -> Cursor | None:
+    """Return the subscript that a subscript's base is, `t[i]` in `t[i][j]`, behind the decay of its array."""
+    while base.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR):
+        base = only_child(base)
+    return base if base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR else None

@@ -1,0 +1,263 @@
+"""The front end: CUDA C++ text to the IR's functions and variables, one kernel at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from gpu.errors import CompileError, KernelError
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import Cursor, CursorKind, Diagnosis, is_own, parse, start_of
+from gpu.simulator.frontend.conversions import convert
+from gpu.simulator.frontend.lower import FunctionLowering
+from gpu.simulator.frontend.lower_expressions import Expressions
+from gpu.simulator.frontend.lower_types import TypeLowering, refuse
+from gpu.simulator.frontend.scope import Scope, decayed, is_reference_function
+from gpu.simulator.types import VOID, ArrayOf, Pointer, Type, leaves
+
+_OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
+_WITH_BODY = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
+_INSTANCE = "lockstep_instance"
+
+
+class Program:
+    """A parsed kernel file. What a kernel needs is lowered when the kernel is asked for, and refused then.
+
+    Parameters
+    ----------
+    text : str
+        The source. It may hold host code too, which is left alone.
+    path : Path
+        The file it belongs to.
+    defines : mapping
+        Macros.
+    instances : tuple of str
+        The instantiations of kernel templates that are wanted, such as "reduce<float, 256>".
+    include_dirs : sequence of Path
+        Where includes are looked for, other than beside the file.
+    tolerant : bool
+        Whether an error in one function spares the others.
+
+    Raises
+    ------
+    CompileError
+        What clang rejects, but for errors in host code.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        defines: Mapping[str, int | str],
+        instances: tuple[str, ...] = (),
+        include_dirs: Sequence[Path] = (),
+        *,
+        tolerant: bool = False,
+    ) -> None:
+        self._path = path
+        self.types = TypeLowering()
+        self.variables: dict[str, ir.GlobalVariable] = {}
+        self._functions: dict[str, ir.Function] = {}
+        self._kernels: dict[str, Cursor] = {}
+        self._templates: set[str] = set()
+        hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
+        unit, self._errors = parse(text + hidden, path, defines, include_dirs)
+        for cursor in _declarations(unit):
+            self._enter(cursor, instances)
+        self._raise_errors(unit, tolerant=tolerant)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the `__global__` functions; of templates, those that are instantiated."""
+        return tuple(self._kernels)
+
+    @property
+    def templates(self) -> frozenset[str]:
+        """The names of the `__global__` templates."""
+        return frozenset(self._templates)
+
+    def kernel(self, name: str) -> ir.Function:
+        """Lower a kernel and all that it calls.
+
+        Raises
+        ------
+        KernelError
+            There is no kernel of that name.
+        CompileError
+            It uses something that the simulator does not support.
+        """
+        if name in self._kernels:
+            return self.function(self._kernels[name])
+        if name in self._templates:
+            raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
+        if self._errors:
+            raise self._errors[0].error()
+        known = ", ".join((*self._kernels, *sorted(self._templates))) or "none"
+        raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
+
+    def function(self, cursor: Cursor) -> ir.Function:
+        """Return the IR of a function that has a body, lowering it the first time."""
+        definition = cursor.get_definition()
+        if definition is None:
+            raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
+        key = definition.get_usr() or str(definition.hash)
+        if key not in self._functions:
+            for error in self._errors:
+                if error.lies_in(definition):
+                    raise error.error(self._errors)
+            result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
+            function = ir.Function(definition.spelling, result)
+            self._functions[key] = function
+            FunctionLowering(self, function, definition).run()
+        return self._functions[key]
+
+    def _result_type(self, definition: Cursor) -> Type:
+        type = self.types.lower(definition.result_type, definition)
+        return Pointer(decayed(type)) if is_reference_function(definition) else type
+
+    def is_variable(self, declaration: Cursor) -> bool:
+        """Whether a name is a variable in the device's memory, whatever its initialiser."""
+        return _space(declaration) is not None and not declaration.type.is_const_qualified()
+
+    def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
+        """Return a variable of the module, or a constant table; None for any other name."""
+        if declaration.kind != CursorKind.VAR_DECL:
+            return None
+        name = declaration.spelling if _space(declaration) else declaration.get_usr()
+        if name not in self.variables:
+            space = _space(declaration)
+            if space is None and _initial_value(declaration) is not None and _is_constant_table(declaration):
+                space = "constant"
+            if space is None:
+                return None
+            type = self.types.lower(declaration.type, declaration)
+            self.variables[name] = ir.GlobalVariable(name, space, type, self._initial(declaration, type))
+        return self.variables[name]
+
+    def shared_outside(self, declaration: Cursor | None, scope: Scope) -> ir.Local | None:
+        """Return the slot of an `extern __shared__` array that is declared outside of the function."""
+        if declaration is None or declaration.kind != CursorKind.VAR_DECL or not _has(declaration, "CUDASHARED_ATTR"):
+            return None
+        return scope.declare_shared(declaration, self.types.lower(declaration.type, declaration))
+
+    def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
+        if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition():
+            if _has(cursor, "CUDAGLOBAL_ATTR"):
+                self._kernels[cursor.spelling] = cursor
+            elif cursor.spelling == _INSTANCE:
+                for inner in cursor.walk_preorder():
+                    if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
+                        self._kernels[instances[_number_of_instances(self._kernels, instances)]] = inner.referenced
+                        break
+        elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and _has(cursor, "CUDAGLOBAL_ATTR"):
+            self._templates.add(cursor.spelling)
+        elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
+            self.variable(cursor)
+
+    def _raise_errors(self, unit: Cursor, *, tolerant: bool) -> None:
+        """Raise the first error, as nvcc would; but in a file with host code each function answers for its own.
+
+        A tolerant program lets every function answer for its own.
+        """
+        bodies = [cursor for cursor in _declarations(unit) if cursor.kind in _WITH_BODY and cursor.is_definition()]
+        if any(cursor.kind == CursorKind.FUNCTION_DECL and _is_host(cursor) for cursor in bodies):
+            return
+        for error in self._errors:
+            if not tolerant or not any(error.lies_in(body) for body in bodies):
+                raise error.error(self._errors)
+
+    def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
+        value = _initial_value(declaration)
+        if value is None:
+            return ()
+        expressions = Expressions(Scope(self, ir.Function("", VOID), declaration))
+        if isinstance(type, ArrayOf):
+            elements, size = expressions.array_values(value, type), type.innermost.size
+        else:
+            elements, size = [expressions.converted(value, type)], type.size
+        return tuple(
+            (number * size + offset, part)
+            for number, element in enumerate(elements)
+            for offset, part in _constants(element, value)
+        )
+
+
+def _constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const]]:
+    """Return the constants that a value is made of, with their offsets."""
+    if isinstance(value, ir.Const):
+        return [(0, value)]
+    if isinstance(value, ir.Construct):
+        flat = [part for inner in value.parts for _, part in _constants(inner, cursor)]
+        return [
+            (offset, convert(part, leaf, cursor))  # type: ignore[misc]
+            for (offset, leaf), part in zip(leaves(value.type), flat, strict=True)
+        ]
+    raise CompileError(
+        f"{start_of(cursor)}: a variable of the module starts with constants only.", position=start_of(cursor)
+    )
+
+
+def _number_of_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ...]) -> int:
+    return sum(name in kernels for name in instances)
+
+
+def _declarations(unit: Cursor) -> list[Cursor]:
+    """Return the declarations of the file and its includes, those within `extern "C"` and namespaces too."""
+    found = []
+    for cursor in unit.get_children():
+        if not is_own(cursor):
+            continue  # the shim's: hundreds, and found by reference when they are used
+        if cursor.kind in _OUTER:
+            found += _declarations(cursor)
+        else:
+            found.append(cursor)
+    return found
+
+
+def _has(cursor: Cursor, attribute: str) -> bool:
+    return any(child.kind.name == attribute for child in cursor.get_children())
+
+
+def _is_host(cursor: Cursor) -> bool:
+    on_device = _has(cursor, "CUDAGLOBAL_ATTR") or _has(cursor, "CUDADEVICE_ATTR")
+    return not on_device and cursor.spelling != _INSTANCE
+
+
+def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
+    if cursor.storage_class.name == "EXTERN":
+        return None
+    if _has(cursor, "CUDACONSTANT_ATTR"):
+        return "constant"
+    return "global" if _has(cursor, "CUDADEVICE_ATTR") else None
+
+
+def _is_constant_table(declaration: Cursor) -> bool:
+    """An array's const is that of its elements, which its canonical type has lost."""
+    element = declaration.type
+    while element.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
+        element = element.element_type
+    return bool(element.is_const_qualified())
+
+
+def _initial_value(declaration: Cursor) -> Cursor | None:
+    """Return a module variable's initialiser; an array's extents are expressions too."""
+    children = [child for child in declaration.get_children() if child.kind.is_expression()]
+    if not children:
+        return None
+    last = children[-1]
+    is_array = declaration.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY")
+    if is_array and last.kind != CursorKind.INIT_LIST_EXPR:
+        return None
+    if last.kind == CursorKind.CALL_EXPR and not list(last.get_arguments()):
+        return None  # a constructor that does nothing
+    return last
+
+
+def is_instantiation(name: str) -> bool:
+    """Whether a kernel's name has template arguments."""
+    return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None
+
+
+__all__ = ["Diagnosis", "Program", "is_instantiation"]

@@ -1,0 +1,128 @@
+"""The variables of a function while it is lowered, and which of them must live in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import Cursor, CursorKind, unary_operator
+from gpu.simulator.frontend.lower_types import is_reference
+from gpu.simulator.types import ArrayOf, Pointer, Struct, Type
+
+if TYPE_CHECKING:
+    from gpu.simulator.frontend.program import Program
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of C. Where it is `in_memory`, its slot holds its address."""
+
+    local: ir.Local
+    type: Type
+    in_memory: bool
+
+
+def decayed(type: Type) -> Type:
+    """Return what an array's elements are, over every dimension; other types are returned as they are."""
+    return type.innermost if isinstance(type, ArrayOf) else type
+
+
+def value_type(type: Type) -> Type:
+    """Return the type of a value: an array's is a pointer."""
+    return Pointer(type.innermost) if isinstance(type, ArrayOf) else type
+
+
+class Scope:
+    """The variables of one function, by the cursors that declare them."""
+
+    def __init__(self, program: Program, function: ir.Function, body: Cursor) -> None:
+        self.program = program
+        self.function = function
+        self.this: ir.Local | None = None
+        self._variables: dict[int, Variable] = {}
+        self._addressed = _addressed_variables(body)
+
+    def lives_in_memory(self, cursor: Cursor, type: Type) -> bool:
+        """Whether a variable needs an address: arrays, structs, and what `&` or a reference is taken of."""
+        return isinstance(type, ArrayOf | Struct) or cursor.hash in self._addressed
+
+    def function_called(self, callee: Cursor) -> ir.Function:
+        """Return a function that this one calls."""
+        called = self.program.function(callee)
+        self.function.calls.append(called)
+        return called
+
+    def new_slot(self) -> int:
+        """Return a slot that no variable has yet."""
+        self.function.slots += 1
+        return self.function.slots - 1
+
+    def declare(self, cursor: Cursor, type: Type, *, in_memory: bool) -> ir.Local:
+        """Give a variable its slot."""
+        held = Pointer(decayed(type)) if in_memory else type
+        local = ir.Local(held, self.new_slot(), cursor.spelling)
+        self._variables[cursor.hash] = Variable(local, type, in_memory)
+        return local
+
+    def declare_shared(self, cursor: Cursor, type: Type) -> ir.Local:
+        """Give a `__shared__` variable its slot; one that is declared outside of the function has one slot in each."""
+        known = self._variables.get(cursor.hash)
+        if known is not None:
+            return known.local
+        dynamic = isinstance(type, ArrayOf) and type.length == 0
+        local = self.declare(cursor, type, in_memory=True)
+        self.function.shared.append(ir.SharedArray(local.slot, cursor.spelling, 0 if dynamic else type.size, dynamic))
+        return local
+
+    def find(self, declaration: Cursor) -> Variable | None:
+        """Return a variable of this function; None for one of the module."""
+        return self._variables.get(declaration.hash)
+
+
+def _addressed_variables(body: Cursor) -> set[int]:
+    """Return the declarations of variables whose address is taken: by `&`, or by binding a reference."""
+    found: set[int] = set()
+    for cursor in body.walk_preorder():
+        kind = cursor.kind
+        if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "&":
+            _add_root(found, next(cursor.get_children()))
+        elif kind == CursorKind.VAR_DECL and is_reference(cursor.type):
+            for child in cursor.get_children():
+                if child.kind.is_expression():
+                    _add_root(found, child)
+        elif kind == CursorKind.CALL_EXPR and cursor.referenced is not None:
+            for argument, parameter in zip(call_arguments(cursor), cursor.referenced.get_arguments(), strict=False):
+                if argument is not None and is_reference(parameter.type):
+                    _add_root(found, argument)
+        elif kind == CursorKind.RETURN_STMT and is_reference_function(body):
+            for child in cursor.get_children():
+                _add_root(found, child)
+    return found
+
+
+def call_arguments(call: Cursor) -> list[Cursor]:
+    """Return a call's arguments, without the object that an overloaded operator is called on."""
+    arguments = list(call.get_arguments())
+    callee = call.referenced
+    is_member_operator = callee.kind == CursorKind.CXX_METHOD and callee.spelling.startswith("operator")
+    through_member = any(child.kind == CursorKind.MEMBER_REF_EXPR for child in list(call.get_children())[:1])
+    return arguments[1:] if is_member_operator and not through_member else arguments
+
+
+def is_reference_function(definition: Cursor) -> bool:
+    """Whether a function returns a reference."""
+    return definition.kind != CursorKind.CONSTRUCTOR and is_reference(definition.result_type)
+
+
+def _add_root(found: set[int], cursor: Cursor) -> None:
+    """Find the variable that an lvalue is, behind parentheses and conversions that keep it one."""
+    while cursor.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CONDITIONAL_OPERATOR):
+        children = list(cursor.get_children())
+        if not children:
+            return
+        if cursor.kind == CursorKind.CONDITIONAL_OPERATOR:
+            _add_root(found, children[1])
+        cursor = children[-1]
+    if cursor.kind == CursorKind.DECL_REF_EXPR and cursor.referenced is not None:
+        found.add(cursor.referenced.hash)

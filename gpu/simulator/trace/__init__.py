@@ -1,0 +1,1 @@
+"""Records a launch, and answers questions about it."""

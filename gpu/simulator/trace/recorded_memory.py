@@ -1,0 +1,155 @@
+"""The memories of a recorded launch: the log of what was written to each, and the node of each element by now."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator import ir
+from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.memory import POISON, FlatMemory, Memory
+from gpu.simulator.trace.packing import Array, Growing, compact
+
+NONE = np.int32(0)
+
+# In a shadow: 0 where nobody wrote since the launch began, this where what was written has no node.
+_CLEARED = -1
+
+NewInput = Callable[["RecordedMemory", int, int], int]
+
+
+def shared_size(gang: Gang, memory: FlatMemory) -> int:
+    """Return how many bytes a block's `__shared__` variable has; the memory itself rounds that up."""
+    for key, known in gang.shared.items():
+        if known is memory:
+            return key.size if isinstance(key, ir.SharedArray) else gang.shared_bytes
+    raise KeyError(memory.name)
+
+
+class RecordedMemory:
+    """One memory: a global array, a `__shared__` one of all blocks of a gang, or one of each thread of a gang.
+
+    Its bytes lie as those of the memory itself. An index is "flat" when it counts from the beginning of all bytes. The
+    log and the shadow count in units: the smallest element that was ever accessed.
+    """
+
+    def __init__(self, number: int, name: str, space: str, size: int) -> None:
+        self.number = number
+        self.name = name
+        self.space = space
+        self.size = size
+        self.initial: Array | None = None
+        self.fill = POISON
+        self.dtype: np.dtype[Any] | None = None
+        self.blocks, self.stride, self.lanes, self.gang = 1, size, 0, -1
+        self.unit = 0
+        self.base = 0
+        self.index, self.nodes = Growing(np.int32), Growing(np.int32)
+        self.values = Growing(np.uint8)
+        # How many units the log had before each write.
+        self.borders = array("i")
+        self._shadow: Array | None = None
+
+    @classmethod
+    def of_array(
+        cls, number: int, name: str, space: str, initial: Array, dtype: np.dtype[Any] | None
+    ) -> RecordedMemory:
+        """Return the memory of an array that is there before the launch."""
+        made = cls(number, name, space, initial.size)
+        made.initial, made.dtype = initial, dtype
+        return made
+
+    @classmethod
+    def of_blocks(cls, number: int, name: str, size: int, blocks: int, stride: int, gang: int) -> RecordedMemory:
+        """Return the memory of a `__shared__` variable."""
+        made = cls(number, name, "shared", size)
+        made.blocks, made.stride, made.gang = blocks, stride, gang
+        return made
+
+    @classmethod
+    def of_threads(cls, number: int, name: str, size: int, lanes: int, gang: int, *, zeroed: bool) -> RecordedMemory:
+        """Return the memory of a variable of each thread's own."""
+        made = cls(number, name, "local", size)
+        made.lanes, made.gang, made.fill = lanes, gang, 0 if zeroed else POISON
+        return made
+
+    @property
+    def writes(self) -> int:
+        """How many writes the log holds."""
+        return len(self.borders)
+
+    @property
+    def total(self) -> int:
+        """The bytes of all blocks or lanes."""
+        return self.size * self.lanes if self.lanes else self.blocks * self.stride
+
+    def flat(self, gang: Gang, element: Any, size: int, mask: Mask) -> Any:
+        """Return the flat index of the element that each lane of a mask accesses, in elements of `size` bytes."""
+        index = compact(element, mask)
+        if self.space == "local":
+            return np.asarray(index, np.int64) * self.lanes + mask.lanes
+        if self.space == "shared" and self.blocks > 1:
+            return index + compact(gang.geometry.block_of_lane, mask) * (self.stride // size)
+        return np.int64(index) if not isinstance(index, np.ndarray) else index.astype(np.int64)
+
+    def per(self, dtype: np.dtype[Any]) -> int:
+        """How many units an element of a type has."""
+        return dtype.itemsize // self.unit
+
+    def shadow(self, dtype: np.dtype[Any], new_input: NewInput) -> Array:
+        """Return the node of each element of a type, as it stands in the shadow."""
+        self._count_in(dtype.itemsize, new_input)
+        assert self._shadow is not None
+        whole = self._shadow.size // self.per(dtype) * self.per(dtype)
+        return self._shadow[: whole : self.per(dtype)]
+
+    def content(self, memory: Memory, dtype: np.dtype[Any]) -> Array:
+        """Return what the memory itself holds now."""
+        assert isinstance(memory, FlatMemory)
+        return memory.view(dtype)
+
+    def write(self, flat: Array, values: Array, nodes: Array, new_input: NewInput) -> None:
+        """Log a write of each lane, a later one on top of an earlier one."""
+        self._count_in(values.dtype.itemsize, new_input)
+        assert self._shadow is not None
+        self.borders.append(self.index.size)
+        pieces = self.per(values.dtype)
+        if pieces > 1:
+            flat = (flat[:, None] * pieces + np.arange(pieces)).reshape(-1)
+            nodes = np.repeat(nodes, pieces)
+        self.index.add(flat)
+        self.nodes.add(nodes)
+        self.values.add(np.ascontiguousarray(values).view(np.uint8))
+        self._shadow[flat] = np.where(nodes == 0, np.int32(_CLEARED), nodes)
+
+    def forget(self) -> None:
+        """Let the shadow go: nobody accesses this memory any more."""
+        self._shadow = None
+
+    def _count_in(self, size: int, new_input: NewInput) -> None:
+        """Make units at most `size` bytes large."""
+        if self.unit and self.unit <= size:
+            return
+        before, self.unit = self.unit, size
+        if not before:
+            self._shadow = np.zeros(self.total // size, np.int32)
+        else:
+            self._split(before // size)
+        if self.initial is not None:
+            self.base = new_input(self, self.total // size, size)
+
+    def _split(self, pieces: int) -> None:
+        """Make each unit so many smaller ones."""
+        assert self._shadow is not None
+        shadow = np.zeros(self.total // self.unit, np.int32)
+        parts = np.repeat(self._shadow, pieces)
+        shadow[: parts.size] = parts
+        self._shadow = shadow
+        index, nodes = Growing(np.int32), Growing(np.int32)
+        index.add((self.index.array()[:, None] * pieces + np.arange(pieces)).reshape(-1))
+        nodes.add(np.repeat(self.nodes.array(), pieces))
+        self.index, self.nodes = index, nodes
+        self.borders = array("i", [border * pieces for border in self.borders])

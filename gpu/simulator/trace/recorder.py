@@ -1,0 +1,385 @@
+"""Records a launch while it runs: each executed statement once, for all of its lanes, and where every value came from.
+
+Values carry a node each: a number that stands for the operation, or the element of an array at the launch, that made
+them; 0 stands for none, as constants and thread numbers have. Copies keep the node of what they copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from gpu.errors import SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
+from gpu.simulator.executor.observe import Access, Observer, Step
+from gpu.simulator.trace.packing import Array, Integers, Masks, Numbering, Table, Values, compact
+from gpu.simulator.trace.recorded_memory import NONE, RecordedMemory, shared_size
+from gpu.simulator.types import Pointer, Scalar, Type, leaves
+
+EVENT = ("kind", "position", "function", "frame", "gang", "mask", "taken", "resumed", "access", "register", "operation")
+ACCESS = ("event", "action", "memory", "dtype", "mask", "elements", "write", "value")
+REGISTER = ("event", "frame", "slot", "mask", "value", "node")
+OPERATION = (
+    "event",
+    "operator",
+    "mask",
+    "first",
+    "value",
+    *(f"node{n}" for n in range(3)),
+    *(f"of{n}" for n in range(3)),
+)
+
+NOT_A_BRANCH, NOBODY = -1, -2
+MAXIMUM_LANE_EVENTS = 20_000_000
+_LAST_NODE = 2**31 - 1
+
+
+class Recorder(Observer):
+    """What is known of a launch so far.
+
+    Parameters
+    ----------
+    max_lane_events : int
+        How many statements of single lanes are recorded; after that the launch goes on, and nothing more is recorded.
+    """
+
+    def __init__(self, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
+        self.max_lane_events = max_lane_events
+        self.lane_events = 0
+        self.stopped = ""
+        self.events, self.accesses = Table(EVENT), Table(ACCESS)
+        self.registers, self.operations = Table(REGISTER), Table(OPERATION)
+        self.integers, self.values, self.masks = Integers(), Values(), Masks()
+        self.kinds, self.operators = Numbering[str](), Numbering[str]()
+        self.positions = Numbering[SourcePosition]()
+        self.functions: list[ir.Function] = []
+        self._function_numbers: dict[int, int] = {}
+        self.gangs: list[tuple[int, int]] = []
+        self.memories: list[RecordedMemory] = []
+        self.inputs: list[tuple[int, int, int, int]] = []
+        # The nodes of the value that is stored next, one for each leaf; and those of what was loaded, where wanted.
+        self.incoming: tuple[Any, ...] = ()
+        self.outgoing: list[tuple[Mask, tuple[Any, ...]]] | None = None
+        self._next_node = 1
+        self._next_frame = 0
+        self._frame = (0, 0)
+        self._step: tuple[Step, Mask] | None = None
+        self._interrupted = False
+        self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
+        self._numbers: WeakKeyDictionary[Memory, RecordedMemory] = WeakKeyDictionary()
+        self._by_address: dict[tuple[int, int], RecordedMemory] = {}
+        self._gang_memories: list[RecordedMemory] = []
+
+    # What happens when.
+
+    def gang_begins(self, gang: Gang) -> None:
+        self.gangs.append((gang.first, gang.geometry.blocks))
+        self.masks.forget()
+
+    def gang_ends(self, gang: Gang) -> None:
+        # What a gang had of its own is never touched again: let the shadows go.
+        for memory in self._gang_memories:
+            memory.forget()
+        self._gang_memories.clear()
+
+    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+        if self.stopped:
+            return
+        if self.lane_events + mask.count > self.max_lane_events:
+            self._stop(f"{self.max_lane_events} statements of single lanes")
+            return
+        self.lane_events += mask.count
+        self._begin(step, mask, resumed=False)
+
+    def _stop(self, what: str) -> None:
+        self.stopped = (
+            f"The recording ends after {what}; the launch went on to its end. "
+            "Launch fewer threads, or allow a longer trace."
+        )
+
+    def _begin(self, step: Step, mask: Mask, *, resumed: bool) -> None:
+        self._step, self._interrupted = (step, mask), False
+        function, frame = self._frame
+        self.events.add(
+            self.kinds.of(step.kind),
+            self.positions.of(step.position),
+            function,
+            frame,
+            len(self.gangs) - 1,
+            self.masks.add(mask),
+            NOT_A_BRANCH,
+            resumed,
+            len(self.accesses),
+            len(self.registers),
+            len(self.operations),
+        )
+
+    def _event(self) -> int:
+        """Return the number of the running event: a statement that called a function goes on in an event of its own."""
+        if self._interrupted and self._step is not None:
+            self._begin(*self._step, resumed=True)
+        return len(self.events) - 1
+
+    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+        if not self.stopped:
+            event = self._event()
+            self.events.set(event, "taken", NOBODY if taken is None else self.masks.add(taken))
+
+    def enter(self, function: ir.Function) -> tuple[Any, ...]:
+        """Take note of a call, and return what `leave` needs; the new frame's number is that of `frame`."""
+        number = self._function_numbers.setdefault(id(function), len(self.functions))
+        if number == len(self.functions):
+            self.functions.append(function)
+        before = (self._frame, self._step)
+        self._frame = (number, self._next_frame)
+        self._next_frame += 1
+        return before
+
+    def leave(self, before: tuple[Any, ...]) -> None:
+        """Go back to the caller."""
+        self._frame, self._step = before
+        self._interrupted = True
+
+    def tell(self, gang: Gang, step: Step, mask: Mask) -> None:
+        """Let all observers know of a statement, as the executor does."""
+        if gang.observer is not None:
+            gang.observer.step(gang, step, mask)
+
+    # Variables.
+
+    def parameter(self, slot: int, value: Any, node: Any, mask: Mask) -> None:
+        """Take note of a parameter of the function that was just entered."""
+        if not self.stopped and isinstance(value, np.generic | np.ndarray):
+            self._note_register(len(self.events) - 1, slot, value, node, mask)
+
+    def register(self, slot: int, value: Any, node: Any, mask: Mask) -> None:
+        """Take note of the value that a scalar variable of the running function got."""
+        if not self.stopped and isinstance(value, np.generic | np.ndarray):
+            self._note_register(self._event(), slot, value, node, mask)
+
+    def _note_register(self, event: int, slot: int, value: Any, node: Any, mask: Mask) -> None:
+        self.registers.add(
+            event,
+            self._frame[1],
+            slot,
+            self.masks.add(mask),
+            self.values.add(compact(value, mask)),
+            self.integers.add(compact(node, mask)),
+        )
+
+    # Operations.
+
+    def operation(self, operator: str, mask: Mask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> Any:
+        """Return the nodes of values that an operation made; none where none of its operands has one."""
+        packed = [compact(node, mask) for node in nodes]
+        if self.stopped or not any(np.any(node) for node in packed):
+            return NONE
+        first = self._operate(operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands])
+        if mask.full:
+            return np.arange(first, first + mask.count, dtype=np.int32)
+        made = np.zeros(mask.bits.size, np.int32)
+        made[mask.lanes] = np.arange(first, first + mask.count, dtype=np.int32)
+        return made
+
+    def _operate(self, operator: str, mask: Mask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> int:
+        """Give each lane of a mask a node for its value, and return the first one; all are packed."""
+        first = self._take_nodes(mask.count)
+        sources, others = [-1] * 3, [-1] * 3
+        for place, (node, operand) in enumerate(zip(nodes, operands, strict=True)):
+            sources[place] = self.integers.add(node)
+            if not np.all(node) and isinstance(operand, np.generic | np.ndarray):
+                others[place] = self.values.add(operand)
+        self.operations.add(
+            self._event(),
+            self.operators.of(operator),
+            self.masks.add(mask),
+            first,
+            self.values.add(value),
+            *sources,
+            *others,
+        )
+        return first
+
+    def _take_nodes(self, count: int) -> int:
+        first = self._next_node
+        if first + count > _LAST_NODE:
+            self._stop(f"{_LAST_NODE} values")
+            return 0
+        self._next_node += count
+        return first
+
+    # Memory.
+
+    def arguments(
+        self, parameters: Sequence[tuple[str, Type]], values: Sequence[Any], variables: dict[str, Any]
+    ) -> None:
+        """Take note of what the arrays of a launch hold before it begins."""
+        for (_, type), value in zip(parameters, values, strict=True):
+            if isinstance(type, Pointer) and isinstance(value.memory, FlatMemory):
+                self._array(value.memory, type.element)
+        for address in variables.values():
+            self._array(address.memory, None)
+
+    def _array(self, memory: FlatMemory, element: Type | None) -> None:
+        key = (memory.data.ctypes.data, memory.data.size)
+        if key not in self._by_address:
+            kinds = {leaf.dtype for _, leaf in leaves(element) if isinstance(leaf, Scalar)} if element else set()
+            dtype = kinds.pop() if len(kinds) == 1 else None
+            made = RecordedMemory.of_array(len(self.memories), memory.name, memory.space, memory.data.copy(), dtype)
+            self.memories.append(made)
+            self._by_address[key] = made
+        self._numbers[memory] = self._by_address[key]
+
+    def _memory(self, gang: Gang, memory: Memory) -> RecordedMemory:
+        found = self._numbers.get(memory)
+        if found is None:
+            number, of_gang = len(self.memories), len(self.gangs) - 1
+            if isinstance(memory, LocalMemory):
+                size, lanes = memory.size, gang.geometry.lanes
+                found = RecordedMemory.of_threads(number, memory.name, size, lanes, of_gang, zeroed=memory.zeroed)
+            else:
+                assert isinstance(memory, FlatMemory)
+                size, stride = shared_size(gang, memory), memory.data.size // gang.geometry.blocks
+                found = RecordedMemory.of_blocks(number, memory.name, size, gang.geometry.blocks, stride, of_gang)
+            self.memories.append(found)
+            self._gang_memories.append(found)
+            self._numbers[memory] = found
+        return found
+
+    def access(self, gang: Gang, access: Access) -> None:
+        if self.stopped:
+            if self.outgoing is not None:
+                self.outgoing.append((access.mask, (NONE,) * 64))
+            return
+        memory = self._memory(gang, access.memory)
+        values = access.values if isinstance(access.values, tuple) else (access.values,)
+        if access.site.action == "atomic":
+            self._atomics.append((access, memory, memory.flat(gang, access.element, access.size, access.mask)))
+            return
+        offset, nodes = 0, []
+        for place, value in enumerate(values):
+            number = value if isinstance(value, np.ndarray | np.generic) else value.number()
+            size = number.dtype.itemsize
+            element = access.element if size == access.size else (access.element * access.size + offset) // size
+            offset += size
+            if access.site.action == "read":
+                nodes.append(self._read(gang, access.mask, memory, element, number.dtype))
+            else:
+                node = self.incoming[place] if place < len(self.incoming) else NONE
+                self._write(gang, access.mask, memory, element, number, node)
+        if self.outgoing is not None:
+            self.outgoing.append((access.mask, tuple(nodes)))
+
+    def _read(self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any]) -> Any:
+        self._note("read", memory, dtype, mask, element, -1)
+        if self.outgoing is None:
+            return NONE
+        flat = memory.flat(gang, element, dtype.itemsize, mask)
+        nodes = memory.shadow(dtype, self._new_input)[flat]
+        base = memory.base
+        if base:
+            nodes = np.where(nodes == 0, flat * memory.per(dtype) + base, nodes)
+        nodes = np.maximum(nodes, 0).astype(np.int32)
+        return _spread(nodes, mask)
+
+    def _new_input(self, memory: RecordedMemory, count: int, unit: int) -> int:
+        first = self._take_nodes(count)
+        self.inputs.append((first, count, memory.number, unit))
+        return first
+
+    def _write(self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, value: Any, node: Any) -> None:
+        flat = np.broadcast_to(memory.flat(gang, element, value.dtype.itemsize, mask), mask.count)
+        nodes = np.broadcast_to(compact(node, mask), mask.count)
+        self._note("write", memory, value.dtype, mask, element, -1)
+        memory.write(flat, np.broadcast_to(compact(value, mask), mask.count), nodes, self._new_input)
+
+    def _note(
+        self, action: str, memory: RecordedMemory, dtype: np.dtype[Any], mask: Mask, element: Any, value: int
+    ) -> None:
+        if memory.dtype is None:
+            memory.dtype = dtype
+        self.accesses.add(
+            self._event(),
+            ACTIONS.index(action),
+            memory.number,
+            self.values.code(dtype),
+            self.masks.add(mask),
+            self.integers.add(compact(element, mask)),
+            memory.writes,
+            value,
+        )
+
+    def atomic(self, gang: Gang, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
+        """Take note of what an atomic changed, as if lane had gone after lane; return the nodes of what lanes found."""
+        found = np.zeros(gang.geometry.lanes, np.int32)
+        for access, memory, flat in self._atomics:
+            mask = access.mask
+            at = np.broadcast_to(flat, mask.count)
+            before = np.broadcast_to(compact(old, mask), mask.count)
+            shadow = memory.shadow(before.dtype, self._new_input)
+            known = shadow[at]
+            if memory.base:
+                known = np.where(known == 0, at * memory.per(before.dtype) + memory.base, known)
+            start = np.maximum(known, 0).astype(np.int32)
+            # The lanes of one element side by side, in lane order: what one leaves there is what the next one finds.
+            order = np.argsort(at, kind="stable")
+            first = np.concatenate(([True], at[order][1:] != at[order][:-1]))
+            after = np.empty_like(before)
+            last = np.concatenate((first[1:], [True]))
+            after[order] = np.where(last, memory.content(access.memory, before.dtype)[at[order]], _next(before[order]))
+            given = [np.broadcast_to(compact(node, mask), mask.count) for node in nodes]
+            if op == "exch":
+                made = given[0]
+            elif op == "cas":
+                made = _swapped(order, first, start, before, compact(operands[0], mask), given[1])
+            elif not (start.any() or given[0].any()):
+                made = start
+            else:
+                base = self._next_node
+                made = np.arange(base, base + mask.count, dtype=np.int32)
+            previous = np.empty_like(start)
+            previous[order] = np.where(first, start[order], _previous(made[order]))
+            if op not in ("exch", "cas") and made is not start:
+                by = [compact(operands[0], mask)]
+                self._operate(f"atomic {op}", mask, after, [previous, given[0]], [before, *by])
+            self._note("atomic", memory, before.dtype, mask, access.element, self.values.add(before))
+            memory.write(at, after, made, self._new_input)
+            found[mask.lanes] = previous
+        self._atomics.clear()
+        return found
+
+
+ACTIONS = ("read", "write", "atomic")
+
+
+def _spread(packed: Any, mask: Mask) -> Any:
+    """Return one number a lane of the gang, 0 where the mask is not."""
+    if mask.full or not (isinstance(packed, np.ndarray) and packed.ndim):
+        return packed if mask.full or isinstance(packed, np.generic) else packed[()]
+    lanes = np.zeros(mask.bits.size, packed.dtype)
+    lanes[mask.lanes] = packed
+    return lanes
+
+
+def _next(values: Array) -> Array:
+    return np.concatenate((values[1:], values[:1]))
+
+
+def _previous(values: Array) -> Array:
+    return np.concatenate((values[-1:], values[:-1]))
+
+
+def _swapped(order: Array, first: Array, start: Array, before: Array, expected: Any, given: Array) -> Array:
+    """Return the node of what each lane's compare-and-swap leaves."""
+    made = np.empty_like(start)
+    swaps = np.broadcast_to(before == expected, before.shape)
+    left = np.int32(0)
+    for is_first, lane in zip(first, order, strict=True):
+        left = given[lane] if swaps[lane] else start[lane] if is_first else left
+        made[lane] = left
+    return made

@@ -1,0 +1,242 @@
+"""A recorded launch: every statement that ran, everything that memories and variables held, and what made each value.
+
+Moments are numbered by events: event k is the k-th statement that the lanes of a gang (blocks that run in lockstep)
+executed, and "at step k" means just before it. A step of `len(trace.events)` is the end.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from gpu.simulator.trace import trace_data
+from gpu.simulator.trace.packing import EXPLICIT, Array
+from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, OPERATION, REGISTER
+from gpu.simulator.trace.trace_data import TraceData
+from gpu.simulator.trace.trace_events import Events
+from gpu.simulator.trace.trace_state import TraceState
+from gpu.simulator.trace.trace_types import Ancestry, Register, TraceAccess, TraceArray, TraceNode, Write
+
+
+class Trace(TraceState):
+    """A recorded launch.
+
+    Parameters
+    ----------
+    data : TraceData
+    """
+
+    def __init__(self, data: TraceData) -> None:
+        super().__init__(data)
+        self.events = Events(self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trace:
+        """Read a trace from a file.
+
+        Raises
+        ------
+        InputError
+            It cannot be read, is damaged, or was written by another version.
+        """
+        return cls(trace_data.load(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file."""
+        trace_data.save(self.data, path)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the trace takes in memory."""
+        return self.data.nbytes
+
+    # Lanes.
+
+    def mask(self, step: int) -> Array:
+        """Return which lanes of the gang execute event `step`: bool, one a lane."""
+        row = self._events[step]
+        return self.bits(int(row[EVENT.index("gang")]), [int(row[EVENT.index("mask")])])
+
+    def ended(self, step: int) -> Array:
+        """Return which lanes of the gang of event `step` have returned from the kernel before it: bool, one a lane."""
+        gang, kind, frame = (EVENT.index(name) for name in ("gang", "kind", "frame"))
+        number = int(self._events[step, gang])
+        kernel = self._events[np.searchsorted(self._events[:, gang], number), frame]
+        kinds = self.about["kinds"]
+        rows = self._events[:step]
+        wanted = rows[:, kind] == (kinds.index("return") if "return" in kinds else -1)
+        wanted &= rows[:, frame] == kernel
+        return self.bits(number, (int(mask) for mask in rows[wanted, EVENT.index("mask")]))
+
+    # Vectors.
+
+    def _integers(self, number: int, count: int) -> Array:
+        arrays = self.data.arrays
+        start, step = int(arrays["integer_starts"][number]), int(arrays["integer_steps"][number])
+        if step == EXPLICIT:
+            return arrays["integer_pool"][start : start + count].astype(np.int64)
+        return start + step * np.arange(count)
+
+    def _values(self, number: int, count: int) -> Array:
+        arrays = self.data.arrays
+        start, code = int(arrays["value_starts"][number]), int(arrays["value_codes"][number])
+        dtype = np.dtype(self.about["dtypes"][code // 2])
+        if code % 2:
+            return arrays["value_pool"][start : start + count * dtype.itemsize].view(dtype)
+        return np.broadcast_to(arrays["value_pool"][start : start + dtype.itemsize].view(dtype), count)
+
+    # Accesses.
+
+    def access(self, row: int) -> TraceAccess:
+        """Return an access by its row."""
+        _, action, number, code, mask, elements, write, before = (int(each) for each in self._accesses[row])
+        assert len(ACCESS) == 8
+        lanes = self.lanes_of_mask(mask)
+        memory, log = self.about["memories"][number], self.log(number)
+        dtype = np.dtype(self.about["dtypes"][code])
+        element = self._integers(elements, lanes.size)
+        flat, array = element, np.full(lanes.size, self.first_array[number])
+        if memory["space"] == "local":
+            flat = element * memory["lanes"] + lanes
+        elif memory["space"] == "shared":
+            within = lanes // self.lanes_per_block
+            flat, array = element + within * (memory["stride"] // dtype.itemsize), array + within
+        if ACTIONS[action] == "read":
+            content = log.content(write)
+            values = content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)[flat]
+            nodes = log.nodes_of(flat * dtype.itemsize // log.unit, write)
+            return TraceAccess("read", lanes, array, element, values, values, nodes)
+        raw, nodes = log.written(write, dtype.itemsize)
+        after = np.ascontiguousarray(raw).view(dtype).reshape(-1)
+        values = self._values(before, lanes.size) if before >= 0 else after
+        return TraceAccess(ACTIONS[action], lanes, array, element, values, after, nodes.astype(np.int64))
+
+    # Variables.
+
+    @cached_property
+    def _rows_of_frames(self) -> dict[int, Array]:
+        frames = self._registers[:, REGISTER.index("frame")]
+        order = np.argsort(frames, kind="stable")
+        numbers, starts = np.unique(frames[order], return_index=True)
+        return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if numbers.size else {}
+
+    def registers(self, step: int) -> dict[str, Register]:
+        """Return the variables of the running function just before event `step`, by name."""
+        row = self._events[step]
+        frame = int(row[EVENT.index("frame")])
+        rows = self._rows_of_frames.get(frame, np.zeros(0, np.int64))
+        rows = rows[: np.searchsorted(self._registers[rows, REGISTER.index("event")], step)]
+        return self._registers_of(rows, row)
+
+    def registers_written(self, rows: range, event: int) -> dict[str, Register]:
+        """Return the variables that some rows wrote, those of the function of an event."""
+        row = self._events[event]
+        numbers = np.arange(rows.start, rows.stop)
+        own = self._registers[numbers, REGISTER.index("frame")] == row[EVENT.index("frame")]
+        return self._registers_of(numbers[own], row)
+
+    def _registers_of(self, rows: Array, event: Array) -> dict[str, Register]:
+        lanes = self.gang_lanes(int(event[EVENT.index("gang")]))
+        names = self.about["functions"][int(event[EVENT.index("function")])]["slots"]
+        slots = self._registers[rows, REGISTER.index("slot")]
+        latest: dict[str, tuple[int, int]] = {}
+        for slot in np.unique(slots):
+            if str(slot) in names:
+                # Where two scopes have a variable of one name, the one that was written last counts.
+                last = int(rows[np.flatnonzero(slots == slot)[-1]])
+                latest[names[str(slot)]] = max(latest.get(names[str(slot)], (-1, -1)), (last, int(slot)))
+        return {name: self._register(rows[slots == slot], lanes) for name, (_, slot) in latest.items()}
+
+    def _register(self, rows: Array, lanes: int) -> Register:
+        """Put a variable together from its last writes, newest first, until every lane has its value."""
+        defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
+        values: Array | None = None
+        missing = lanes
+        for row in rows[::-1]:
+            _, _, _, mask, value, node = (int(each) for each in self._registers[row])
+            written = self.lanes_of_mask(mask)
+            fresh = ~defined[written]
+            found = self._values(value, written.size)
+            values = np.zeros(lanes, found.dtype) if values is None else values
+            values[written[fresh]] = found[fresh]
+            nodes[written[fresh]] = self._integers(node, written.size)[fresh]
+            defined[written] = True
+            missing -= int(np.count_nonzero(fresh))
+            if missing == 0:
+                break
+        assert values is not None
+        return Register(values, nodes, defined)
+
+    # Provenance.
+
+    def _place(self, found: TraceArray, element: int) -> Array:
+        """Return where an element lies in its memory's log; of a thread's own array it counts lane after lane."""
+        memory, log = self.about["memories"][found.memory], self.log(found.memory)
+        size = found.dtype.itemsize
+        if found.space == "local":
+            lane, own = divmod(element, found.count)
+            return np.array([(own * memory["lanes"] + lane) * size // log.unit])
+        start = (found.number - self.first_array[found.memory]) * memory["stride"]
+        return np.array([(start + element * size) // log.unit])
+
+    def node_of(self, array: str | int, element: int, step: int, block: int | None = None) -> int:
+        """Return the node of an element's value at a step; 0 where nothing made it."""
+        found = self.find(array, block)
+        write = self.writes_before(found.memory, step)
+        return int(self.log(found.memory).nodes_of(self._place(found, element), write)[0])
+
+    def writer(self, array: str | int, element: int, step: int, block: int | None = None) -> Write | None:
+        """Return who wrote an element last before a step; None where nobody did."""
+        found = self.find(array, block)
+        log = self.log(found.memory)
+        (position,) = log.last_write(self._place(found, element), self.writes_before(found.memory, step))
+        if position < 0:
+            return None
+        write = int(np.searchsorted(log.borders, position, side="right")) - 1
+        row = self._accesses[self.write_rows[found.memory][write]]
+        event = int(row[ACCESS.index("event")])
+        size = np.dtype(self.about["dtypes"][row[ACCESS.index("dtype")]]).itemsize
+        rank = (int(position) - int(log.borders[write])) // (size // log.unit)
+        lane = int(self.lanes_of_mask(int(row[ACCESS.index("mask")]))[rank])
+        return Write(event, lane, *self._thread(event, lane))
+
+    def _thread(self, event: int, lane: int) -> tuple[int, int]:
+        gang = int(self._events[event, EVENT.index("gang")])
+        return int(self.block_of(gang, lane)), lane % self.lanes_per_block
+
+    def node(self, number: int) -> TraceNode:
+        """Return what a node stands for."""
+        for first, count, memory, unit in self.about["inputs"]:
+            if first <= number < first + count:
+                array = self.arrays[self.first_array[memory]]
+                element = (number - first) * unit // array.dtype.itemsize
+                return TraceNode(number, "", self.array(array.number, 0)[element], array=array.number, element=element)
+        row = int(np.searchsorted(self._operations[:, OPERATION.index("first")], number, side="right")) - 1
+        event, operator, mask, first, value, *rest = (int(each) for each in self._operations[row])
+        lanes = self.lanes_of_mask(mask)
+        rank = number - first
+        sources, operands = [], []
+        for node, operand in zip(rest[:3], rest[3:], strict=True):
+            if node >= 0:
+                source = int(self._integers(node, lanes.size)[rank])
+                sources.append(source)
+                operands.append(self._values(operand, lanes.size)[rank] if not source and operand >= 0 else None)
+        made = self._values(value, lanes.size)[rank]
+        who = self._thread(event, int(lanes[rank]))
+        name = self.about["operators"][operator]
+        return TraceNode(number, name, made, tuple(sources), tuple(operands), event, *who)
+
+    def ancestry(self, node: int) -> Ancestry:
+        """Return all that made a value, given its node."""
+        found: dict[int, TraceNode] = {}
+        open_nodes = [node] if node else []
+        while open_nodes:
+            number = open_nodes.pop()
+            if number not in found:
+                found[number] = self.node(number)
+                open_nodes += [source for source in found[number].sources if source]
+        # Inputs first, then operations as they ran: a node's number is larger than those of its sources.
+        order = sorted(found, key=lambda number: (found[number].event, number))
+        return Ancestry(node, {number: found[number] for number in order})

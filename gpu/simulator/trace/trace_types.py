@@ -1,0 +1,149 @@
+"""What the queries of a trace answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.trace.packing import Array
+
+
+@dataclass(frozen=True)
+class TraceArray:
+    """An array of a trace.
+
+    Parameters
+    ----------
+    number : int
+        Its place in `Trace.arrays`.
+    name : str
+    space : str
+        "global", "constant", "shared" or "local".
+    dtype : numpy.dtype
+    count : int
+        How many elements it has; of a thread's own array ("local"), those of one thread.
+    block : int or None
+        The block that a shared array belongs to.
+    memory : int
+        The recorded memory that it is a part of.
+    """
+
+    number: int
+    name: str
+    space: str
+    dtype: np.dtype[Any]
+    count: int
+    block: int | None
+    memory: int
+
+
+@dataclass(frozen=True)
+class TraceAccess:
+    """One access of an event.
+
+    Parameters
+    ----------
+    action : str
+        "read", "write" or "atomic".
+    lanes : array
+        Who takes part: numbers within the gang, ascending.
+    arrays : array
+        The number of the array that each lane accesses: in shared memory every block has its own.
+    elements : array
+        The element of each lane, in elements of `values`' type.
+    values : array
+        What each lane read or wrote; of an atomic, what it found there.
+    after : array
+        Of an atomic what each lane left there, else the same as `values`.
+    nodes : array
+        The node of each lane's value; of an atomic that of `after`.
+    """
+
+    action: str
+    lanes: Array
+    arrays: Array
+    elements: Array
+    values: Array
+    after: Array
+    nodes: Array
+
+
+@dataclass(frozen=True)
+class Register:
+    """A variable: `values` and `nodes`, one a lane of the gang, where `defined`; 0 elsewhere."""
+
+    values: Array
+    nodes: Array
+    defined: Array
+
+
+@dataclass(frozen=True)
+class TraceNode:
+    """What made a value: an operation, or an element of an array at the launch.
+
+    Parameters
+    ----------
+    number : int
+    operator : str
+        Such as "+", "sqrtf" or "atomic add"; "" for an element of an array.
+    value : NumPy scalar
+    sources : tuple of int
+        The node of each operand, 0 where it has none, as constants and thread numbers have.
+    operands : tuple
+        The value of each operand that has no node; None for the others.
+    event : int
+        When; -1 for an element.
+    block, thread : int
+        Who, by the numbers of the block in the grid and of the thread in the block; -1 for an element.
+    array, element : int
+        Of an element, which one; else -1.
+    """
+
+    number: int
+    operator: str
+    value: Any
+    sources: tuple[int, ...] = ()
+    operands: tuple[Any, ...] = ()
+    event: int = -1
+    block: int = -1
+    thread: int = -1
+    array: int = -1
+    element: int = -1
+
+
+@dataclass(frozen=True)
+class Ancestry:
+    """Everything that made a value.
+
+    Parameters
+    ----------
+    root : int
+        The node of the value; 0 where nothing made it.
+    nodes : dict of int to TraceNode
+        The root and all that it was made from, sources before what they made. Copies leave no nodes.
+    """
+
+    root: int
+    nodes: dict[int, TraceNode]
+
+    @property
+    def inputs(self) -> list[TraceNode]:
+        """The elements of arrays, as they were at the launch, that the value was made from."""
+        return [node for node in self.nodes.values() if not node.operator]
+
+    @property
+    def operations(self) -> list[TraceNode]:
+        """The operations that made the value, in the order in which they ran."""
+        return [node for node in self.nodes.values() if node.operator]
+
+
+@dataclass(frozen=True)
+class Write:
+    """Who wrote an element: an event, and the block and the thread, by their numbers; `lane` is that in the gang."""
+
+    event: int
+    lane: int
+    block: int
+    thread: int
