@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gpu import engines
+from gpu.bench import interpreter
 from gpu.bench.ladder import Case, measure, random_image
 from gpu.bench.row import Row
 from gpu.patterns import find_pattern
@@ -66,6 +65,7 @@ def run(seed: int, repetitions: int) -> Iterator[Row]:
     for case in (_CONVOLUTION, _HISTOGRAM):
         yield from measure(engine, case, seed, repetitions)
     yield from _peers(seed, repetitions)
+    yield from interpreter.run(seed, repetitions)
     yield _traced(seed, repetitions)
     yield _large_image(seed)
 
@@ -80,10 +80,10 @@ def _peers(seed: int, repetitions: int) -> Iterator[Row]:
 
     image = _CONVOLUTION.make_inputs(np.random.default_rng(seed))["image"].astype(np.float32)
     weights = filter_of(find_pattern("convolution").check(_CONVOLUTION.params))
-    times = _time(lambda: ndimage.correlate(image, weights, mode="nearest"), repetitions)
+    times = interpreter.time_ms(lambda: ndimage.correlate(image, weights, mode="nearest"), repetitions)
     yield Row(_CONVOLUTION.work, "SciPy ndimage.correlate", False, times, 8 * image.size / 1e9, "GB/s")
     pixels = _HISTOGRAM.make_inputs(np.random.default_rng(seed))["image"].ravel()
-    times = _time(lambda: np.bincount(pixels, minlength=256), repetitions)
+    times = interpreter.time_ms(lambda: np.bincount(pixels, minlength=256), repetitions)
     yield Row(_HISTOGRAM.work, "NumPy bincount", False, times, pixels.size / 1e9, "GB/s")
 
 
@@ -103,18 +103,14 @@ def _traced(seed: int, repetitions: int) -> Row:
     remark = f"{'verified' if right else 'WRONG'}; {made.nbytes / made.lane_events:.1f} bytes a lane-event"
     work = f"reduction of {_TRACED_ELEMENTS} float32, one pass, every step recorded"
     return Row(
-        work, "Interleaved pairs", True, _time(trace, repetitions), made.lane_events / 1e6, "M lane-events/s", remark
+        work,
+        "Interleaved pairs",
+        True,
+        interpreter.time_ms(trace, repetitions),
+        made.lane_events / 1e6,
+        "M lane-events/s",
+        remark,
     )
-
-
-def _time(action: Callable[[], Any], repetitions: int) -> tuple[float, ...]:
-    action()
-    times = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        action()
-        times.append(1e3 * (time.perf_counter() - start))
-    return tuple(times)
 
 
 def _large_image(seed: int) -> Row:
