@@ -159,12 +159,6 @@ class PatternPage(QWidget):
         self.source.show_kernel(self.pattern.kernels, variant.kernels[0])
         self.numbers.forget_verdict()
 
-    def show_settings(self, settings: Settings) -> None:
-        """Show settings that come from elsewhere."""
-        self.form.set_values(settings.params)
-        self.view.show_params(settings.params)
-        self.show_variant(settings.variant)
-
     def show_image(self, image: OpenImage) -> None:
         """Show another input."""
         self.view.show_image(image)

@@ -7,9 +7,6 @@ from functools import cache
 
 from PyQt6.QtGui import QColor, QFont, QFontDatabase, QPalette
 
-SPACE = 8
-"""The unit of the spacing scale: gaps are 4, 8, 12, 16 or 24 pixels."""
-
 FONT_SIZES = {"normal": 13, "large": 16, "lecture hall": 19}
 """Pixels of the body text, by the name that the preferences show."""
 
@@ -161,16 +158,6 @@ def code_families() -> tuple[str, ...]:
 def _installed(*wanted: str) -> tuple[str, ...]:
     there = set(QFontDatabase.families())
     return tuple(name for name in wanted if name in there)
-
-
-def text_font(px: int | None = None, *, bold: bool = False) -> QFont:
-    """Return the text font, for painting."""
-    font = QFont()
-    if text_families():
-        font.setFamilies(list(text_families()))
-    font.setPixelSize(px or look().text_px)
-    font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
-    return font
 
 
 def code_font(px: int | None = None) -> QFont:

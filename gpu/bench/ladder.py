@@ -12,7 +12,7 @@ from gpu import verify
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row
 from gpu.engines.base import Engine
-from gpu.pattern import Inputs, Params, Pattern, Variant
+from gpu.pattern import Inputs, Params, Variant
 from gpu.patterns import find_pattern
 
 
@@ -87,6 +87,3 @@ def constant_image(height: int, width: int) -> Callable[[np.random.Generator], I
         "image": np.full((height, width), rng.integers(0, 256), np.uint8),
         "maxval": np.array(255),
     }
-
-
-__all__ = ["Case", "Pattern", "constant_image", "measure", "random_image"]

@@ -10,9 +10,21 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gpu.errors import KernelError
+
 Array = npt.NDArray[Any]
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+
+
+def kernel_text(file: str, sources: Mapping[str, str]) -> str:
+    """Return a kernel file's text: the edited one where `sources` has it. KernelError where there is no such file."""
+    if file in sources:
+        return sources[file]
+    try:
+        return (KERNELS / file).read_text(encoding="utf-8")
+    except OSError:
+        raise KernelError(f"There is no kernel file {file}.") from None
 
 
 @dataclass(frozen=True)

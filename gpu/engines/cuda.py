@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes, kernel_text
 from gpu.errors import (
     CompileError,
     EngineLostError,
@@ -131,12 +131,7 @@ class CudaEngine:
             cuda.memset_d32(self._lead, 0, _LEAD_BYTES // 4)  # the first time loads the driver's own code
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
-        text = self.sources.get(file)
-        if text is None:
-            try:
-                text = (KERNELS / file).read_text(encoding="utf-8")
-            except OSError:
-                raise KernelError(f"There is no kernel file {file}.") from None
+        text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
             macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]

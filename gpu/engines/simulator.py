@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
-from gpu.errors import KernelError, LaunchError
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes, kernel_text
+from gpu.errors import LaunchError
 from gpu.processor import processor_name
 from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel, SimulatedModule
 from gpu.simulator.executor.memory import POISON
@@ -46,16 +46,10 @@ class SimulatorEngine:
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
-        path = KERNELS / file
-        text = self.sources.get(file)
-        if text is None:
-            try:
-                text = path.read_text(encoding="utf-8")
-            except OSError:
-                raise KernelError(f"There is no kernel file {file}.") from None
+        text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
-            self._modules[key] = SimulatedModule(text, path, defines or {})
+            self._modules[key] = SimulatedModule(text, KERNELS / file, defines or {})
         return self._modules[key]
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:

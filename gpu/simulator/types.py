@@ -150,7 +150,4 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
 VOID = Void()
 BOOL = Scalar("bool")
 INT32 = Scalar("int32")
-UINT32 = Scalar("uint32")
 INT64 = Scalar("int64")
-UINT64 = Scalar("uint64")
-FLOAT32 = Scalar("float32")

@@ -381,12 +381,17 @@ class ExpressionCompiler(ABC):
         evaluators = [self.expression(argument) for argument in arguments]
 
         def run(frame: Frame, mask: Mask) -> Any:
-            if frame.depth >= MAXIMUM_DEPTH:
-                raise LaunchError(
-                    f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
-                    kind="endless",
-                    thread=frame.gang.describe(int(mask.lanes[0])),
-                )
+            limit_depth(frame, mask, function)
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
 
         return run
+
+
+def limit_depth(frame: Frame, mask: Mask, function: ir.Function) -> None:
+    """Refuse a call of `function` from a frame that is too deep already."""
+    if frame.depth >= MAXIMUM_DEPTH:
+        raise LaunchError(
+            f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
+            kind="endless",
+            thread=frame.gang.describe(int(mask.lanes[0])),
+        )

@@ -9,7 +9,7 @@ from typing import Literal
 
 from gpu.errors import CompileError, KernelError
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, Diagnosis, is_own, parse, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, is_own, parse, start_of
 from gpu.simulator.frontend.conversions import convert
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
@@ -72,11 +72,6 @@ class Program:
     def kernels(self) -> tuple[str, ...]:
         """The names of the `__global__` functions; of templates, those that are instantiated."""
         return tuple(self._kernels)
-
-    @property
-    def templates(self) -> frozenset[str]:
-        """The names of the `__global__` templates."""
-        return frozenset(self._templates)
 
     def kernel(self, name: str) -> ir.Function:
         """Lower a kernel and all that it calls.
@@ -258,6 +253,3 @@ def _initial_value(declaration: Cursor) -> Cursor | None:
 def is_instantiation(name: str) -> bool:
     """Whether a kernel's name has template arguments."""
     return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None
-
-
-__all__ = ["Diagnosis", "Program", "is_instantiation"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpu.errors import LaunchError, SourcePosition
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address, as_one_access, from_number
-from gpu.simulator.executor.expressions import MAXIMUM_DEPTH
+from gpu.simulator.executor.expressions import limit_depth
 from gpu.simulator.executor.frame import Evaluator, Frame, Leaves, assign_local
 from gpu.simulator.executor.lanes import Gang, Mask, union
 from gpu.simulator.executor.lockstep import CompiledFunction, Step
@@ -276,12 +276,7 @@ class TracingCompiler(TracingExpressions):
         evaluators = [self.expression(argument) for argument in arguments]
 
         def run(frame: Frame, mask: Mask) -> Any:
-            if frame.depth >= MAXIMUM_DEPTH:
-                raise LaunchError(
-                    f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
-                    kind="endless",
-                    thread=frame.gang.describe(int(mask.lanes[0])),
-                )
+            limit_depth(frame, mask, function)
             values, nodes = [], []
             for evaluate in evaluators:
                 values.append(evaluate(frame, mask))
