@@ -17,7 +17,8 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.executor.launch import SimulatedKernel, SimulatedModule
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.module import SimulatedModule
 
 Array = npt.NDArray[Any]
 Extent = int | Sequence[int]

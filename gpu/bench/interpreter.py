@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.bench.row import Row
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 
 _PRODUCT = """
 __global__ void multiply(const float *a, const float *b, float *c, int n) {

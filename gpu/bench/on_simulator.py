@@ -15,7 +15,7 @@ from gpu.bench.ladder import Case, measure, random_image
 from gpu.bench.row import Row
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filter_of
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 
 _CONVOLUTION = Case(

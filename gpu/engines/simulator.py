@@ -14,8 +14,9 @@ import numpy.typing as npt
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes, kernel_text
 from gpu.errors import LaunchError
 from gpu.processor import processor_name
-from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel, SimulatedModule
+from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel
 from gpu.simulator.executor.memory import POISON
+from gpu.simulator.module import SimulatedModule
 
 
 @dataclass(eq=False)

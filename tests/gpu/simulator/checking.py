@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.executor.launch import SimulatedModule
 from gpu.simulator.executor.observe import Observer
+from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 
 Array = np.ndarray[Any, Any]
 Extent = int | Sequence[int]

@@ -13,8 +13,9 @@ from gpu.execute import run_pattern
 from gpu.patterns import find_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
-from gpu.simulator.executor.launch import SimulatedKernel, SimulatedModule
+from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.observe import Observer
+from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import watch
 
 

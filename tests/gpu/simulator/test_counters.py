@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build
 
 Array = np.ndarray[Any, Any]

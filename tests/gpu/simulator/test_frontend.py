@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError, KernelError
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build, launch, run_kernel
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import InputError
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.tracing import ancestry, check_states, trace

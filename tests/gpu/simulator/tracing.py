@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.executor.launch import SimulatedModule
+from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.trace_types import Ancestry, TraceNode
 from tests.gpu.simulator.running import Array, Extent, _three

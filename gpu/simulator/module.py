@@ -1,0 +1,152 @@
+"""Kernel files on the simulator: their kernels, the memory of their variables, and launches that are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import KernelError, LaunchError
+from gpu.simulator import ir
+from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.lockstep import LockstepCompiler
+from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.frontend.program import Program, is_instantiation
+from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
+from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.trace_data import gather
+from gpu.simulator.trace.tracing import TracingCompiler
+
+Array = npt.NDArray[Any]
+
+
+class SimulatedModule:
+    """A kernel file, with the memory of its `__constant__` and `__device__` variables.
+
+    A `tolerant` one lets an error in one function spare the kernels that do not call it.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: Path,
+        defines: Mapping[str, int | str],
+        include_dirs: Sequence[Path] = (),
+        *,
+        tolerant: bool = False,
+    ) -> None:
+        self._source = (text, path, defines)
+        self._include_dirs = tuple(include_dirs)
+        self._tolerant = tolerant
+        self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
+        self._compiler = LockstepCompiler()
+        self._kernels: dict[str, SimulatedKernel] = {}
+        self._variables: dict[str, Address] = {}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the `__global__` functions, templates left out."""
+        return self._programs[()].kernels
+
+    def kernel(self, name: str) -> SimulatedKernel:
+        """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
+
+        Raises
+        ------
+        KernelError
+            There is no kernel of that name.
+        CompileError
+            It uses something that the simulator does not support.
+        """
+        if name not in self._kernels:
+            program = self._program_for(name)
+            function = program.kernel(name)
+            for variable in program.variables.values():
+                if variable.name not in self._variables:
+                    self._variables[variable.name] = Address(_memory_of(variable))
+            self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
+        return self._kernels[name]
+
+    def trace(
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[Array | np.generic | None],
+        *,
+        shared_bytes: int = 0,
+        max_lane_events: int = MAXIMUM_LANE_EVENTS,
+        on_print: Callable[[str, str], None] | None = None,
+        max_rounds: int | None = None,
+    ) -> Trace:
+        """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
+
+        Parameters
+        ----------
+        name : str
+            The kernel.
+        grid, block, arguments, shared_bytes, on_print, max_rounds
+            As for a launch.
+        max_lane_events : int
+            How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
+            `Trace.stopped` then says where the recording ended.
+
+        Returns
+        -------
+        Trace
+            Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which.
+        """
+        plain = self.kernel(name)
+        recorder = Recorder(max_lane_events)
+        failure = ""
+        try:
+            plain.executed_by(TracingCompiler(recorder)).launch(
+                grid,
+                block,
+                arguments,
+                shared_bytes=shared_bytes,
+                observers=(recorder,),
+                on_print=on_print,
+                max_rounds=max_rounds,
+            )
+        except LaunchError as error:
+            if not error.kind:
+                raise
+            failure = error.message
+        about = {"kernel": name, "source": self._source[0], "file": str(self._source[1])}
+        return Trace(gather(recorder, {**about, "grid": [*grid], "block": [*block], "failure": failure}))
+
+    def set_constant(self, name: str, values: Array) -> None:
+        """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
+        if name not in self._variables and name in self._programs[()].variables:
+            self._variables[name] = Address(_memory_of(self._programs[()].variables[name]))
+        memory = self._variables[name].memory if name in self._variables else None
+        if not isinstance(memory, FlatMemory):
+            raise KernelError(f"There is no __constant__ variable {name!r}.")
+        data = np.ascontiguousarray(values).view(np.uint8).ravel()
+        if data.size > memory.data.size:
+            raise KernelError(f"{name} holds {memory.data.size} bytes; {data.size} do not fit.")
+        memory.data[: data.size] = data
+
+    def _program_for(self, name: str) -> Program:
+        """Return the program with an instantiation in it; clang instantiates what the text names."""
+        instances = (name,) if is_instantiation(name) else ()
+        if instances not in self._programs:
+            self._programs[instances] = self._parse(instances)
+        return self._programs[instances]
+
+    def _parse(self, instances: tuple[str, ...]) -> Program:
+        text, path, defines = self._source
+        return Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
+
+
+def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:
+    data = np.full(variable.type.size, 0, np.uint8)
+    for offset, constant in variable.initial:
+        size = constant.type.size
+        data[offset : offset + size] = np.frombuffer(constant.value.tobytes(), np.uint8)
+    return FlatMemory(variable.name, variable.space, data, writable=variable.space != "constant")
