@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from gpu import interrupts
 from gpu.errors import CompileError, KernelError, LockstepError
-from gpu.pattern import Choice, Integer, Parameter
+from gpu.pattern import Choice, Integer, Parameter, Pattern
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
 
@@ -25,6 +25,9 @@ exit codes:
 
 _PARAMETER = "parameter "
 """How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
+
+_SOURCE, _FILE = "input", "file"
+"""An array pattern's parameter that says how the input is made, and its option for a file: one option holds both."""
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -139,18 +142,41 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
             choices=[variant.name for variant in pattern.variants],
             help=f"default: {pattern.default_variant}",
         )
-        own.add_argument("--input", metavar="FILE", help="an image (default: a photograph that comes with Lockstep)")
-        own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
-        own.add_argument("--seed", type=int, default=0, help="what random inputs grow from; an image is not random")
+        _add_files(own, pattern)
+        own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
         own.add_argument("--json", action="store_true", help="print JSON")
         group = own.add_argument_group("parameters")
         for parameter in pattern.parameters:
+            if parameter.name == _SOURCE:
+                continue
             group.add_argument(
                 f"--{parameter.name}",
                 dest=f"{_PARAMETER}{parameter.name}",
                 metavar=_metavar(parameter),
                 help=_help(parameter),
             )
+
+
+def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
+    source = next((parameter for parameter in pattern.parameters if parameter.name == _SOURCE), None)
+    if isinstance(source, Choice):
+        kinds = [option for option in source.options if option != _FILE]
+        own.add_argument(
+            f"--{_SOURCE}",
+            metavar="|".join([*kinds, "FILE"]),
+            help="how the values are made, or a file of them: .npy, or text with one number a line "
+            f"(default: {source.default})",
+        )
+        own.add_argument("--output", metavar="FILE", help="where the result goes: .npy or .csv")
+        return
+    own.add_argument("--input", metavar="FILE", help="an image (default: a photograph that comes with Lockstep)")
+    own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a seed is a whole number from 0, not {text!r}")
+    return int(text)
 
 
 def _metavar(parameter: Parameter) -> str:
@@ -187,13 +213,20 @@ def _run(options: argparse.Namespace) -> int:
         for name, value in vars(options).items()
         if name.startswith(_PARAMETER) and value is not None
     }
+    source = options.input
+    known = next((parameter for parameter in options.pattern.parameters if parameter.name == _SOURCE), None)
+    if isinstance(known, Choice) and source is not None:
+        made = source in known.options and source != _FILE
+        given[_SOURCE] = source if made else _FILE
+        source = None if made else source
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         right = cli_run.run(
             options.pattern,
             options.variant or options.pattern.default_variant,
             given,
             engine_name=options.engine,
-            source=options.input,
+            source=source,
+            seed=options.seed,
             target=options.output,
             as_json=options.json,
         )

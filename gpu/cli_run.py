@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu import chart, cli_text, engines, export, images
+from gpu import array_files, chart, cli_text, engines, export, images
 from gpu.errors import InputError
 from gpu.execute import Outcome, run_pattern
 from gpu.pattern import Array, Inputs, Params, Pattern
@@ -22,18 +22,35 @@ def run(
     engine_name: str,
     source: str | None,
     target: str | None,
+    seed: int,
     as_json: bool,
 ) -> bool:
-    """Run a variant, print what came of it and save it; return whether the result is as right as it can be."""
+    """Run a variant, print what came of it and save it; return whether the result is as right as it can be.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variant_name : str
+    given : mapping
+        Texts of parameters.
+    engine_name : str
+    source : str or None
+        A file with the input; without one the pattern makes it, or takes the sample image.
+    target : str or None
+        A file for the result.
+    seed : int
+        What an input that is made grows from.
+    as_json : bool
+    """
     variant = pattern.variant(variant_name)
     params = pattern.check(given)
     _refuse_idle_parameters(pattern, given, params)
     if target:
         export.check_target(target)
-    image = images.read_image(source or images.DEFAULT_SAMPLE)
-    if target:
-        export.check_target(target, colour=image.pixels.ndim == 3)
-    inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
+    of_image = pattern.view != "array"
+    if not of_image and target and export.is_image(target):
+        raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
+    inputs, about = _read_image(source, target) if of_image else _read_values(pattern, params, source, seed)
     pattern.accept(inputs, params)
     with closing(engines.create(engine_name)) as engine:
         outcome = run_pattern(engine, pattern, variant, inputs, params, lambda progress: None)
@@ -42,8 +59,30 @@ def run(
     if as_json:
         print(cli_text.report_as_json(outcome.report))
     else:
-        print(cli_text.report_as_text(outcome.report, pattern, Path(source or images.DEFAULT_SAMPLE), image, target))
+        values = None if of_image else outcome.outputs[pattern.result]
+        print(cli_text.report_as_text(outcome.report, pattern, about, values, target))
     return outcome.report.verified is not False or variant.cautionary != ""
+
+
+def _read_image(source: str | None, target: str | None) -> tuple[Inputs, str]:
+    """Return an image as a pattern takes it, and what people say of it."""
+    path = Path(source or images.DEFAULT_SAMPLE)
+    image = images.read_image(path)
+    colour = image.pixels.ndim == 3
+    if target:
+        export.check_target(target, colour=colour)
+    height, width = image.pixels.shape[:2]
+    inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
+    kind = "colour" if colour else "grey"
+    return inputs, f"{path.name}, {width} x {height}, {kind}, white is {image.maxval}"
+
+
+def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
+    """Return an array as a pattern takes it, and what people say of it."""
+    given = {"values": array_files.read_array(source)} if source else {}
+    inputs = pattern.inputs(given, params, seed)
+    origin = Path(source).name if source else f"{params['input']}, seed {seed}"
+    return inputs, f"{origin}, {inputs['values'].size} x {params['dtype']}"
 
 
 def _refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:

@@ -6,17 +6,14 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpu.devices import DeviceStatus
 from gpu.jobs import Report
-from gpu.pattern import Choice, Integer, Matrix, Parameter, Pattern, Variant
-
-if TYPE_CHECKING:
-    from gpu.images import Image
+from gpu.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Variant
 
 _RIGHT_OF_NAMES = 12
+_PRINTED_ELEMENTS = 10
 
 
 def report_as_json(report: Report) -> str:
@@ -42,18 +39,28 @@ def report_as_json(report: Report) -> str:
     )
 
 
-def report_as_text(report: Report, pattern: Pattern, source: Path, image: Image, target: str | None) -> str:
-    """Return a run's figures, with their units and where they come from."""
+def report_as_text(report: Report, pattern: Pattern, about: str, result: Array | None, target: str | None) -> str:
+    """Return a run's figures, with their units and where they come from.
+
+    Parameters
+    ----------
+    report : Report
+    pattern : Pattern
+    about : str
+        What the input was.
+    result : array of shape (n,) or None
+        The values to print, where the result is not an image: all, or the first few.
+    target : str or None
+        The file that the result was saved in.
+    """
     variant = pattern.variant(report.variant)
-    height, width = image.pixels.shape[:2]
-    kind = "grey" if image.pixels.ndim == 2 else "colour"
     times = report.time_ms
     clock = "measured by device events" if report.engine == "cuda" else "measured by a clock, simulated"
     rows = [
         ("engine", f"{report.engine} ({report.executor})"),
         ("device", report.device),
         ("variant", f"{variant.name}: {variant.title}"),
-        ("input", f"{source.name}, {width} x {height}, {kind}, white is {image.maxval}"),
+        ("input", about),
         ("upload", f"{_figure(times.upload)} ms  {clock}"),
         ("kernel", f"{_figure(times.kernel)} ms  {clock}"),
         ("download", f"{_figure(times.download)} ms  {clock}"),
@@ -63,6 +70,9 @@ def report_as_text(report: Report, pattern: Pattern, source: Path, image: Image,
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
         rows.append(("error", f"{errors}  against a reference on the CPU"))
     rows.append(("verified", _verdict(report.verified, variant)))
+    if result is not None:
+        more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
+        rows.append(("result", " ".join(f"{value:.9g}" for value in result[:_PRINTED_ELEMENTS].tolist()) + more))
     if target:
         rows.append(("saved", target))
     return "\n".join([pattern.title, *(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)])

@@ -17,7 +17,7 @@ from gpu.errors import (
     KernelError,
     LockstepError,
 )
-from gpu.jobs import Failure, LoadImage, Report, Request, Result, SaveArray, Throughput
+from gpu.jobs import Failure, LoadArray, LoadImage, Report, Request, Result, SaveArray, Throughput
 from gpu.pattern import Array, Inputs, Outputs, Pattern, Progress, Variant, Work
 from gpu.patterns import find_pattern
 from gpu.shared import SharedArray, SharedFolder
@@ -39,6 +39,10 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
     match request:
         case LoadImage(path):
             return Result(_share(_load(path), folder))
+        case LoadArray(path):
+            from gpu import array_files
+
+            return Result(_share({"values": array_files.read_array(path)}, folder))
         case SaveArray(path, array, maxval):
             from gpu import export
 
@@ -55,6 +59,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
         tell,
         with_reference=request.verify,
         sources=request.sources,
+        seed=request.seed,
     )
     return Result(_share({**outcome.outputs, **outcome.presented}, folder), outcome.report)
 
@@ -69,8 +74,11 @@ def run_pattern(
     *,
     with_reference: bool = True,
     sources: Mapping[str, str] | None = None,
+    seed: int = 0,
 ) -> Outcome:
     """Run one variant, and compare its result with the reference unless `with_reference` is False.
+
+    Where `inputs` is empty, the pattern makes them from its parameters and `seed`.
 
     Raises
     ------
@@ -80,6 +88,7 @@ def run_pattern(
         Where a kernel does not compile or fails while it runs.
     """
     params = pattern.check(given)
+    inputs = pattern.inputs(inputs, params, seed)
     pattern.accept(inputs, params)
     engine.sources = dict(sources or {})
     engine.take_times()

@@ -24,6 +24,16 @@ class LoadImage:
 
 
 @dataclass(frozen=True)
+class LoadArray:
+    """Read a file of numbers: .npy, or text with one number a line.
+
+    The Result's array is `values`: int64 where every number is whole, else float64; one dimension, perhaps empty.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
 class SaveArray:
     """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv.
 
@@ -46,7 +56,8 @@ class RunPattern:
     params : mapping
         Values of the pattern's parameters; those left out take their defaults.
     inputs : mapping of str to SharedArray
-        For the image patterns: `image` and `maxval`, as a LoadImage gave them.
+        For the image patterns: `image` and `maxval`, as a LoadImage gave them. For the array patterns: `values`, as a
+        LoadArray gave them, or nothing: then the input is made from `params` and `seed`.
     seed : int
         What random inputs grow from.
     verify : bool
@@ -55,7 +66,7 @@ class RunPattern:
         Edited kernel files: text by file name.
 
     The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
-    `image` with the input's levels where the result is an image.
+    `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`.
     """
 
     pattern: str
@@ -67,7 +78,7 @@ class RunPattern:
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
-Request = LoadImage | SaveArray | RunPattern
+Request = LoadImage | LoadArray | SaveArray | RunPattern
 
 
 @dataclass(frozen=True)

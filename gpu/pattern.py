@@ -77,7 +77,7 @@ class Choice(Parameter):
         return self.default
 
     def check(self, value: Any) -> str:
-        if value not in self.options:
+        if str(value) not in self.options:
             raise InputError(f"--{self.name} is one of {', '.join(self.options)}, not {value!r}.")
         return str(value)
 
@@ -152,6 +152,14 @@ def _read_matrix(name: str, path: Path) -> Array:
 
 
 @dataclass(frozen=True)
+class Textbook:
+    """What a textbook says of n elements: `operations` by all threads together, in `steps` that follow each other."""
+
+    operations: int
+    steps: int
+
+
+@dataclass(frozen=True)
 class Variant:
     """One rung of a ladder.
 
@@ -167,6 +175,8 @@ class Variant:
         The `__global__` functions it launches.
     cautionary : str
         Why its results are wrong by design, as in a race; empty for a correct variant.
+    textbook : callable or None
+        (params, n) -> Textbook: what the textbook claims for n elements; None where it claims nothing.
     """
 
     name: str
@@ -176,6 +186,7 @@ class Variant:
     limit: str
     kernels: tuple[str, ...]
     cautionary: str = ""
+    textbook: Callable[[Params, int], Textbook] | None = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +210,11 @@ def _accept(inputs: Inputs, params: Params) -> None:
     """Accept every combination of input and parameters."""
 
 
+def _whole(inputs: Inputs) -> Inputs:
+    """Cut nothing off."""
+    return inputs
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
     """A parallel algorithm: its input, its parameters, its ladder of variants, and how to know that they are right.
@@ -209,8 +225,9 @@ class Pattern:
         The name on the command line, the one people read, and one sentence about it.
     kernels : str
         The file under `kernels/` that holds the ladder.
-    view : {"filtered-image", "image-counts"}
-        What the window's Run tab shows.
+    view : {"filtered-image", "image-counts", "array"}
+        What the window's Run tab shows. Patterns of images take `image` and `maxval`, those of arrays `values`, which
+        has one dimension.
     parameters : tuple of Parameter
     variants : tuple of Variant
         The ladder, first rung first.
@@ -227,16 +244,23 @@ class Pattern:
     present : callable
         The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
         shape (height, width) or (height, width, 3), for a screen; `image`, where the result is an image, has the
-        input's dtype and levels, for a file and for a further pattern.
+        input's dtype and levels, for a file and for a further pattern. An array pattern presents `input` and `output`
+        as outlines: shape (2, columns), the least and the greatest value of each column's elements.
     accept : callable
         Raises InputError where inputs and parameters do not go together.
+    make_input : callable or None
+        (params, seed) -> inputs, for a run that is given none; None where the input is always given.
+    step_params : mapping
+        Values of parameters that make a run small enough to be watched step by step.
+    step_input : callable
+        Cuts inputs down to what can be watched: inputs -> inputs.
     """
 
     name: str
     title: str
     summary: str
     kernels: str
-    view: Literal["filtered-image", "image-counts"]
+    view: Literal["filtered-image", "image-counts", "array"]
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
     default_variant: str
@@ -247,6 +271,9 @@ class Pattern:
     work: Callable[[Inputs, Params], Work]
     present: Callable[[Inputs, Params, Outputs], Outputs]
     accept: Callable[[Inputs, Params], None] = field(default=_accept)
+    make_input: Callable[[Params, int], Inputs] | None = None
+    step_params: Params = field(default_factory=dict)
+    step_input: Callable[[Inputs], Inputs] = field(default=_whole)
 
     def variant(self, name: str) -> Variant:
         """Return the variant of that name, or raise InputError that lists the names."""
@@ -263,3 +290,17 @@ class Pattern:
             if name not in known:
                 raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(known)}.")
         return {name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()}
+
+    def inputs(self, given: Inputs, params: Params, seed: int) -> Inputs:
+        """Return `given`, or an input that is made from `params` and `seed` where nothing is given.
+
+        Raises
+        ------
+        InputError
+            Where nothing is given and nothing can be made.
+        """
+        if given:
+            return given
+        if self.make_input is None:
+            raise InputError(f"{self.title} needs an image, and none was given.")
+        return self.make_input(params, seed)

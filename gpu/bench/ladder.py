@@ -25,8 +25,8 @@ class Case:
     work : str
         What the tables call it.
     pattern : str
-    make_inputs : callable
-        A random generator -> inputs.
+    make_inputs : callable or None
+        A random generator -> inputs; None lets the pattern make them from the parameters.
     params : mapping
     variants : tuple of str
         Which variants; all that are correct when empty.
@@ -34,7 +34,7 @@ class Case:
 
     work: str
     pattern: str
-    make_inputs: Callable[[np.random.Generator], Inputs]
+    make_inputs: Callable[[np.random.Generator], Inputs] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
 
@@ -42,8 +42,9 @@ class Case:
 def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
     """Yield a row for each variant, as it is measured."""
     pattern = find_pattern(case.pattern)
-    inputs = case.make_inputs(np.random.default_rng(seed))
     params = pattern.check(case.params)
+    given = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
+    inputs = pattern.inputs(given, params, seed)
     reference = pattern.reference(inputs, params)
     cost = pattern.cost(inputs, params)
     for variant in pattern.variants:

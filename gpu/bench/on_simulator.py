@@ -18,13 +18,14 @@ from gpu.patterns.convolution import filter_of
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 
+_CONVOLVED, _COUNTED = random_image(512, 512), random_image(1024, 1024)
 _CONVOLUTION = Case(
     "convolution 5 x 5, 512 x 512 float32",
     "convolution",
-    random_image(512, 512),
+    _CONVOLVED,
     {"filter": "gaussian", "size": 5},
 )
-_HISTOGRAM = Case("histogram, 256 bins, 1024 x 1024 uint8", "histogram", random_image(1024, 1024))
+_HISTOGRAM = Case("histogram, 256 bins, 1024 x 1024 uint8", "histogram", _COUNTED)
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
 _TRACED = """
@@ -78,11 +79,11 @@ def device_name() -> str:
 def _peers(seed: int, repetitions: int) -> Iterator[Row]:
     from scipy import ndimage
 
-    image = _CONVOLUTION.make_inputs(np.random.default_rng(seed))["image"].astype(np.float32)
+    image = _CONVOLVED(np.random.default_rng(seed))["image"].astype(np.float32)
     weights = filter_of(find_pattern("convolution").check(_CONVOLUTION.params))
     times = interpreter.time_ms(lambda: ndimage.correlate(image, weights, mode="nearest"), repetitions)
     yield Row(_CONVOLUTION.work, "SciPy ndimage.correlate", False, times, 8 * image.size / 1e9, "GB/s")
-    pixels = _HISTOGRAM.make_inputs(np.random.default_rng(seed))["image"].ravel()
+    pixels = _COUNTED(np.random.default_rng(seed))["image"].ravel()
     times = interpreter.time_ms(lambda: np.bincount(pixels, minlength=256), repetitions)
     yield Row(_HISTOGRAM.work, "NumPy bincount", False, times, pixels.size / 1e9, "GB/s")
 

@@ -23,7 +23,7 @@ from gpu.pattern import (
     Variant,
     Work,
 )
-from gpu.patterns.image_planes import blocks_for, channels_last, planes_of, screen_picture
+from gpu.patterns.image_planes import blocks_for, channels_last, middle, planes_of, screen_picture
 
 ORDER = 1
 
@@ -191,4 +191,6 @@ PATTERN = Pattern(
     cost=_cost,
     work=_work,
     present=_present,
+    step_params={"size": 3},
+    step_input=middle,
 )

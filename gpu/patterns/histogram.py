@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.engines.base import Engine
 from gpu.pattern import Array, Cost, HostProgram, Inputs, Integer, Outputs, Params, Pattern, Progress, Variant, Work
-from gpu.patterns.image_planes import planes_of, screen_picture
+from gpu.patterns.image_planes import middle, planes_of, screen_picture
 
 ORDER = 2
 
@@ -149,4 +149,6 @@ PATTERN = Pattern(
     cost=_cost,
     work=_work,
     present=_present,
+    step_params={"bins": 8},
+    step_input=middle,
 )

@@ -21,7 +21,7 @@ from gpu.errors import (
     SourcePosition,
 )
 from gpu.execute import execute, failure_of, run_pattern, throughput
-from gpu.jobs import Failure, LoadImage, Result, RunPattern, SaveArray, Throughput
+from gpu.jobs import Failure, LoadArray, LoadImage, Result, RunPattern, SaveArray, Throughput
 from gpu.pattern import Inputs, Outputs, Params, Progress, Variant, Work
 from gpu.patterns import all_patterns
 from gpu.shared import SharedFolder
@@ -176,6 +176,30 @@ def test_an_image_is_loaded_with_its_values_its_white_and_its_picture(folder: Sh
     assert result.arrays["maxval"].open() == 1000
     assert result.arrays["picture"].open().dtype == np.uint8
     assert result.arrays["picture"].open().tolist() == [[0, 128], [255, 64]]
+
+
+def test_numbers_are_loaded_as_one_array(folder: SharedFolder, tmp_path: Path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("3\n0.5\n")
+    result = execute(NullEngine(), LoadArray(str(path)), folder, nothing)
+    assert list(result.arrays) == ["values"]
+    assert result.arrays["values"].open().tolist() == [3.0, 0.5]
+    path.write_text("")
+    assert execute(NullEngine(), LoadArray(str(path)), folder, nothing).arrays["values"].open().shape == (0,)
+
+
+def test_a_pattern_makes_the_input_that_it_is_not_given(folder: SharedFolder, monkeypatch: pytest.MonkeyPatch):
+    making = replace(FAKE, make_input=lambda params, seed: {"image": IMAGE + np.uint8(seed)})
+    monkeypatch.setitem(all_patterns(), "fake", making)
+    made = execute(NullEngine(), RunPattern("fake", "only", seed=5), folder, nothing)
+    assert np.array_equal(made.arrays["result"].open(), IMAGE + np.uint8(5))
+    request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)}, seed=5)
+    assert np.array_equal(execute(NullEngine(), request, folder, nothing).arrays["result"].open(), IMAGE)
+
+
+def test_a_pattern_that_makes_no_input_says_that_it_needs_one(folder: SharedFolder):
+    with pytest.raises(InputError, match="Fake needs an image, and none was given"):
+        execute(NullEngine(), RunPattern("fake", "only"), folder, nothing)
 
 
 @pytest.mark.parametrize("ending", ["png", "npy", "csv", "pgm"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
@@ -36,6 +37,23 @@ def test_defaults_are_values_that_the_parameters_accept(pattern: Pattern) -> Non
     params = pattern.check({})
     assert set(params) == {parameter.name for parameter in pattern.parameters}
     assert pattern.variant(pattern.default_variant).cautionary == ""
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_what_is_stepped_is_small(pattern: Pattern) -> None:
+    params = pattern.check(pattern.step_params)
+    if pattern.view == "array":
+        assert pattern.make_input is not None
+        assert pattern.make_input(params, 0)["values"].shape == (16,)
+        values = np.arange(1000)
+        assert pattern.step_input({"values": values})["values"].tolist() == list(range(32))
+    else:
+        image = np.arange(100 * 200).reshape(100, 200)
+        cut = pattern.step_input({"image": image, "maxval": np.array(255)})
+        np.testing.assert_array_equal(cut["image"], image[44:56, 92:108])
+        assert cut["maxval"] == 255
+        tiny = np.zeros((3, 5, 3), np.uint8)
+        assert pattern.step_input({"image": tiny})["image"].shape == (3, 5, 3)
 
 
 def test_every_kernel_file_belongs_to_a_pattern() -> None:
@@ -94,8 +112,6 @@ def test_a_matrix_that_is_no_filter_is_refused(value: object, message: str) -> N
 
 
 def test_a_matrix_is_read_from_csv_and_npy(tmp_path) -> None:
-    import numpy as np
-
     values = np.arange(9.0).reshape(3, 3)
     np.save(tmp_path / "filter.npy", values)
     np.savetxt(tmp_path / "filter.csv", values, delimiter=",")

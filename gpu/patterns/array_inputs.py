@@ -1,0 +1,202 @@
+"""What the array patterns share: inputs made from a seed or taken from a file, their parameters, their outlines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu.errors import InputError
+from gpu.pattern import Array, Choice, Inputs, Integer, Params
+
+KINDS = ("random", "ones", "ramp", "alternating", "sausage")
+FROM_FILE = "file"
+
+SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
+"""Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
+
+OUTLINE_COLUMNS = 1024
+_CHECKED = 2**20
+READABLE_ELEMENTS = 1024
+"""Up to so many elements, random whole numbers have two digits, whatever the operator: somebody reads them."""
+
+
+def input_parameter() -> Choice:
+    """Return the parameter that says where the values come from."""
+    return Choice(
+        name="input",
+        label="Input",
+        help="How the elements are made, or that they come from a file.",
+        options=(*KINDS, FROM_FILE),
+        default="random",
+    )
+
+
+def size_parameter(default: int = 2**20, maximum: int = 2**30) -> Integer:
+    """Return the parameter that says how many values are made."""
+    return Integer(
+        name="n",
+        label="Elements",
+        help="How many elements are made.",
+        unit="elements",
+        default=default,
+        minimum=0,
+        maximum=maximum,
+        only_if=("input", KINDS),
+    )
+
+
+def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
+    """Return the parameter that says what type the elements have."""
+    return Choice(
+        name="dtype",
+        label="Type",
+        help="The elements' type. int32 wraps around, as it does on a GPU.",
+        options=options,
+        default=options[0],
+    )
+
+
+def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
+    """Return the parameter that says how many threads a block has: a power of two, up to 1024."""
+    sizes = tuple(2**power for power in range(11) if 2**power >= smallest)
+    return Choice(
+        name="block",
+        label="Block",
+        help="Threads in a block.",
+        unit="threads",
+        options=tuple(map(str, sizes)),
+        default=str(default),
+    )
+
+
+def make_input(params: Params, seed: int) -> Inputs:
+    """Make the values that parameters named `input`, `n`, `dtype` and perhaps `operator` ask for.
+
+    Raises
+    ------
+    InputError
+        Where they ask for a file, since none was given.
+    """
+    if params["input"] == FROM_FILE:
+        raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
+    made = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
+    return {"values": made}
+
+
+def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "sum") -> Array:
+    """Make n values.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    n : int
+    dtype : {"int32", "float32"}
+    seed : int
+        What random values grow from.
+    operator : str
+        What the values will be combined by. For a "product" they are chosen so that it neither overflows nor vanishes:
+        odd numbers, whose product is odd however it wraps around, or floats near 1. For a "min" or "max", many random
+        whole numbers are of any size, so that it matters whether each is looked at.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
+    match kind:
+        case "ones":
+            return np.ones(n, dtype)
+        case "alternating":
+            signs = np.ones(n, dtype)
+            signs[1::2] = -1
+            return signs
+        case "sausage":
+            return np.resize(np.array(SAUSAGE, dtype), n)
+        case "ramp":
+            return _ramp(n, dtype, operator)
+    return _random(n, dtype, operator, np.random.default_rng(seed))
+
+
+def _ramp(n: int, dtype: str, operator: str) -> Array:
+    if operator != "product":
+        return np.arange(n, dtype=dtype)
+    if dtype == "int32":
+        return np.arange(n, dtype=np.int32) * np.int32(2) + np.int32(1)
+    return np.linspace(1 - _nearness(n), 1 + _nearness(n), n, dtype=np.float32)
+
+
+def _random(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Array:
+    if dtype == "float32":
+        uniform = rng.random(n, np.float32)
+        if operator == "product":
+            uniform = (2 * uniform - 1) * np.float32(_nearness(n)) + 1
+        return uniform
+    if operator in ("min", "max") and n > READABLE_ELEMENTS:
+        return rng.integers(-(2**31), 2**31, n, np.int32)
+    if operator == "product":
+        return rng.integers(0, 50, n, np.int32) * np.int32(2) + np.int32(1)
+    return rng.integers(0, 100, n, np.int32)
+
+
+def _nearness(n: int) -> float:
+    """How far from 1 the factors of a product may be: its logarithm then has a spread of about 2, for any n."""
+    return min(0.5, 4 / float(np.sqrt(max(n, 1))))
+
+
+def typed(inputs: Inputs, params: Params) -> Array:
+    """Return the values in the type that the parameters ask for; `accept_values` has seen that they fit."""
+    return np.ascontiguousarray(inputs["values"], params["dtype"])
+
+
+def accept_values(inputs: Inputs, params: Params) -> None:
+    """Raise InputError where a value is not a finite one of the type that the parameters ask for."""
+    values, dtype = inputs["values"], np.dtype(params["dtype"])
+    if values.dtype == dtype and dtype.kind != "f":
+        return
+    for start in range(0, values.size, _CHECKED):
+        _accept_piece(values[start : start + _CHECKED], dtype, start)
+
+
+def _accept_piece(values: Array, dtype: np.dtype[Any], start: int) -> None:
+    if values.dtype.kind == "f":
+        _refuse(~np.isfinite(values), values, start, "is not a finite number")
+    if values.dtype == dtype:
+        return
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    exact = values.astype(np.float64) if dtype.kind == "f" else values
+    _refuse((exact < float(limits.min)) | (exact > float(limits.max)), values, start, f"does not fit {dtype}")
+    if values.dtype.kind == "f" and dtype.kind != "f":
+        _refuse(values != np.trunc(values), values, start, f"is not whole, as {dtype} is; float32 takes it")
+
+
+def _refuse(bad: Array, values: Array, start: int, why: str) -> None:
+    if bad.any():
+        place = int(bad.argmax())
+        raise InputError(f"Element {start + place} of the input, {values[place].item()!r}, {why}.")
+
+
+def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
+    """Return what a curve of many values needs: the least and the greatest of each run of neighbours.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    columns : int
+        The most runs; where there are no more values than that, each is a run of its own.
+
+    Returns
+    -------
+    array of shape (2, min(n, columns))
+        In the values' type. Runs are as equal as can be: run k begins at element k * n // columns.
+    """
+    n = values.size
+    if n <= columns:
+        return np.stack([values, values])
+    starts = np.arange(columns, dtype=np.int64) * n // columns
+    return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
+
+
+def first_values(inputs: Inputs, most: int = 32) -> Inputs:
+    """Cut an array to so many elements, for somebody who watches every step."""
+    return {**inputs, "values": inputs["values"][:most]}
