@@ -45,6 +45,29 @@ class SourcePosition:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
 
 
+@dataclass(frozen=True)
+class Diagnostic:
+    """What is wrong at a place of a kernel's text.
+
+    Parameters
+    ----------
+    line, column : int
+        Where it begins; both count from 1, columns in characters.
+    end : int
+        The column behind its last character.
+    severity : {"error", "warning"}
+        An error keeps the kernel from running.
+    message : str
+        One sentence, clang's where clang found it.
+    """
+
+    line: int
+    column: int
+    end: int
+    severity: str
+    message: str
+
+
 class KernelError(LockstepError):
     """A kernel does not compile, or did something wrong while it ran.
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from gpu import verify
-from gpu.engines.base import Engine, PhaseTimes
+from gpu.engines.base import KERNELS, Engine, PhaseTimes
 from gpu.errors import (
     CompileError,
     EngineUnavailableError,
     KernelError,
     LockstepError,
 )
-from gpu.jobs import Failure, LoadArray, LoadImage, Report, Request, Result, SaveArray, Throughput
+from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Report, Request, Result, SaveArray, Throughput
 from gpu.pattern import Array, Inputs, Outputs, Pattern, Progress, Variant, Work
 from gpu.patterns import find_pattern
 from gpu.shared import SharedArray, SharedFolder
@@ -48,6 +48,10 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
 
             export.save(path, array.open(), maxval=maxval)
             return Result({})
+        case CheckSource(file, text, defines):
+            from gpu.simulator.frontend.diagnose import diagnose
+
+            return Result({}, diagnostics=diagnose(text, KERNELS / file, defines))
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     outcome = run_pattern(

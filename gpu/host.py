@@ -13,7 +13,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -268,7 +268,7 @@ class EngineHost:
                 self._running = None
                 self._futile_starts = 0
         if isinstance(event, Result):
-            event = Result({name: self.folder.adopt(array) for name, array in event.arrays.items()}, event.report)
+            event = replace(event, arrays={name: self.folder.adopt(array) for name, array in event.arrays.items()})
         if current:
             self._tell(number, event)
 

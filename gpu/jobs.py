@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu.engines.base import Device, PhaseTimes
-from gpu.errors import SourcePosition
+from gpu.errors import Diagnostic, SourcePosition
 from gpu.pattern import Progress
 from gpu.shared import SharedArray
 
@@ -78,7 +78,21 @@ class RunPattern:
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
-Request = LoadImage | LoadArray | SaveArray | RunPattern
+@dataclass(frozen=True)
+class CheckSource:
+    """Say what is wrong with a kernel's text, without running anything.
+
+    `file` is a name under `kernels/` or an absolute path; `text` is checked in its place. The Result's `diagnostics`
+    are clang's errors and warnings; where there is no error, also what the simulator does not support. It takes the
+    simulator's process, whatever the engine that runs the kernel.
+    """
+
+    file: str
+    text: str
+    defines: Mapping[str, int | str] = field(default_factory=dict)
+
+
+Request = LoadImage | LoadArray | SaveArray | RunPattern | CheckSource
 
 
 @dataclass(frozen=True)
@@ -121,10 +135,11 @@ class Ready:
 
 @dataclass(frozen=True)
 class Result:
-    """A request succeeded. `report` is there for a RunPattern."""
+    """A request succeeded. `report` is there for a RunPattern, `diagnostics` for a CheckSource."""
 
     arrays: Mapping[str, SharedArray]
     report: Report | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True)

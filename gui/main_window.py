@@ -51,7 +51,7 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(factory, self)
         # The engine's process takes a moment to come up: it does so while the window is built.
         self.jobs.start(self.engine)
-        self.bench = Workbench(self.jobs, self)
+        self.bench = Workbench(self.jobs, self, side=Jobs(factory, self))
         for name, pattern in self.bench.patterns.items():
             settings = self.bench.settings[name]
             settings.variant, settings.params = self.memory.variant(pattern), self.memory.params(pattern)
@@ -393,5 +393,5 @@ class MainWindow(QMainWindow):
                 self.memory.store_bytes(f"{name}/{key}", splitter.saveState())
         self.memory.store_bytes("geometry", self.saveGeometry())
         self.memory.sync()
-        self.jobs.close()
+        self.bench.close()
         super().closeEvent(event)

@@ -90,9 +90,10 @@ class Workbench(QObject):
     problem = pyqtSignal(object)
     saved = pyqtSignal(str)
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, parent: QObject | None = None, side: Jobs | None = None) -> None:
         super().__init__(parent)
         self.jobs = jobs
+        self._side = side or Jobs(parent=self)
         self.patterns: dict[str, Pattern] = all_patterns()
         self.settings = {
             name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
@@ -105,6 +106,21 @@ class Workbench(QObject):
         self._debounce.timeout.connect(self._run_live)
         self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(lambda: self.run(verify=True))
+
+    @property
+    def side_jobs(self) -> Jobs:
+        """Return the queue of a simulator of its own, so that typing and stepping never wait for a run.
+
+        Its process starts when it is first asked for.
+        """
+        if not self._side.started:
+            self._side.start("simulator")
+        return self._side
+
+    def close(self) -> None:
+        """End the processes."""
+        self.jobs.close()
+        self._side.close()
 
     @property
     def pattern(self) -> Pattern:

@@ -21,7 +21,7 @@ from gpu.errors import (
     SourcePosition,
 )
 from gpu.execute import execute, failure_of, run_pattern, throughput
-from gpu.jobs import Failure, LoadArray, LoadImage, Result, RunPattern, SaveArray, Throughput
+from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Result, RunPattern, SaveArray, Throughput
 from gpu.pattern import Inputs, Outputs, Params, Progress, Variant, Work
 from gpu.patterns import all_patterns
 from gpu.shared import SharedFolder
@@ -271,3 +271,13 @@ def test_too_little_memory_is_told_in_a_sentence():
     failure = failure_of(MemoryError("Unable to allocate 3. TiB for an array with shape (1, 2)"))
     assert failure.message == "There is not enough memory for this."
     assert "smaller input" in failure.advice
+
+
+def test_a_text_is_checked_as_if_it_were_the_file(folder) -> None:
+    request = CheckSource("histogram.cu", "__global__ void f(int *a) {\n    a[0] = tix;\n}\n")
+    result = execute(NullEngine(), request, folder, nothing)
+    assert [(each.line, each.message) for each in result.diagnostics] == [(2, "use of undeclared identifier 'tix'")]
+    assert execute(NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n"), folder, nothing) == Result({})
+    assert execute(
+        NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n", {"N": 1}), folder, nothing
+    ).diagnostics

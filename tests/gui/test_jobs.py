@@ -150,3 +150,12 @@ def test_ready_says_the_device(qtbot, jobs):
         jobs.host.start()
     assert isinstance(Ready(caught.args[0]), Ready)
     assert caught.args[0].engine == "null"
+
+
+def test_the_side_process_starts_when_it_is_needed_and_ends_with_the_window(make_window):
+    window = make_window()
+    assert [host.engine for host in FakeHost.made] == ["null"]
+    assert window.bench.side_jobs is window.bench.side_jobs
+    assert [host.engine for host in FakeHost.made] == ["null", "simulator"]
+    window.close()
+    assert all(host.closed for host in FakeHost.made)

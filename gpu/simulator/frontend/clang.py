@@ -42,13 +42,14 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """An error that clang found, with its source line and a caret."""
+    """An error or a warning that clang found, with its source line and a caret."""
 
     message: str
     position: SourcePosition
     file: str
     offset: int
     excerpt: str
+    is_error: bool
 
     def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
         """Return it as an error; `detail` holds the others too."""
@@ -64,7 +65,7 @@ class Diagnosis:
 def parse(
     text: str, path: Path, defines: Mapping[str, int | str], include_dirs: Sequence[Path] = ()
 ) -> tuple[Cursor, list[Diagnosis]]:
-    """Parse a CUDA C++ file and return the cursor of its translation unit, and the errors.
+    """Parse a CUDA C++ file and return the cursor of its translation unit, and what clang says of it.
 
     An include that is not there is left out, as it usually serves the host's code.
 
@@ -85,13 +86,13 @@ def parse(
     files = [(str(path), text)]
     while True:
         unit = _index().parse(str(path), args=arguments, unsaved_files=files)
-        errors = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Error]
-        missing = {found[1] for error in errors if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
+        said = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
+        missing = {found[1] for error in said if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
         known = {name for name, _ in files}
         stubs = [(str(_MISSING / name), "") for name in missing]
         if not missing or any(name in known for name, _ in stubs):
             lines = text.split("\n")
-            return unit.cursor, [_diagnosis(error, lines, path) for error in errors]
+            return unit.cursor, [_diagnosis(each, lines, path) for each in said]
         files += stubs
 
 
@@ -106,13 +107,14 @@ def _index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def _diagnosis(error: cindex.Diagnostic, lines: list[str], path: Path) -> Diagnosis:
-    location = error.location
+def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path) -> Diagnosis:
+    location = said.location
     file = location.file.name if location.file is not None else ""
-    excerpt = f"{_position(location)}: error: {error.spelling}"
+    is_error = said.severity >= cindex.Diagnostic.Error
+    excerpt = f"{_position(location)}: {'error' if is_error else 'warning'}: {said.spelling}"
     if Path(file) == path and 0 < location.line <= len(lines):
         excerpt += _with_caret(lines[location.line - 1], location.column)
-    return Diagnosis(error.spelling, _position(location), file, location.offset, excerpt)
+    return Diagnosis(said.spelling, _position(location), file, location.offset, excerpt, is_error)
 
 
 def _position(location: cindex.SourceLocation) -> SourcePosition:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from gpu.errors import CompileError, KernelError
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, is_own, parse, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, Diagnosis, is_own, parse, start_of
 from gpu.simulator.frontend.conversions import convert
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
@@ -38,7 +38,7 @@ class Program:
     include_dirs : sequence of Path
         Where includes are looked for, other than beside the file.
     tolerant : bool
-        Whether an error in one function spares the others.
+        Whether an error in one function spares the others; any other error is then raised by `kernel`.
 
     Raises
     ------
@@ -63,10 +63,16 @@ class Program:
         self._kernels: dict[str, Cursor] = {}
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
-        unit, self._errors = parse(text + hidden, path, defines, include_dirs)
+        unit, self._said = parse(text + hidden, path, defines, include_dirs)
+        self._errors = [found for found in self._said if found.is_error]
+        self._bodies = [
+            cursor for cursor in _declarations(unit) if cursor.kind in _WITH_BODY and cursor.is_definition()
+        ]
         for cursor in _declarations(unit):
             self._enter(cursor, instances)
-        self._raise_errors(unit, tolerant=tolerant)
+        self._tolerant = tolerant
+        if not tolerant:
+            self._raise_errors()
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -83,6 +89,8 @@ class Program:
         CompileError
             It uses something that the simulator does not support.
         """
+        if self._tolerant:
+            self._raise_errors()
         if name in self._kernels:
             return self.function(self._kernels[name])
         if name in self._templates:
@@ -91,6 +99,14 @@ class Program:
             raise self._errors[0].error()
         known = ", ".join((*self._kernels, *sorted(self._templates))) or "none"
         raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
+
+    def diagnoses(self) -> Iterator[Diagnosis]:
+        """Yield what clang says of the file, but for what concerns host code alone, which never runs here."""
+        has_host_code = self._has_host_code()
+        for found in self._said:
+            body = next((body for body in self._bodies if found.lies_in(body)), None)
+            if not has_host_code or (body is not None and not _is_host(body)):
+                yield found
 
     def function(self, cursor: Cursor) -> ir.Function:
         """Return the IR of a function that has a body, lowering it the first time."""
@@ -151,16 +167,18 @@ class Program:
         elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
             self.variable(cursor)
 
-    def _raise_errors(self, unit: Cursor, *, tolerant: bool) -> None:
+    def _has_host_code(self) -> bool:
+        return any(cursor.kind == CursorKind.FUNCTION_DECL and _is_host(cursor) for cursor in self._bodies)
+
+    def _raise_errors(self) -> None:
         """Raise the first error, as nvcc would; but in a file with host code each function answers for its own.
 
         A tolerant program lets every function answer for its own.
         """
-        bodies = [cursor for cursor in _declarations(unit) if cursor.kind in _WITH_BODY and cursor.is_definition()]
-        if any(cursor.kind == CursorKind.FUNCTION_DECL and _is_host(cursor) for cursor in bodies):
+        if self._has_host_code():
             return
         for error in self._errors:
-            if not tolerant or not any(error.lies_in(body) for body in bodies):
+            if not self._tolerant or not any(error.lies_in(body) for body in self._bodies):
                 raise error.error(self._errors)
 
     def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:

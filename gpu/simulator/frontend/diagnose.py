@@ -1,0 +1,68 @@
+"""What is wrong with a kernel's text, as an editor shows it while it is typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpu.errors import CompileError, Diagnostic, SourcePosition
+from gpu.simulator.frontend.program import Program
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_WORD = re.compile(r"\w+|\S")
+
+
+def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Diagnostic, ...]:
+    """Return clang's errors and warnings, and where there is no error also what the simulator does not support.
+
+    Templates are not instantiated: of what depends on their arguments nothing is said.
+
+    Parameters
+    ----------
+    text : str
+        The source, which need not be what the file holds.
+    path : Path
+        Where it belongs: includes are looked for beside it.
+    defines : mapping
+        Macros.
+    """
+    lines = text.split("\n")
+    try:
+        program = Program(text, path, defines, tolerant=True)
+    except CompileError as refusal:
+        return (_refused(refusal, path, lines),)
+    found = [
+        _diagnostic(each.message, each.position, path, lines, "error" if each.is_error else "warning")
+        for each in program.diagnoses()
+    ]
+    if not any(each.severity == "error" for each in found):
+        for kernel in program.kernels:
+            try:
+                program.kernel(kernel)
+            except CompileError as refusal:
+                found.append(_refused(refusal, path, lines))
+    return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.line, each.column)))
+
+
+def _refused(refusal: CompileError, path: Path, lines: list[str]) -> Diagnostic:
+    position = refusal.position or SourcePosition(path.name, 1)
+    message = refusal.message.removeprefix(f"{position}: ")
+    return _diagnostic(f"{message} {refusal.advice}".strip(), position, path, lines, "error")
+
+
+def _diagnostic(message: str, position: SourcePosition, path: Path, lines: list[str], severity: str) -> Diagnostic:
+    message = message[:1].upper() + message[1:] if message.startswith("the ") else message
+    if position.file != path.name:
+        # What is wrong in a header is shown where it is included.
+        for number, line in enumerate(lines, 1):
+            if (included := _INCLUDE.match(line)) and Path(included[1]).name == position.file:
+                return Diagnostic(number, 1, len(line) + 1, severity, f"{position}: {message}")
+        return Diagnostic(1, 1, len(lines[0]) + 1, severity, f"{position}: {message}")
+    number = min(max(position.line, 1), len(lines))
+    line = lines[number - 1]
+    # Clang counts columns in bytes.
+    start = len(line.encode()[: max(position.column - 1, 0)].decode(errors="ignore"))
+    word = _WORD.search(line, start)
+    end = word.end() if word is not None and word.start() == start else start + 1
+    return Diagnostic(number, start + 1, end + 1, severity, message)
