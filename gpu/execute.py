@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,25 @@ from gpu.errors import (
     CompileError,
     EngineUnavailableError,
     KernelError,
+    LaunchError,
     LockstepError,
 )
-from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Report, Request, Result, SaveArray, Throughput
+from gpu.jobs import (
+    CheckSource,
+    Failure,
+    LoadArray,
+    LoadImage,
+    Report,
+    Request,
+    Result,
+    SaveArray,
+    StepPattern,
+    Throughput,
+)
 from gpu.pattern import Array, Inputs, Outputs, Pattern, Progress, Variant, Work
 from gpu.patterns import find_pattern
 from gpu.shared import SharedArray, SharedFolder
+from gpu.stepping.recording import Recording
 
 Tell = Callable[[Progress], None]
 
@@ -52,6 +67,8 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.simulator.frontend.diagnose import diagnose
 
             return Result({}, diagnostics=diagnose(text, KERNELS / file, defines))
+        case StepPattern():
+            return _record(request, folder, tell)
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     outcome = run_pattern(
@@ -131,6 +148,46 @@ def throughput(work: Work, times: PhaseTimes) -> Throughput:
     return Throughput(per_second / 1e6, f"M{work.unit}/s")
 
 
+def record(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Recording:
+    """Run one variant on the simulator and return the recording of all its launches.
+
+    Inputs that are given are cut down to what can be watched; where there are none, the pattern makes them.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or is launched as no GPU would. A kernel's mistake while it runs ends the
+        recording instead, which says so.
+    """
+    from gpu.engines.tracing import TracingEngine  # with its compiler, which a GPU's process has no use for
+
+    params = pattern.check(given)
+    inputs = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
+    pattern.accept(inputs, params)
+    engine = TracingEngine()
+    engine.sources = dict(sources or {})
+    failure = ""
+    with closing(engine):
+        try:
+            _drive(engine, variant, inputs, params, tell)
+        except LaunchError as error:
+            if not engine.launched:
+                raise
+            failure = error.message
+        return engine.recording(failure)
+
+
 def failure_of(error: Exception) -> Failure:
     """Turn an exception into plain data; call it while the exception is being handled."""
     match error:
@@ -188,6 +245,17 @@ def _drive(engine: Engine, variant: Variant, inputs: Inputs, params: Mapping[str
     finally:
         program.close()
         engine.on_progress = quiet
+
+
+def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    recording = record(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
+    file = BytesIO()
+    recording.save(file)
+    handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))
+    return Result({"recording": handle}, path=handle.path)
 
 
 def _load(path: str) -> dict[str, Array]:

@@ -92,7 +92,31 @@ class CheckSource:
     defines: Mapping[str, int | str] = field(default_factory=dict)
 
 
-Request = LoadImage | LoadArray | SaveArray | RunPattern | CheckSource
+@dataclass(frozen=True)
+class StepPattern:
+    """Run one variant of a pattern on the simulator and record every step of every launch.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources
+        As of a RunPattern.
+    schedule : str
+        The order in which warps run: "round-robin", or "shuffle:SEED" for a random one.
+
+    The Result's `path` names the file of a `gpu.stepping.recording.Recording`. A launch that ends at a kernel's mistake
+    is recorded up to there; the recording says which.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    schedule: str = "round-robin"
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+Request = LoadImage | LoadArray | SaveArray | RunPattern | StepPattern | CheckSource
 
 
 @dataclass(frozen=True)
@@ -135,10 +159,22 @@ class Ready:
 
 @dataclass(frozen=True)
 class Result:
-    """A request succeeded. `report` is there for a RunPattern, `diagnostics` for a CheckSource."""
+    """A request succeeded.
+
+    Parameters
+    ----------
+    arrays : mapping of str to SharedArray
+    report : Report or None
+        Of a RunPattern.
+    path : str
+        Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
+    diagnostics : tuple of Diagnostic
+        Of a CheckSource.
+    """
 
     arrays: Mapping[str, SharedArray]
     report: Report | None = None
+    path: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes, kernel_text
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, Module, PhaseTimes, kernel_text
 from gpu.errors import LaunchError
 from gpu.processor import processor_name
 from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel
@@ -46,7 +46,10 @@ class SimulatorEngine:
         self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
 
-    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
+        return self._built(file, defines)
+
+    def _built(self, file: str, defines: Mapping[str, int | str] | None) -> SimulatedModule:
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu import images
-from gpu.engines.base import Engine, PhaseTimes
+from gpu.engines.base import Engine, PhaseTimes, kernel_text
 from gpu.engines.null import NullEngine
 from gpu.errors import (
     CompileError,
@@ -21,10 +21,21 @@ from gpu.errors import (
     SourcePosition,
 )
 from gpu.execute import execute, failure_of, run_pattern, throughput
-from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Result, RunPattern, SaveArray, Throughput
+from gpu.jobs import (
+    CheckSource,
+    Failure,
+    LoadArray,
+    LoadImage,
+    Result,
+    RunPattern,
+    SaveArray,
+    StepPattern,
+    Throughput,
+)
 from gpu.pattern import Inputs, Outputs, Params, Progress, Variant, Work
 from gpu.patterns import all_patterns
 from gpu.shared import SharedFolder
+from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
 
 IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)
@@ -281,3 +292,43 @@ def test_a_text_is_checked_as_if_it_were_the_file(folder) -> None:
     assert execute(
         NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n", {"N": 1}), folder, nothing
     ).diagnostics
+
+
+def test_stepping_gives_a_recording_whose_file_is_one_of_the_results(folder: SharedFolder):
+    image = np.array([[1, 1, 3]], np.uint8)
+    inputs = {"image": folder.put(image), "maxval": folder.put(np.array(255, np.uint8))}
+    request = StepPattern("histogram", "interleaved", {"bins": 4}, inputs)
+    result = execute(NullEngine(), request, folder, nothing)
+    assert result.path == result.arrays["recording"].path
+    recording = Recording.load(result.path)
+    assert recording.failure == ""
+    (launch,) = recording.launches
+    assert launch.trace.array("bins", launch.count).tolist() == [3, 0, 0, 0]
+    assert "__global__" in recording.text("histogram.cu")
+    folder.discard(result.arrays["recording"])
+    assert recording.launches[0].trace.kernel
+
+
+def step_histogram(folder: SharedFolder, change: str) -> Result:
+    """Step a histogram of which the line before the counting is changed."""
+    inputs = {"image": folder.put(IMAGE), "maxval": folder.put(np.array(255, np.uint8))}
+    text = kernel_text("histogram.cu", {}).replace("    int start =", f"    {change}\n    int start =")
+    request = StepPattern("histogram", "block-partition", {}, inputs, sources={"histogram.cu": text})
+    return execute(NullEngine(), request, folder, nothing)
+
+
+def test_stepping_shows_a_mistake_up_to_where_it_happens(folder: SharedFolder):
+    recording = Recording.load(step_histogram(folder, "bins[n * 10000] = 0;").path)
+    assert "Invalid __global__ write" in recording.failure
+    last = recording.launches[-1].trace.events[-1].position
+    assert "bins[n * 10000]" in recording.text(last.file).splitlines()[last.line - 1]
+
+
+def test_stepping_what_does_not_compile_gives_no_recording(folder: SharedFolder):
+    with pytest.raises(CompileError, match="nowhere"):
+        step_histogram(folder, "nowhere = 0;")
+
+
+def test_stepping_checks_what_it_is_given(folder: SharedFolder):
+    with pytest.raises(InputError, match="no parameter 'levels'"):
+        execute(NullEngine(), StepPattern("histogram", "interleaved", {"levels": 3}), folder, nothing)

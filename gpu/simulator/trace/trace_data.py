@@ -6,6 +6,8 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,11 +138,16 @@ def _find_names(node: object, names: dict[int, str]) -> None:
 
 def save(data: TraceData, path: str | Path) -> None:
     """Write one file: a zip archive of manifest.json and arrays.npz."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        write(data, archive)
+
+
+def write(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
+    """Add a trace to an archive, its members in a folder of their own, such as "0/"."""
     arrays = io.BytesIO()
     np.savez(arrays, allow_pickle=False, **data.arrays)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("manifest.json", json.dumps(data.about))
-        archive.writestr("arrays.npz", arrays.getvalue())
+    archive.writestr(f"{folder}manifest.json", json.dumps(data.about))
+    archive.writestr(f"{folder}arrays.npz", arrays.getvalue())
 
 
 def load(path: str | Path) -> TraceData:
@@ -151,22 +158,31 @@ def load(path: str | Path) -> TraceData:
     InputError
         The file cannot be read, is no trace, or was written by another version.
     """
+    with reading(path, "trace"), zipfile.ZipFile(path) as archive:
+        return read(archive, path)
+
+
+def read(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
+    """Read what `write` added to the archive of that path; within `reading`, which says what is wrong with it."""
+    about = json.loads(archive.read(f"{folder}manifest.json"))
+    if about["version"] != VERSION:
+        raise InputError(f"{path} is a trace of version {about['version']}; this program reads version {VERSION}.")
+    with np.load(io.BytesIO(archive.read(f"{folder}arrays.npz")), allow_pickle=False) as members:
+        arrays = {name: members[name] for name in (*_TABLES, *_VECTORS)}
+    data = TraceData(about, arrays)
+    _check(data)
+    return data
+
+
+@contextmanager
+def reading(path: str | Path, what: str) -> Iterator[None]:
+    """Turn what is raised by a file that is damaged, or none of its kind, into an InputError that says so."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            about = json.loads(archive.read("manifest.json"))
-            if about["version"] != VERSION:
-                raise InputError(
-                    f"{path} is a trace of version {about['version']}; this program reads version {VERSION}."
-                )
-            with np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False) as members:
-                arrays = {name: members[name] for name in (*_TABLES, *_VECTORS)}
-        data = TraceData(about, arrays)
-        _check(data)
+        yield
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError) as error:
-        raise InputError(f"{path} is not a trace, or is damaged.") from error
-    return data
+        raise InputError(f"{path} is not a {what}, or is damaged.") from error
 
 
 def _check(data: TraceData) -> None:

@@ -1,0 +1,127 @@
+"""The simulator as an engine that records every step of every launch: what the window plays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.errors import KernelError, LaunchError
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.trace import Trace
+from gpu.stepping.recording import Recording
+
+MAXIMUM_LANE_EVENTS = 4_000_000
+"""Statements of single lanes that are recorded of a whole host program: some 100 MB."""
+
+
+@dataclass(frozen=True)
+class TracedKernel:
+    """A kernel, and the module that traces it."""
+
+    name: str
+    module: SimulatedModule
+    plain: SimulatedKernel
+
+
+class TracedModule:
+    """A built kernel file, each of whose launches is traced."""
+
+    def __init__(self, module: SimulatedModule) -> None:
+        self._module = module
+
+    def kernel(self, name: str) -> TracedKernel:
+        return TracedKernel(name, self._module, self._module.kernel(name))
+
+    def set_constant(self, name: str, values: Array) -> None:
+        self._module.set_constant(name, values)
+
+
+class TracingEngine(SimulatorEngine):
+    """Runs a host program on a small simulated device, and keeps a recording of it.
+
+    Parameters
+    ----------
+    max_lane_events : int
+        How many statements of single lanes are recorded; what is launched after that runs unrecorded.
+    """
+
+    def __init__(self, *, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
+        super().__init__()
+        # Few enough blocks to be looked at, and more than one.
+        self.device = replace(self.device, multiprocessors=2)
+        self._left = max_lane_events
+        self._traces: list[tuple[Trace, tuple[int | None, ...]]] = []
+        self._texts: dict[str, str] = {}
+        self._stopped = ""
+        # The number of each buffer and of each variable of a module.
+        self._numbers: dict[Hashable, int] = {}
+        self._unused = itertools.count()
+
+    @property
+    def launched(self) -> bool:
+        """Whether a launch was recorded."""
+        return bool(self._traces)
+
+    def recording(self, failure: str = "") -> Recording:
+        """Return what was launched so far; `failure` is the mistake that ended the host program."""
+        for trace, _ in self._traces:
+            for file, *_ in trace.about["positions"]:
+                with suppress(KernelError):  # a header from elsewhere has no text
+                    self._texts.setdefault(file, kernel_text(file, self.sources))
+        return Recording.of(self._traces, self._texts, failure=failure, stopped=self._stopped)
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> TracedModule:
+        self._texts[file] = kernel_text(file, self.sources)
+        return TracedModule(self._built(file, defines))
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        super().fill(buffer, value)
+        assert isinstance(buffer, SimulatedBuffer)
+        self._numbers.pop(buffer, None)
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, TracedKernel)
+        if self._left <= 0:
+            super().launch(kernel.plain, grid, block, *arguments, shared_bytes=shared_bytes)
+            return
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        with self._timed("kernel"):
+            trace = kernel.module.trace(
+                kernel.name,
+                grid,
+                block,
+                values,  # type: ignore[arg-type]
+                shared_bytes=shared_bytes,
+                max_lane_events=self._left,
+            )
+        self._traces.append((trace, self._buffers(trace, kernel, arguments)))
+        self._left = 0 if trace.stopped else self._left - trace.lane_events
+        self._stopped = self._stopped or trace.stopped
+        if trace.failure:
+            raise LaunchError(trace.failure)
+        self.on_progress(1.0)
+
+    def _buffers(self, trace: Trace, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> tuple[int | None, ...]:
+        """Return the number of the buffer or module variable behind each array of a trace."""
+        parameters = (name for name, _ in kernel.plain.parameters)
+        given: dict[str, Argument] = dict(zip(parameters, arguments, strict=True))
+        numbers: list[int | None] = []
+        for array in trace.arrays:
+            if array.space not in ("global", "constant"):
+                numbers.append(None)
+                continue
+            # An array has the name of the first parameter that points to it; variables of the module come after.
+            argument = given.pop(array.name, None)
+            key: Hashable = argument if isinstance(argument, SimulatedBuffer) else (kernel.module, array.name)
+            numbers.append(self._number(key))
+        return tuple(numbers)
+
+    def _number(self, key: Hashable) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = next(self._unused)
+        return self._numbers[key]

@@ -1,0 +1,1 @@
+"""Models of a host program that is watched step by step; they know no window."""

@@ -1,0 +1,172 @@
+"""A host program's launches, recorded one after the other as one sequence of events, and the file that holds them.
+
+A *moment* k means: just before event k of that sequence; the last one is the end.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from io import BytesIO
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from gpu.errors import InputError
+from gpu.simulator.trace import trace_data
+from gpu.simulator.trace.trace import Trace
+
+VERSION = 1
+
+_MANIFEST = "recording.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """One launch of a recording.
+
+    Parameters
+    ----------
+    number : int
+        Its place in `Recording.launches`.
+    first : int
+        The moment of its first event.
+    count : int
+        How many events it has.
+    buffers : tuple of (int or None)
+        By the number of an array in the trace: the same number for the same buffer in other launches. None for what
+        lives no longer than the launch, as shared memory does. A buffer that the host filled anew is another one.
+    open : callable
+        Returns the trace.
+    """
+
+    number: int
+    first: int
+    count: int
+    buffers: tuple[int | None, ...]
+    open: Callable[[], Trace]
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What was recorded; read when it is asked for first.
+
+        Raises
+        ------
+        InputError
+            The recording's file is damaged.
+        """
+        return self.open()
+
+
+class Recording:
+    """A host program, every step of every launch.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+    texts : mapping of str to str
+        The source files, by the name that positions have.
+    failure : str
+        The mistake at which the program ended; "" where it did not.
+    stopped : str
+        Why something was left out of the recording; "" where nothing was.
+    """
+
+    def __init__(
+        self, launches: Sequence[Launch], texts: Mapping[str, str], *, failure: str = "", stopped: str = ""
+    ) -> None:
+        self.launches = tuple(launches)
+        self.failure = failure
+        self.stopped = stopped
+        self._texts = dict(texts)
+        self._firsts = np.array([launch.first for launch in self.launches], np.int64)
+
+    @classmethod
+    def of(
+        cls,
+        traces: Sequence[tuple[Trace, tuple[int | None, ...]]],
+        texts: Mapping[str, str],
+        *,
+        failure: str = "",
+        stopped: str = "",
+    ) -> Recording:
+        """Return the recording of traces, each with the numbers of its arrays' buffers."""
+        launches, first = [], 0
+        for number, (trace, buffers) in enumerate(traces):
+            launches.append(Launch(number, first, len(trace.events), buffers, partial(_same, trace)))
+            first += len(trace.events)
+        return cls(launches, texts, failure=failure, stopped=stopped)
+
+    @property
+    def moments(self) -> int:
+        """The number of events of all launches, which is the last moment."""
+        return self.launches[-1].first + self.launches[-1].count if self.launches else 0
+
+    def at(self, moment: int) -> tuple[Launch, int]:
+        """Return the launch that runs at a moment, and its own next event: at the end, as many as it has.
+
+        Raises
+        ------
+        InputError
+            There is no such moment, or nothing was launched.
+        """
+        if not self.launches or not 0 <= moment <= self.moments:
+            raise InputError(f"The recording has {self.moments} events; there is no moment {moment}.")
+        launch = self.launches[int(np.searchsorted(self._firsts, moment, side="right")) - 1]
+        return launch, moment - launch.first
+
+    def text(self, file: str) -> str:
+        """Return a source file as it was compiled; "" for one that no kernel came from."""
+        return self._texts.get(file, "")
+
+    # Files.
+
+    def save(self, target: str | Path | IO[bytes]) -> None:
+        """Write one zip archive."""
+        manifest = {
+            "version": VERSION,
+            "launches": [{"count": launch.count, "buffers": launch.buffers} for launch in self.launches],
+            "texts": self._texts,
+            "failure": self.failure,
+            "stopped": self.stopped,
+        }
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.writestr(_MANIFEST, json.dumps(manifest))
+            for launch in self.launches:
+                trace_data.write(launch.trace.data, archive, f"{launch.number}/")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recording:
+        """Read a recording; the file may go afterwards. Its traces are unpacked when they are asked for.
+
+        Raises
+        ------
+        InputError
+            It cannot be read, is damaged, or was written by another version.
+        """
+        with trace_data.reading(path, "recording"):
+            archive = zipfile.ZipFile(BytesIO(Path(path).read_bytes()))
+            manifest = json.loads(archive.read(_MANIFEST))
+            if manifest["version"] != VERSION:
+                raise InputError(
+                    f"{path} is a recording of version {manifest['version']}; this program reads version {VERSION}."
+                )
+            launches, first = [], 0
+            for number, each in enumerate(manifest["launches"]):
+                opener = partial(_unpacked, archive, path, number)
+                launches.append(Launch(number, first, each["count"], tuple(each["buffers"]), opener))
+                first += each["count"]
+            return cls(launches, manifest["texts"], failure=manifest["failure"], stopped=manifest["stopped"])
+
+
+def _same(trace: Trace) -> Trace:
+    return trace
+
+
+def _unpacked(archive: zipfile.ZipFile, path: str | Path, number: int) -> Trace:
+    with trace_data.reading(path, "recording"):
+        return Trace(trace_data.read(archive, path, f"{number}/"))

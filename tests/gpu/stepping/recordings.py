@@ -1,0 +1,51 @@
+"""Recordings for the tests: host programs are functions of the engine, kernels are written where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.tracing import TracingEngine
+from gpu.errors import LaunchError
+from gpu.stepping.recording import Recording
+
+Array = npt.NDArray[Any]
+
+
+def record(source: str, program: Callable[[TracingEngine, Any], Any], **options: Any) -> Recording:
+    """Record a host program, which gets the engine and the module built from `source` as "kernel.cu"."""
+    engine = TracingEngine(**options)
+    engine.sources = {"kernel.cu": source}
+    failure = ""
+    try:
+        program(engine, engine.build("kernel.cu"))
+    except LaunchError as error:
+        failure = error.message
+    return engine.recording(failure)
+
+
+def launch(
+    source: str,
+    arguments: Sequence[Any],
+    *,
+    grid: int | tuple[int, ...] = 1,
+    block: int | tuple[int, ...] = 32,
+    kernel: str = "k",
+    shared_bytes: int = 0,
+    **options: Any,
+) -> Recording:
+    """Record one launch; arrays are uploaded."""
+
+    def program(engine: TracingEngine, module: Any) -> None:
+        given = [engine.upload(each) if isinstance(each, np.ndarray) else each for each in arguments]
+        engine.launch(module.kernel(kernel), three(grid), three(block), *given, shared_bytes=shared_bytes)
+
+    return record(source, program, **options)
+
+
+def three(extent: int | tuple[int, ...]) -> tuple[int, ...]:
+    given = (extent,) if isinstance(extent, int) else extent
+    return (*given, 1, 1)[:3]

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from gpu.errors import InputError
+from gpu.stepping.recording import Recording
+from tests.gpu.stepping.recordings import record
+
+TWO = """
+__device__ int counter;
+__global__ void add(const int *in, int *out, int n) {
+    __shared__ int s[8];
+    int i = threadIdx.x;
+    s[i] = in[i];
+    if (i < n) out[i] = s[i] + 1;
+}
+__global__ void twice(int *a, int *b) { a[threadIdx.x] *= 2; counter = 3; }
+"""
+
+
+def program(engine, module):
+    given, out = engine.upload(np.arange(8, dtype=np.int32)), engine.allocate((8,), np.int32)
+    engine.fill(out, 0)
+    engine.launch(module.kernel("add"), (1, 1, 1), (8, 1, 1), given, out, np.int32(5))
+    engine.launch(module.kernel("twice"), (1, 1, 1), (8, 1, 1), out, given)
+    engine.fill(out, 7)
+    engine.launch(module.kernel("twice"), (1, 1, 1), (8, 1, 1), out, out)
+
+
+def numbers(recording: Recording) -> list[dict[str, int | None]]:
+    return [
+        {array.name: launch.buffers[array.number] for array in launch.trace.arrays} for launch in recording.launches
+    ]
+
+
+def test_launches_follow_each_other_and_buffers_keep_their_identity():
+    recording = record(TWO, program)
+    first, second, third = recording.launches
+    assert (first.first, second.first) == (0, first.count)
+    assert recording.moments == first.count + second.count + third.count
+    add, twice, again = numbers(recording)
+    assert add["s"] is None
+    assert (twice["a"], twice["b"], twice["counter"]) == (add["out"], add["in"], add["counter"])
+    assert len({add["out"], add["in"], add["counter"]}) == 3
+    assert again["a"] not in add.values(), "what the host fills is another buffer"
+    assert "b" not in again, "an array given twice is one"
+    assert second.trace.array("a", 0).tolist() == [1, 2, 3, 4, 5, 0, 0, 0]
+
+
+def test_a_moment_belongs_to_the_launch_whose_event_is_next():
+    recording = record(TWO, program)
+    first, second, third = recording.launches
+    assert recording.at(0) == (first, 0)
+    assert recording.at(first.count - 1) == (first, first.count - 1)
+    assert recording.at(first.count) == (second, 0)
+    assert recording.at(recording.moments) == (third, third.count)
+    for moment in (-1, recording.moments + 1):
+        with pytest.raises(InputError, match=f"there is no moment {moment}"):
+            recording.at(moment)
+
+
+def test_a_program_that_launches_nothing():
+    recording = record(TWO, lambda engine, module: None)
+    assert (recording.launches, recording.moments) == ((), 0)
+    with pytest.raises(InputError, match="has 0 events"):
+        recording.at(0)
+
+
+def test_a_mistake_ends_the_recording_and_is_told():
+    def fails(engine, module):
+        buffers = [engine.upload(np.arange(8, dtype=np.int32)) for _ in range(2)]
+        engine.launch(module.kernel("twice"), (1, 1, 1), (8, 1, 1), *buffers)
+        short = engine.upload(np.zeros(2, np.int32))
+        engine.launch(module.kernel("add"), (1, 1, 1), (8, 1, 1), buffers[0], short, np.int32(8))
+        raise AssertionError("it went on")
+
+    recording = record(TWO, fails)
+    assert [launch.trace.failure != "" for launch in recording.launches] == [False, True]
+    assert "Invalid __global__ write" in recording.failure
+    assert recording.failure == recording.launches[1].trace.failure
+    assert recording.moments > recording.launches[1].first
+
+
+def test_a_program_that_is_too_long_runs_to_its_end_all_the_same():
+    ends = []
+
+    def counts(engine, module):
+        buffer = engine.upload(np.ones(8, np.int32))
+        for _ in range(5):
+            engine.launch(module.kernel("twice"), (1, 1, 1), (8, 1, 1), buffer, buffer)
+        ends.append(engine.download(buffer))
+
+    recording = record(TWO, counts, max_lane_events=40)
+    assert ends[0].tolist() == [32] * 8
+    assert [launch.trace.lane_events for launch in recording.launches] == [16, 16, 8]
+    assert "The recording ends" in recording.stopped
+    whole = record(TWO, counts)
+    assert (len(whole.launches), whole.stopped) == (5, "")
+
+
+def test_save_and_load(tmp_path):
+    recording = record(TWO, program)
+    recording.save(tmp_path / "a.zip")
+    again = Recording.load(tmp_path / "a.zip")
+    (tmp_path / "a.zip").unlink()
+    assert again.moments == recording.moments
+    assert again.text("kernel.cu") == TWO
+    assert again.text("other.cu") == ""
+    assert numbers(again) == numbers(recording)
+    for here, there in zip(recording.launches, again.launches, strict=True):
+        assert (here.first, here.count, here.buffers) == (there.first, there.count, there.buffers)
+        assert (here.trace.kernel, here.trace.arrays) == (there.trace.kernel, there.trace.arrays)
+        for name, array in here.trace.data.arrays.items():
+            assert np.array_equal(array, there.trace.data.arrays[name])
+
+
+def test_what_is_no_recording_is_refused(tmp_path):
+    path = tmp_path / "a.zip"
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        Recording.load(path)
+    record(TWO, program).save(path)
+    whole = path.read_bytes()
+    for cut in (0, 20, len(whole) // 2, len(whole) - 9):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(InputError, match="is not a recording, or is damaged"):
+            Recording.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("recording.json", json.dumps({"version": 99}))
+    with pytest.raises(InputError, match="is a recording of version 99"):
+        Recording.load(path)
+    path.write_bytes(whole.replace(b"0/arrays.npz", b"0/arrays.xyz"))
+    with pytest.raises(InputError, match="is not a recording, or is damaged"):
+        _ = Recording.load(path).launches[0].trace
