@@ -16,6 +16,10 @@ from gpu.bench.row import Row
 _SIDE = 8192
 _COUNTED = (1 << 15, 1 << 15)
 _FILTER_SIZES = (3, 5, 9, 15)
+_LENGTHS = (2**24, 2**28)
+_ARRAY_WORKS = {"reduction": "sum", "scan": "inclusive sum", "compaction": "greater than 0.5, keeping half"}
+# Read each element once, and write what is kept: one, all, and half of them.
+_BYTES_AN_ELEMENT = {"reduction": 4, "scan": 8, "compaction": 6}
 
 
 def convolution_work(size: int) -> str:
@@ -26,6 +30,11 @@ def convolution_work(size: int) -> str:
 def histogram_work(content: str) -> str:
     """Name the histogram of an image of that content."""
     return f"histogram, 256 bins, 2^30 {content} uint8"
+
+
+def array_work(pattern: str, length: int) -> str:
+    """Name what a pattern of arrays does with so many elements."""
+    return f"{pattern} ({_ARRAY_WORKS[pattern]}), 2^{length.bit_length() - 1} float32"
 
 
 def cases() -> Iterator[Case]:
@@ -67,6 +76,8 @@ def _peers(seed: int, repetitions: int) -> Iterator[Row]:
     works = {
         "convolution": {size: convolution_work(size) for size in _FILTER_SIZES},
         "histogram": {content: histogram_work(content) for content in ("uniform", "constant")},
+        **{pattern: {length: array_work(pattern, length) for length in _LENGTHS} for pattern in _ARRAY_WORKS},
+        "bytes_an_element": _BYTES_AN_ELEMENT,
         "side": _SIDE,
         "count": _COUNTED[0] * _COUNTED[1],
         "seed": seed,

@@ -10,13 +10,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 Works = dict[str, Any]
 WARM_UP = 3
+LEAD_BYTES = 64 * 2**20
+"""What is cleared before each round, as before each launch of ours: the GPU is busy, and its cache cold."""
 
 
 def _tell(work: str, who: str, times_ms: list[float], amount: float, remark: str = "") -> None:
@@ -31,10 +33,13 @@ def _pytorch(works: Works) -> None:
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(works["seed"])
 
+    lead = torch.empty(LEAD_BYTES, dtype=torch.uint8, device="cuda")
+
     def time(action: Callable[[], Any]) -> list[float]:
         times = []
         for repetition in range(WARM_UP + works["repetitions"]):
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            lead.zero_()
             start.record()
             action()
             end.record()
@@ -58,16 +63,27 @@ def _pytorch(works: Works) -> None:
             pixels.random_(0, 256)
         times = time(partial(torch.bincount, pixels, minlength=256))
         _tell(work, "PyTorch bincount (a quarter of the pixels)", times, pixels.nbytes / 1e9)
+    calls: dict[str, Callable[[Any], Any]] = {
+        "reduction": torch.sum,
+        "scan": lambda values: torch.cumsum(values, 0),
+        "compaction": lambda values: values[values > 0.5],
+    }
+    for pattern, count, work, amount in _arrays(works):
+        values = torch.rand(count, device="cuda")
+        _tell(work, f"PyTorch {torch.__version__}", time(partial(calls[pattern], values)), amount)
 
 
 def _cupy(works: Works) -> None:
     import cupy
     from cupyx.scipy import ndimage
 
+    lead = cupy.empty(LEAD_BYTES, cupy.uint8)
+
     def time(action: Callable[[], Any]) -> list[float]:
         times = []
         for repetition in range(WARM_UP + works["repetitions"]):
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
+            lead.fill(0)
             start.record()
             action()
             end.record()
@@ -83,17 +99,39 @@ def _cupy(works: Works) -> None:
         weights = rng.random((int(size), int(size)), dtype=cupy.float32)
         times = time(partial(ndimage.correlate, image, weights, mode="constant"))
         _tell(work, f"CuPy {cupy.__version__} ndimage", times, 8 * side * side / 1e9)
+    calls: dict[str, Callable[[Any], Any]] = {
+        "reduction": cupy.sum,
+        "scan": cupy.cumsum,
+        "compaction": lambda values: values[values > 0.5],
+    }
+    for pattern, count, work, amount in _arrays(works):
+        values = rng.random(count, dtype=cupy.float32)
+        _tell(work, f"CuPy {cupy.__version__}", time(partial(calls[pattern], values)), amount)
+
+
+def _arrays(works: Works) -> Iterator[tuple[str, int, str, float]]:
+    """Yield the pattern, the number of elements, the name of the work, and its least traffic in GB."""
+    for pattern, bytes_an_element in works["bytes_an_element"].items():
+        for count, work in works[pattern].items():
+            yield pattern, int(count), work, bytes_an_element * int(count) / 1e9
 
 
 def _cub(works: Works, folder: Path) -> None:
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    program = folder / "cub_histogram"
-    source = Path(__file__).with_name("cub_histogram.cu")
+    program = folder / "cub"
+    source = Path(__file__).with_name("cub.cu")
     subprocess.run([nvcc, "-O3", "-arch=native", "-std=c++17", str(source), "-o", str(program)], check=True)
-    for content, work in works["histogram"].items():
-        arguments = [content, str(works["count"]), str(works["seed"]), str(WARM_UP), str(works["repetitions"])]
+
+    def time(action: str, count: int, work: str, amount: float) -> None:
+        arguments = [action, str(count), str(works["seed"]), str(WARM_UP), str(works["repetitions"])]
         printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout.split()
-        _tell(work, f"CUB {printed[0]}", [float(time) for time in printed[1:]], works["count"] / 1e9)
+        _tell(work, f"CUB {printed[0]}", [float(time) for time in printed[1:]], amount)
+
+    for content, work in works["histogram"].items():
+        time(f"histogram-{content}", works["count"], work, works["count"] / 1e9)
+    actions = {"reduction": "reduce", "scan": "scan", "compaction": "select"}
+    for pattern, count, work, amount in _arrays(works):
+        time(actions[pattern], count, work, amount)
 
 
 def main() -> None:
