@@ -276,6 +276,28 @@ class Call:
     arguments: tuple[Expression, ...]
 
 
+@dataclass(frozen=True)
+class Launch:
+    """A launch of another kernel by each lane: `grid` and `block` are values of dim3, `stream` is a pointer."""
+
+    type: Type
+    function: Function
+    grid: Expression
+    block: Expression
+    shared_bytes: Expression
+    stream: Expression
+    arguments: tuple[Expression, ...]
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
+class WaitForChildren:
+    """`cudaDeviceSynchronize()`: the kernels that the blocks have launched so far run before anything else does."""
+
+    type: Type
+    position: SourcePosition
+
+
 Expression = (
     Const
     | Null
@@ -304,6 +326,8 @@ Expression = (
     | Print
     | Assertion
     | Call
+    | Launch
+    | WaitForChildren
 )
 
 

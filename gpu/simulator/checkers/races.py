@@ -74,6 +74,11 @@ class RaceChecker(Observer):
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
 
+    def launch_resumes(self, gang: Gang) -> None:
+        # All that came before is ordered before the children, and they before what follows.
+        self.launch_begins("", gang.grid, gang.geometry.block)
+        self.gang_begins(gang)
+
     def launch_ends(self) -> None:
         self._shadows.clear()
         self._arrays.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -27,20 +27,24 @@ _memory_of: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 class Address:
     """A pointer's value: a memory, and an offset into it in bytes, one for all lanes or one a lane.
 
+    Without a memory, which null has not, the offset is the pointer as a number.
     Where lanes point into different memories, `mixed` is True, and the offsets are pointers as numbers.
     """
 
-    __slots__ = ("memory", "mixed", "offset")
+    __slots__ = ("_held", "memory", "mixed", "offset")
 
-    def __init__(self, memory: Memory | None, offset: Any = 0, *, mixed: bool = False) -> None:
+    def __init__(
+        self, memory: Memory | None, offset: Any = 0, *, mixed: bool = False, held: Sequence[Memory | None] = ()
+    ) -> None:
         self.memory = memory
         self.offset = offset
         self.mixed = mixed
+        self._held = held  # the memories that lanes point into, which live as long as the pointer
 
     def moved(self, index: Any, size: int) -> Address:
         """Return the address `index` elements of `size` bytes further."""
         by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
-        return Address(self.memory, self.offset + by, mixed=self.mixed)
+        return Address(self.memory, self.offset + by, mixed=self.mixed, held=self._held)
 
     def load(self, gang: Gang, index: Any, dtype: DType, mask: Mask, site: Site) -> Any:
         """Return the elements that are `index` elements of `dtype` further."""
@@ -88,13 +92,19 @@ class Address:
         if self.mixed:
             return self.offset
         if self.memory is None:
-            return np.int64(0) if not isinstance(self.offset, np.ndarray) else np.zeros_like(self.offset)
+            return self.offset if isinstance(self.offset, np.ndarray) else np.int64(self.offset)
         if self.memory not in _number_of:
             number = next(_numbers)
             _number_of[self.memory] = number
             _memory_of[number] = self.memory
         base = (_number_of[self.memory] << _OFFSET_BITS) + _ZERO_OFFSET
         return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
+
+    def of_lane(self, lane: int) -> Address:
+        """Return the pointer that one lane holds."""
+        if not isinstance(self.offset, np.ndarray):
+            return self
+        return from_number(self.offset[lane]) if self.mixed else Address(self.memory, int(self.offset[lane]))
 
     def _parts(self, mask: Mask) -> list[tuple[Address, Mask]]:
         """Return the memories that lanes point into, each with its lanes."""
@@ -171,12 +181,12 @@ def from_number(number: Any) -> Address:
     if not isinstance(number, np.ndarray):
         value = int(number)
         memory = _memory_of.get(value >> _OFFSET_BITS)
-        return Address(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else 0)
+        return Address(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else value)
     memories = number >> _OFFSET_BITS
     if (memories == memories[0]).all():
-        base = int(memories[0]) << _OFFSET_BITS
-        return Address(_memory_of.get(int(memories[0])), number - base - _ZERO_OFFSET)
-    return Address(None, number, mixed=True)
+        memory = _memory_of.get(int(memories[0]))
+        return Address(memory, number - (int(memories[0]) << _OFFSET_BITS) - _ZERO_OFFSET if memory else number)
+    return Address(None, number, mixed=True, held=[_memory_of.get(int(each)) for each in np.unique(memories)])
 
 
 def merged(old: Address, new: Address, bits: Any) -> Address:

@@ -12,6 +12,7 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor import warp
 from gpu.simulator.executor.address import Address, from_number
+from gpu.simulator.executor.children import launch_lanes, wait_for_children
 from gpu.simulator.executor.effects import assert_lanes, print_lanes, tell_fence
 from gpu.simulator.executor.frame import Evaluator, Frame, assign_local, load_value, store_value
 from gpu.simulator.executor.lanes import Mask
@@ -118,6 +119,10 @@ class ExpressionCompiler(ABC):
                 return lambda frame, mask: assert_lanes(frame, mask, holds(frame, mask), text, position)
             case ir.Call(_, function, arguments):
                 return self._call(function, arguments)
+            case ir.Launch():
+                return self._launch(expression)
+            case ir.WaitForChildren():
+                return lambda frame, mask: wait_for_children(frame.gang)
 
     def _apply(self, operation: Callable[..., Any], *operands: ir.Expression) -> Evaluator:
         evaluators = [self.expression(operand) for operand in operands]
@@ -375,6 +380,13 @@ class ExpressionCompiler(ABC):
             return address.atomic(frame.gang, at, dtype, op, operands, mask, site, used)
 
         return run
+
+    def _launch(self, expression: ir.Launch) -> Evaluator:
+        compiled, position = self.function(expression.function), expression.position
+        parts = (expression.grid, expression.block, expression.shared_bytes, expression.stream)
+        configuration = [self.expression(part) for part in parts]
+        arguments = [self.expression(argument) for argument in expression.arguments]
+        return lambda frame, mask: launch_lanes(frame, mask, compiled, configuration, arguments, position)
 
     def _call(self, function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Evaluator:
         compiled = self.function(function)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.executor.observe import Observer
+
+if TYPE_CHECKING:
+    from gpu.simulator.executor.children import Child, Tree
 
 Array = npt.NDArray[Any]
 
@@ -111,6 +114,10 @@ class Gang:
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.printed: list[tuple[int, str]] = []
+        # What its threads have launched that has not run yet; and the host's launch that the gang belongs to.
+        self.children: list[Child] = []
+        self.depth = 0
+        self.tree: Tree | None = None
         self.observer = observer
         self.first = first
         self.grid = tuple(grid)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpu.errors import LaunchError
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.children import Child, Tree
 from gpu.simulator.executor.gangs import cut, reachable, waits
 from gpu.simulator.executor.lanes import Gang, Geometry
 from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
@@ -74,7 +75,7 @@ class SimulatedKernel:
             Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
             How often the loops of a gang may go round, all of them together, before they are taken for endless; None
-            for `lanes.MAXIMUM_ROUNDS`.
+            for `lanes.MAXIMUM_ROUNDS`. Those of the kernels that a launch launches count together.
 
         Raises
         ------
@@ -83,28 +84,65 @@ class SimulatedKernel:
         """
         self._check(grid, block, shared_bytes)
         values = self._bind(arguments)
+        kernels = {self._compiled: self}
+
+        def run_child(child: Child, depth: int) -> None:
+            if child.compiled not in kernels:
+                kernels[child.compiled] = SimulatedKernel(child.compiled.function, child.compiled, self._variables)
+            kernel = kernels[child.compiled]
+            try:
+                kernel._check(child.grid, child.block, child.shared_bytes)  # noqa: SLF001  # it is one of us
+            except LaunchError as error:
+                raise child.fails(error.message) from None
+            if tree.observer is not None:
+                tree.observer.child_begins(child)
+            kernel._run(child.grid, child.block, child.arguments, child.shared_bytes, tree, depth)  # noqa: SLF001
+
+        tree = Tree(
+            run_child,
+            lambda gang: _print(gang, on_print),
+            Observers(observers) if observers else None,
+            max_rounds,
+        )
+        with np.errstate(all="ignore"):
+            self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
+
+    def _run(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        values: Sequence[Any],
+        shared_bytes: int,
+        tree: Tree,
+        depth: int,
+        on_progress: Callable[[float], None] = lambda fraction: None,
+    ) -> None:
+        """Run a grid that is `depth` launches away from the host, and what it launches."""
         count = grid[0] * grid[1] * grid[2]
         geometries: dict[int, Geometry] = {}
-        observer = Observers(observers) if observers else None
+        children: list[Child] = []
+        observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
-        with np.errstate(all="ignore"):
-            for first, blocks in cut(grid, block, one_by_one=self._one_by_one):
-                if blocks not in geometries:
-                    geometries[blocks] = Geometry(block, blocks)
-                gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
-                gang.max_rounds = max_rounds or gang.max_rounds
-                if observer is not None:
-                    observer.gang_begins(gang)
-                try:
-                    self._compiled.launch(gang, list(values), self._variables)
-                finally:
-                    _print(gang, on_print)
-                if observer is not None:
-                    observer.gang_ends(gang)
-                on_progress((first + blocks) / count)
+        for first, blocks in cut(grid, block, one_by_one=self._one_by_one):
+            if blocks not in geometries:
+                geometries[blocks] = Geometry(block, blocks)
+            gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
+            tree.adopt(gang, depth)
+            if observer is not None:
+                observer.gang_begins(gang)
+            try:
+                self._compiled.launch(gang, list(values), self._variables)
+            finally:
+                tree.write(gang)
+            if observer is not None:
+                observer.gang_ends(gang)
+            tree.finish(gang)
+            children += gang.children
+            on_progress((first + blocks) / count)
         if observer is not None:
             observer.launch_ends()
+        tree.run(children, depth + 1)
 
     def _check(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
         threads = block[0] * block[1] * block[2]
@@ -146,6 +184,7 @@ def _print(gang: Gang, on_print: Callable[[str, str], None] | None) -> None:
             on_print(gang.describe(lane), text)
         else:
             sys.stdout.write(text)
+    gang.printed.clear()
 
 
 def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:

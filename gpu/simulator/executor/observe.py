@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpu.errors import SourcePosition
 
 if TYPE_CHECKING:
+    from gpu.simulator.executor.children import Child
     from gpu.simulator.executor.lanes import Gang, Mask
     from gpu.simulator.executor.memory import Memory, Site
 
@@ -100,6 +101,15 @@ class Observer:
     def fence(self, gang: Gang, name: str, mask: Mask) -> None:
         """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`."""
 
+    def launched(self, gang: Gang, child: Child) -> None:
+        """Take note that a thread launches a kernel, which runs later."""
+
+    def child_begins(self, child: Child) -> None:
+        """Take note that the launch that begins next is that of a child."""
+
+    def launch_resumes(self, gang: Gang) -> None:
+        """Take note that the launch of a gang goes on, which has waited until its children ended."""
+
     def gang_ends(self, gang: Gang) -> None:
         """Take note of blocks that have finished."""
 
@@ -140,6 +150,18 @@ class Observers(Observer):
     def fence(self, gang: Gang, name: str, mask: Mask) -> None:
         for observer in self._observers:
             observer.fence(gang, name, mask)
+
+    def launched(self, gang: Gang, child: Child) -> None:
+        for observer in self._observers:
+            observer.launched(gang, child)
+
+    def child_begins(self, child: Child) -> None:
+        for observer in self._observers:
+            observer.child_begins(child)
+
+    def launch_resumes(self, gang: Gang) -> None:
+        for observer in self._observers:
+            observer.launch_resumes(gang)
 
     def gang_ends(self, gang: Gang) -> None:
         for observer in self._observers:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from clang import cindex
 from clang.cindex import Cursor, CursorKind, TypeKind
 
 from gpu.errors import CompileError, SourcePosition
+from gpu.simulator.frontend.child_launches import KERNEL_MARK, Edits, is_child_launch, rewrite
 
 _SHIM = Path(__file__).parents[1] / "shim"
 
@@ -32,12 +34,16 @@ _ARGUMENTS = (
     "-nostdinc++",
     "-std=c++17",
     "-Wno-unknown-cuda-version",
+    "-Wno-c++11-narrowing",  # of which nvcc warns only
     "-Wno-pragma-once-outside-header",
     "-I",
     str(_SHIM),
     "-include",
     str(_SHIM / "lockstep_device.h"),
 )
+
+# How the files of a unit were rewritten, by their names.
+_edits: WeakKeyDictionary[cindex.TranslationUnit, dict[str, Edits]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -83,17 +89,24 @@ def parse(
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
     arguments = [*_ARGUMENTS, *macros, *folders]
-    files = [(str(path), text)]
+    files = {str(path): text}
+    edits: dict[str, Edits] = {}
     while True:
-        unit = _index().parse(str(path), args=arguments, unsaved_files=files)
+        unit = _index().parse(str(path), args=arguments, unsaved_files=list(files.items()))
+        _edits[unit] = edits
         said = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
         missing = {found[1] for error in said if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
-        known = {name for name, _ in files}
-        stubs = [(str(_MISSING / name), "") for name in missing]
-        if not missing or any(name in known for name, _ in stubs):
+        stubs = {str(_MISSING / name): "" for name in missing}
+        if missing and not stubs.keys() & files.keys():
+            files |= stubs
+            continue
+        launching = {str(error.location.file) for error in said if is_child_launch(error.spelling)} - edits.keys()
+        if not launching:
             lines = text.split("\n")
-            return unit.cursor, [_diagnosis(each, lines, path) for each in said]
-        files += stubs
+            return unit.cursor, [_diagnosis(each, lines, path, edits) for each in said]
+        for name in launching:
+            files[name], edits[name] = rewrite(files[name] if name in files else Path(name).read_text(encoding="utf-8"))
+        arguments += ["-DLOCKSTEP_CHILD_LAUNCHES"] if "-DLOCKSTEP_CHILD_LAUNCHES" not in arguments else []
 
 
 def _with_caret(line: str, column: int) -> str:
@@ -107,19 +120,27 @@ def _index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path) -> Diagnosis:
+def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, edits: Mapping[str, Edits]) -> Diagnosis:
     location = said.location
     file = location.file.name if location.file is not None else ""
     is_error = said.severity >= cindex.Diagnostic.Error
-    excerpt = f"{_position(location)}: {'error' if is_error else 'warning'}: {said.spelling}"
-    if Path(file) == path and 0 < location.line <= len(lines):
-        excerpt += _with_caret(lines[location.line - 1], location.column)
-    return Diagnosis(said.spelling, _position(location), file, location.offset, excerpt, is_error)
+    position, message = _position(location, edits), said.spelling
+    if is_child_launch(message):
+        message = "the simulator does not support a launch of which a macro writes a part only; write it out"
+    excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
+    if Path(file) == path and 0 < position.line <= len(lines):
+        excerpt += _with_caret(lines[position.line - 1], position.column)
+    return Diagnosis(message, position, file, location.offset, excerpt, is_error)
 
 
-def _position(location: cindex.SourceLocation) -> SourcePosition:
-    file = Path(location.file.name).name if location.file else "the command line"
-    return SourcePosition(file, location.line, location.column)
+def _position(location: cindex.SourceLocation, edits: Mapping[str, Edits]) -> SourcePosition:
+    if location.file is None:
+        return SourcePosition("the command line", location.line, location.column)
+    name = str(location.file.name)
+    line, column = location.line, location.column
+    if name in edits:
+        line, column = edits[name].line_and_column(location.offset)
+    return SourcePosition(Path(name).name, line, column)
 
 
 def is_own(cursor: Cursor) -> bool:
@@ -130,7 +151,21 @@ def is_own(cursor: Cursor) -> bool:
 
 def start_of(cursor: Cursor) -> SourcePosition:
     """Return where a cursor's text begins."""
-    return _position(cursor.extent.start)
+    return _position(cursor.extent.start, _edits.get(cursor.translation_unit, {}))
+
+
+def has_attribute(cursor: Cursor, kind: str) -> bool:
+    """Whether a declaration has an attribute, such as CUDADEVICE_ATTR."""
+    return any(child.kind.name == kind for child in cursor.get_children())
+
+
+def is_kernel(cursor: Cursor) -> bool:
+    """Whether a function is a `__global__` one."""
+    return any(
+        child.kind == CursorKind.CUDAGLOBAL_ATTR
+        or (child.kind == CursorKind.ANNOTATE_ATTR and child.spelling == KERNEL_MARK)
+        for child in cursor.get_children()
+    )
 
 
 def string_of(cursor: Cursor) -> str | None:
@@ -225,6 +260,8 @@ __all__ = [
     "TypeKind",
     "binary_operator",
     "evaluate",
+    "has_attribute",
+    "is_kernel",
     "is_own",
     "operand_positions",
     "parse",

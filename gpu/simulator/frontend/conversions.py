@@ -44,7 +44,7 @@ def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.
         return expression
     if isinstance(type, Struct) and isinstance(expression.type, Struct):
         return ir.Extract(type, expression, 0)  # to a base class, which is where the object starts
-    if isinstance(type, Pointer) and isinstance(expression, ir.Const | ir.Null):
+    if isinstance(type, Pointer) and (isinstance(expression, ir.Null) or _is_zero(expression)):
         return ir.Null(type)
     if isinstance(type, Scalar) and isinstance(expression.type, Pointer):
         number = ir.Cast(INT64, expression)
@@ -56,6 +56,10 @@ def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.
             raise TypeError(f"no conversion from {expression.type} to {type}")
         raise refuse(cursor, f"a conversion from {expression.type} to {type}")
     return fold(ir.Cast(type, expression))
+
+
+def _is_zero(expression: ir.Expression) -> bool:
+    return isinstance(expression, ir.Const) and not expression.value
 
 
 def address_of(place: ir.Element) -> ir.Expression:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, evaluate, start_of, string_of
+from gpu.simulator.frontend.child_launches import CONFIGURE
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    evaluate,
+    is_kernel,
+    start_of,
+    string_of,
+)
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.lower_types import is_reference, refuse
 from gpu.simulator.frontend.scope import Scope, call_arguments, is_reference_function, value_type
@@ -50,7 +58,21 @@ class Calls:
             return None
         return self._call_with_body(cursor, callee)
 
+    def launch(self, call: Cursor, configuration: Cursor) -> ir.Expression | None:
+        """Lower a launch of a kernel, which has become two calls; None for two other operands of a comma."""
+        if configuration.kind != CursorKind.CALL_EXPR or configuration.spelling != CONFIGURE:
+            return None
+        callee = call.referenced
+        if callee is None or not is_kernel(callee):
+            raise refuse(call, "a launch of anything but a __global__ function by its name")
+        grid, block, shared_bytes, stream = self._arguments(configuration, configuration.referenced)
+        function = self._scope.program.function(callee)
+        arguments = tuple(self._arguments(call, callee))
+        return ir.Launch(VOID, function, grid, block, shared_bytes, stream, arguments, start_of(call))
+
     def _call_with_body(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
+        if is_kernel(callee):
+            raise refuse(cursor, f"a call of the kernel {callee.spelling}", instead="Launch it: <<<grid, block>>>.")
         function = self._scope.function_called(callee)
         arguments = self._arguments(cursor, callee)
         if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
@@ -120,6 +142,8 @@ class Calls:
             return self._atomic(cursor, arguments)
         if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := evaluate(cursor)) is not None:
             return number_of(type, number)
+        if name == "__lockstep_wait_for_children":
+            return ir.WaitForChildren(VOID, start_of(cursor))
         if name in FENCES:
             return ir.Fence(VOID, name)
         if name in WARP_OPERATIONS or name in BLOCK_VOTES:

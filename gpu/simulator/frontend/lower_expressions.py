@@ -307,6 +307,9 @@ class Expressions:
             place = self._required_place(left)
             return ir.Assign(place.type, place, self.converted(right, place.type))
         if operator == ",":
+            launch = self._calls.launch(left, right)
+            if launch is not None:
+                return launch
             first = self.discarded(left)
             second = self.value(right)
             return ir.Sequence(second.type, first, second)

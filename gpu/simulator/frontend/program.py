@@ -9,7 +9,16 @@ from typing import Literal
 
 from gpu.errors import CompileError, KernelError
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, Diagnosis, is_own, parse, start_of
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    Diagnosis,
+    has_attribute,
+    is_kernel,
+    is_own,
+    parse,
+    start_of,
+)
 from gpu.simulator.frontend.conversions import convert
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
@@ -149,20 +158,22 @@ class Program:
 
     def shared_outside(self, declaration: Cursor | None, scope: Scope) -> ir.Local | None:
         """Return the slot of an `extern __shared__` array that is declared outside of the function."""
-        if declaration is None or declaration.kind != CursorKind.VAR_DECL or not _has(declaration, "CUDASHARED_ATTR"):
+        if declaration is None or declaration.kind != CursorKind.VAR_DECL:
+            return None
+        if not has_attribute(declaration, "CUDASHARED_ATTR"):
             return None
         return scope.declare_shared(declaration, self.types.lower(declaration.type, declaration))
 
     def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
         if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition():
-            if _has(cursor, "CUDAGLOBAL_ATTR"):
+            if is_kernel(cursor):
                 self._kernels[cursor.spelling] = cursor
             elif cursor.spelling == _INSTANCE:
                 for inner in cursor.walk_preorder():
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
                         self._kernels[instances[_number_of_instances(self._kernels, instances)]] = inner.referenced
                         break
-        elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and _has(cursor, "CUDAGLOBAL_ATTR"):
+        elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and is_kernel(cursor):
             self._templates.add(cursor.spelling)
         elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
             self.variable(cursor)
@@ -229,21 +240,17 @@ def _declarations(unit: Cursor) -> list[Cursor]:
     return found
 
 
-def _has(cursor: Cursor, attribute: str) -> bool:
-    return any(child.kind.name == attribute for child in cursor.get_children())
-
-
 def _is_host(cursor: Cursor) -> bool:
-    on_device = _has(cursor, "CUDAGLOBAL_ATTR") or _has(cursor, "CUDADEVICE_ATTR")
+    on_device = is_kernel(cursor) or has_attribute(cursor, "CUDADEVICE_ATTR")
     return not on_device and cursor.spelling != _INSTANCE
 
 
 def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
     if cursor.storage_class.name == "EXTERN":
         return None
-    if _has(cursor, "CUDACONSTANT_ATTR"):
+    if has_attribute(cursor, "CUDACONSTANT_ATTR"):
         return "constant"
-    return "global" if _has(cursor, "CUDADEVICE_ATTR") else None
+    return "global" if has_attribute(cursor, "CUDADEVICE_ATTR") else None
 
 
 def _is_constant_table(declaration: Cursor) -> bool:

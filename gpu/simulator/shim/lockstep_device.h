@@ -2,7 +2,12 @@
 // executor knows by name.
 #pragma once
 
+#ifdef LOCKSTEP_CHILD_LAUNCHES
+// Where kernels launch kernels: clang lets device code call no __attribute__((global)).
+#define __global__ __attribute__((host)) __attribute__((device)) __attribute__((annotate("lockstep kernel")))
+#else
 #define __global__ __attribute__((global))
+#endif
 #define __device__ __attribute__((device))
 #define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
@@ -108,10 +113,5 @@ __device__ clock_t clock();
 __device__ void __nanosleep(unsigned int nanoseconds);
 __device__ void __trap();
 
-// Launches, of the host and of kernels.
-typedef struct CUstream_st *cudaStream_t;
-typedef int cudaError_t;
-extern "C" int cudaConfigureCall(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
-extern "C" int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
-
+#include "lockstep/launches.h"
 #include "lockstep/std.h"

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.executor.children import Child
 from gpu.simulator.executor.lanes import Gang, Mask
 from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
 from gpu.simulator.executor.observe import Access, Observer, Step
@@ -59,7 +60,12 @@ class Recorder(Observer):
         self.positions = Numbering[SourcePosition]()
         self.functions: list[ir.Function] = []
         self._function_numbers: dict[int, int] = {}
-        self.gangs: list[tuple[int, int]] = []
+        # Of each gang its first block, how many it has, and the number of its launch.
+        self.gangs: list[tuple[int, int, int]] = []
+        # Of each launch kernel, grid and block; and of one by a kernel the launch, the event, the block and the thread.
+        self.launches: list[tuple[str, Sequence[int], Sequence[int], tuple[int, ...] | None]] = []
+        self._parents: dict[Child, tuple[int, ...]] = {}
+        self._parent: tuple[int, ...] | None = None
         self.memories: list[RecordedMemory] = []
         self.inputs: list[tuple[int, int, int, int]] = []
         # The nodes of the value that is stored next, one for each leaf; and those of what was loaded, where wanted.
@@ -73,19 +79,37 @@ class Recorder(Observer):
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
         self._numbers: WeakKeyDictionary[Memory, RecordedMemory] = WeakKeyDictionary()
         self._by_address: dict[tuple[int, int], RecordedMemory] = {}
-        self._gang_memories: list[RecordedMemory] = []
+        # The gangs that run, the last one while those before it wait for its launch; and what each has of its own.
+        self._running: list[int] = []
+        self._gang_memories: list[list[RecordedMemory]] = []
 
     # What happens when.
 
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        self.launches.append((kernel, [*grid], [*block], self._parent))
+        self._parent = None
+
+    def launched(self, gang: Gang, child: Child) -> None:
+        if not self.stopped:
+            block, thread = divmod(child.lane, gang.geometry.lanes_per_block)
+            of = self.gangs[self._running[-1]][2]
+            self._parents[child] = (of, self._event(), gang.first + block, thread)
+
+    def child_begins(self, child: Child) -> None:
+        self._parent = self._parents.pop(child, None)
+
     def gang_begins(self, gang: Gang) -> None:
-        self.gangs.append((gang.first, gang.geometry.blocks))
+        self._running.append(len(self.gangs))
+        self._gang_memories.append([])
+        self.gangs.append((gang.first, gang.geometry.blocks, len(self.launches) - 1))
         self.masks.forget()
 
     def gang_ends(self, gang: Gang) -> None:
         # What a gang had of its own is never touched again: let the shadows go.
-        for memory in self._gang_memories:
+        for memory in self._gang_memories.pop():
             memory.forget()
-        self._gang_memories.clear()
+        self._running.pop()
+        self.masks.forget()
 
     def step(self, gang: Gang, step: Step, mask: Mask) -> None:
         if self.stopped:
@@ -110,7 +134,7 @@ class Recorder(Observer):
             self.positions.of(step.position),
             function,
             frame,
-            len(self.gangs) - 1,
+            self._running[-1],
             self.masks.add(mask),
             NOT_A_BRANCH,
             resumed,
@@ -238,7 +262,7 @@ class Recorder(Observer):
     def _memory(self, gang: Gang, memory: Memory) -> RecordedMemory:
         found = self._numbers.get(memory)
         if found is None:
-            number, of_gang = len(self.memories), len(self.gangs) - 1
+            number, of_gang = len(self.memories), self._running[-1]
             if isinstance(memory, LocalMemory):
                 size, lanes = memory.size, gang.geometry.lanes
                 found = RecordedMemory.of_threads(number, memory.name, size, lanes, of_gang, zeroed=memory.zeroed)
@@ -247,7 +271,7 @@ class Recorder(Observer):
                 size, stride = shared_size(gang, memory), memory.data.size // gang.geometry.blocks
                 found = RecordedMemory.of_blocks(number, memory.name, size, gang.geometry.blocks, stride, of_gang)
             self.memories.append(found)
-            self._gang_memories.append(found)
+            self._gang_memories[-1].append(found)
             self._numbers[memory] = found
         return found
 

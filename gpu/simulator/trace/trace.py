@@ -63,7 +63,7 @@ class Trace(TraceState):
         """Return which lanes of the gang of event `step` have returned from the kernel before it: bool, one a lane."""
         gang, kind, frame = (EVENT.index(name) for name in ("gang", "kind", "frame"))
         number = int(self._events[step, gang])
-        kernel = self._events[np.searchsorted(self._events[:, gang], number), frame]
+        kernel = self._events[np.argmax(self._events[:, gang] == number), frame]
         kinds = self.about["kinds"]
         rows = self._events[:step]
         wanted = rows[:, kind] == (kinds.index("return") if "return" in kinds else -1)
@@ -101,7 +101,7 @@ class Trace(TraceState):
         if memory["space"] == "local":
             flat = element * memory["lanes"] + lanes
         elif memory["space"] == "shared":
-            within = lanes // self.lanes_per_block
+            within = lanes // self.lanes_per_block_of(memory["gang"])
             flat, array = element + within * (memory["stride"] // dtype.itemsize), array + within
         if ACTIONS[action] == "read":
             content = log.content(write)
@@ -204,7 +204,7 @@ class Trace(TraceState):
 
     def _thread(self, event: int, lane: int) -> tuple[int, int]:
         gang = int(self._events[event, EVENT.index("gang")])
-        return int(self.block_of(gang, lane)), lane % self.lanes_per_block
+        return int(self.block_of(gang, lane)), lane % self.lanes_per_block_of(gang)
 
     def node(self, number: int) -> TraceNode:
         """Return what a node stands for."""

@@ -20,7 +20,7 @@ from gpu.simulator.trace.packing import Array, Growing
 from gpu.simulator.trace.recorder import ACCESS, EVENT, OPERATION, REGISTER, Recorder
 from gpu.simulator.types import Scalar
 
-VERSION = 1
+VERSION = 2
 
 _TABLES = {"events": EVENT, "accesses": ACCESS, "registers": REGISTER, "operations": OPERATION, "masks": ("",) * 4}
 _VECTORS = {
@@ -106,6 +106,7 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
         "stopped": recorder.stopped,
         "lane_events": recorder.lane_events,
         "gangs": recorder.gangs,
+        "launches": recorder.launches,
         "kinds": recorder.kinds.things,
         "operators": recorder.operators.things,
         "positions": [(place.file, place.line, place.column) for place in recorder.positions.things],

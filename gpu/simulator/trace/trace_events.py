@@ -71,7 +71,12 @@ class Event:
     @property
     def threads(self) -> Array:
         """The number of each active lane's thread in its block, x fastest; its warp is that over 32."""
-        return self.lanes % self._trace.lanes_per_block
+        return self.lanes % self._trace.lanes_per_block_of(self.gang)
+
+    @property
+    def launch(self) -> int:
+        """The number of the launch: 0 for the host's, others for those by kernels."""
+        return self._trace.launch_of(self.gang).number
 
     @property
     def taken(self) -> Array | None:

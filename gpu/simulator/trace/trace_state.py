@@ -14,7 +14,7 @@ from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorder import ACCESS, ACTIONS
 from gpu.simulator.trace.trace_data import TraceData
 from gpu.simulator.trace.trace_log import MemoryLog
-from gpu.simulator.trace.trace_types import TraceArray
+from gpu.simulator.trace.trace_types import TraceArray, TraceLaunch
 
 
 class TraceState:
@@ -39,8 +39,11 @@ class TraceState:
         self.stopped: str = self.about["stopped"]
         self.failure: str = self.about["failure"]
         self.lane_events: int = self.about["lane_events"]
-        threads = self.block[0] * self.block[1] * self.block[2]
-        self.lanes_per_block = -(-threads // 32) * 32
+        self.launches = tuple(
+            TraceLaunch(number, kernel, tuple(grid), tuple(block), *(parent or ()))
+            for number, (kernel, grid, block, parent) in enumerate(self.about["launches"])
+        )
+        self.lanes_per_block = self.launches[0].lanes_per_block
         self._logs: dict[int, MemoryLog] = {}
         self._lanes: dict[int, Array] = {}
 
@@ -60,13 +63,21 @@ class TraceState:
             self._lanes[number] = found
         return self._lanes[number]
 
+    def launch_of(self, gang: int) -> TraceLaunch:
+        """Return the launch that a gang belongs to."""
+        return self.launches[int(self.about["gangs"][gang][2])]
+
+    def lanes_per_block_of(self, gang: int) -> int:
+        """Return how many lanes each block of a gang has: its threads, filled up to whole warps."""
+        return self.launch_of(gang).lanes_per_block
+
     def block_of(self, gang: int, lanes: Any) -> Any:
         """Return the number in the grid of the block of lanes of a gang."""
-        return self.about["gangs"][gang][0] + lanes // self.lanes_per_block
+        return self.about["gangs"][gang][0] + lanes // self.lanes_per_block_of(gang)
 
     def gang_lanes(self, gang: int) -> int:
         """Return how many lanes a gang has."""
-        return int(self.about["gangs"][gang][1]) * self.lanes_per_block
+        return int(self.about["gangs"][gang][1]) * self.lanes_per_block_of(gang)
 
     def bits(self, gang: int, masks: Iterable[int]) -> Array:
         """Return which lanes of a gang are in any of some masks."""

@@ -71,6 +71,39 @@ class TraceAccess:
 
 
 @dataclass(frozen=True)
+class TraceLaunch:
+    """The launch by the host, which comes first, or one by a kernel.
+
+    Parameters
+    ----------
+    number : int
+    kernel : str
+    grid, block : tuple of int
+        Extents in x, y and z.
+    parent : int
+        The number of the launch whose kernel launched this one; -1 for the host's.
+    event : int
+        The statement that launched it; -1 for the host's, and where the recording had ended.
+    by_block, by_thread : int
+        Who launched it: the number of the block in the parent's grid, and of the thread in the block; else -1.
+    """
+
+    number: int
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    parent: int = -1
+    event: int = -1
+    by_block: int = -1
+    by_thread: int = -1
+
+    @property
+    def lanes_per_block(self) -> int:
+        """The threads of a block, filled up to whole warps."""
+        return -(-self.block[0] * self.block[1] * self.block[2] // 32) * 32
+
+
+@dataclass(frozen=True)
 class Register:
     """A variable: `values` and `nodes`, one a lane of the gang, where `defined`; 0 elsewhere."""
 

@@ -1,0 +1,201 @@
+"""Kernels that kernels launch: what a launch takes note of, and in which order children run.
+
+A child runs when all blocks of its parent have finished, or when one of them calls `cudaDeviceSynchronize`; children
+run one after the other in the order in which they were launched, those of one statement in the order of the threads,
+each with all of its own children before the next one begins. Tail launches come last. A GPU may run them in many other
+orders, and at once; this is one of those that streams allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator.executor.address import Address
+
+if TYPE_CHECKING:
+    from gpu.simulator.executor.frame import Evaluator, Frame
+    from gpu.simulator.executor.lanes import Gang, Mask
+    from gpu.simulator.executor.lockstep import CompiledFunction
+    from gpu.simulator.executor.observe import Observer
+
+MAXIMUM_LAUNCH_DEPTH = 24
+
+# What a launch costs of the budget of rounds, so that a tree of launches without loops ends too.
+ROUNDS_OF_A_LAUNCH = 10
+
+_TAIL_LAUNCH = 3  # cudaStreamTailLaunch in the shim
+
+
+@dataclass(frozen=True, eq=False)
+class Child:
+    """A launch by one thread of a kernel.
+
+    Parameters
+    ----------
+    compiled : CompiledFunction
+        The kernel that is launched.
+    grid, block : tuple of int
+        Extents in x, y and z.
+    shared_bytes : int
+        The size of the extern __shared__ array.
+    arguments : tuple
+        Its arguments, each one value.
+    is_tail : bool
+        Whether it runs after all other children.
+    position : SourcePosition
+        Where it is launched.
+    gang, lane
+        Who launched it.
+    """
+
+    compiled: CompiledFunction
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int
+    arguments: tuple[Any, ...]
+    is_tail: bool
+    position: SourcePosition
+    gang: Gang
+    lane: int
+
+    def fails(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
+        """Make the error of a launch that cannot be."""
+        who = self.gang.describe(self.lane)
+        return LaunchError(
+            f"{self.position}: {who} launches a kernel that cannot run: {message}",
+            position=self.position,
+            advice=advice,
+            kind=kind,
+            thread=who,
+        )
+
+
+class Tree:
+    """A launch by the host, with all that its kernels launch.
+
+    Parameters
+    ----------
+    run : callable
+        Runs a child, given how many launches it is away from the host.
+    write : callable
+        Writes what the threads of a gang have printed.
+    observer : Observer or None
+        What watches.
+    max_rounds : int or None
+        How often the loops of a gang of the host's launch may go round, and those of all children together; None for
+        what a gang has by itself.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Child, int], None],
+        write: Callable[[Gang], None],
+        observer: Observer | None,
+        max_rounds: int | None,
+    ) -> None:
+        self._run = run
+        self.write = write
+        self.observer = observer
+        self._max_rounds = max_rounds
+        self.rounds = 0
+
+    def adopt(self, gang: Gang, depth: int) -> None:
+        """Let a gang belong to this tree."""
+        gang.tree, gang.depth, gang.max_rounds = self, depth, self._max_rounds or gang.max_rounds
+        if depth:
+            gang.rounds = self.rounds
+
+    def finish(self, gang: Gang) -> None:
+        """Take note of the rounds of a gang that has ended."""
+        if gang.depth:
+            self.rounds = gang.rounds
+
+    def run(self, children: Sequence[Child], depth: int) -> None:
+        """Run children, which are `depth` launches away from the host, in their order."""
+        for child in sorted(children, key=lambda child: child.is_tail):
+            if depth > MAXIMUM_LAUNCH_DEPTH:
+                raise child.fails(
+                    f"launches nest at most {MAXIMUM_LAUNCH_DEPTH} deep.",
+                    "Count the depth in an argument, and go on without a launch where it is reached.",
+                )
+            self.rounds += ROUNDS_OF_A_LAUNCH
+            if self.rounds > child.gang.max_rounds:
+                raise child.fails(
+                    f"launches and their loops have taken {child.gang.max_rounds} rounds already.",
+                    "Check what ends the launches.",
+                    "endless",
+                )
+            self._run(child, depth)
+
+
+def wait_for_children(gang: Gang) -> None:
+    """Run what the threads of a gang have launched so far."""
+    assert gang.tree is not None
+    if gang.children:
+        children, gang.children = gang.children, []
+        gang.tree.write(gang)
+        gang.tree.finish(gang)
+        gang.tree.run(children, gang.depth + 1)
+        if gang.depth:
+            gang.rounds = gang.tree.rounds
+        if gang.observer is not None:
+            gang.observer.launch_resumes(gang)
+
+
+def launch_lanes(
+    frame: Frame,
+    mask: Mask,
+    compiled: CompiledFunction,
+    configuration: Sequence[Evaluator],
+    arguments: Sequence[Evaluator],
+    position: SourcePosition,
+) -> None:
+    """Take note of a launch by each lane of a mask; `configuration` is grid, block, shared bytes and stream."""
+    gang = frame.gang
+    grid, block, shared_bytes, stream = (evaluate(frame, mask) for evaluate in configuration)
+    stream = stream.number()
+    values = [evaluate(frame, mask) for evaluate in arguments]
+    for lane in map(int, mask.lanes):
+        child = Child(
+            compiled,
+            _extents(grid, lane),
+            _extents(block, lane),
+            int(_of_lane(shared_bytes, lane)),
+            tuple(_of_lane(value, lane) for value in values),
+            int(_of_lane(stream, lane)) == _TAIL_LAUNCH,
+            position,
+            gang,
+            lane,
+        )
+        _refuse_own_memory(child, child.arguments)
+        gang.children.append(child)
+        if gang.observer is not None:
+            gang.observer.launched(gang, child)
+
+
+def _refuse_own_memory(child: Child, values: Sequence[Any]) -> None:
+    for value in values:
+        if isinstance(value, tuple):
+            _refuse_own_memory(child, value)
+        elif isinstance(value, Address) and value.memory is not None and value.memory.space in ("local", "shared"):
+            raise child.fails(
+                f"it is given {value.memory.name}, which is in the parent's own __{value.memory.space}__ memory.",
+                "Pass a pointer to global memory, or the value itself.",
+            )
+
+
+def _extents(value: Any, lane: int) -> tuple[int, ...]:
+    return tuple(int(_of_lane(extent, lane)) for extent in value)
+
+
+def _of_lane(value: Any, lane: int) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_of_lane(part, lane) for part in value)
+    if isinstance(value, Address):
+        return value.of_lane(lane)
+    return value[lane] if isinstance(value, np.ndarray) else value

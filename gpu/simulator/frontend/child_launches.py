@@ -1,0 +1,119 @@
+"""Kernel launches in device code, which clang does not parse: the text is rewritten, and positions are led back.
+
+`child<<<grid, block>>>(arguments)` becomes `child(arguments), __lockstep_launch(grid, block)`, both of which are plain
+calls, so that clang checks and converts the arguments and deduces those of templates.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+
+CONFIGURE = "__lockstep_launch"
+
+# What the shim's __global__ leaves on a kernel where kernels launch kernels; else it is clang's own attribute.
+KERNEL_MARK = "lockstep kernel"
+
+_NOT_CODE = re.compile(
+    rb"""//(?:[^\n\\]|\\.)*|/\*.*?\*/|R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""",
+    re.DOTALL,
+)
+_REFUSED = re.compile(
+    r"reference to (__global__ function '.*'|__host__ function '(cudaConfigureCall|__cudaPushCallConfiguration)')"
+    r" in (__global__|__device__|__host__ __device__) function"
+)
+_CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
+
+
+def is_child_launch(message: str) -> bool:
+    """Whether an error of clang's says that device code launches a kernel."""
+    return _REFUSED.fullmatch(message) is not None
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Where each piece of a rewritten text was before: places are bytes from the beginning.
+
+    Parameters
+    ----------
+    text : bytes
+        The text as it was.
+    starts, origins : tuple of int
+        Where a piece starts now, and where it started before.
+    kept : tuple of bool
+        Whether a piece is the user's; all of one that is not is where it starts.
+    """
+
+    text: bytes
+    starts: tuple[int, ...]
+    origins: tuple[int, ...]
+    kept: tuple[bool, ...]
+
+    def line_and_column(self, place: int) -> tuple[int, int]:
+        """Return the line and the column, both from 1, that a place had before."""
+        piece = bisect_right(self.starts, place) - 1
+        before = self.origins[piece] + (place - self.starts[piece]) * self.kept[piece]
+        return self.text.count(b"\n", 0, before) + 1, before - self.text.rfind(b"\n", 0, before)
+
+
+def rewrite(text: str) -> tuple[str, Edits]:
+    """Return a text in which every launch is two calls, and how to get from places there to those in `text`."""
+    before = text.encode()
+    code = _NOT_CODE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), before)
+    pieces: list[tuple[bytes, int, bool]] = []
+    done = place = 0
+    while (place := code.find(b"<<<", place)) >= 0:
+        end = _end_of_configuration(code, place + 3)
+        opening = re.compile(rb"\s*\(").match(code, end + 3) if end is not None else None
+        closing = _closing(code, opening.end() - 1) if opening is not None else None
+        if end is None or closing is None:
+            place += 3
+            continue
+        pieces += [
+            (before[done:place], done, True),
+            (before[end + 3 : closing + 1], end + 3, True),
+            (b", " + CONFIGURE.encode() + b"(", place, False),
+            (before[place + 3 : end], place + 3, True),
+            (b")", end, False),
+        ]
+        done = place = closing + 1
+    pieces.append((before[done:], done, True))
+    texts, origins, kept = zip(*pieces, strict=True)
+    starts = (0, *accumulate(map(len, texts[:-1])))
+    return b"".join(texts).decode(), Edits(before, starts, origins, kept)
+
+
+def _end_of_configuration(code: bytes, start: int) -> int | None:
+    """Return where the `>>>` of a launch is that is in no bracket."""
+    place = start
+    while place < len(code):
+        letter = code[place : place + 1]
+        if letter in _CLOSING:
+            closing = _closing(code, place)
+            if closing is None:
+                return None
+            place = closing + 1
+        elif letter in b";)]}":
+            return None
+        elif code.startswith(b">>>", place):
+            return place
+        else:
+            place += 1
+    return None
+
+
+def _closing(code: bytes, opening: int) -> int | None:
+    """Return where the bracket closes that opens at a place."""
+    open_brackets: list[bytes] = []
+    for place in range(opening, len(code)):
+        letter = code[place : place + 1]
+        if letter in _CLOSING:
+            open_brackets.append(_CLOSING[letter])
+        elif letter in b")]}":
+            if letter != open_brackets.pop():
+                return None
+            if not open_brackets:
+                return place
+    return None
