@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpu.errors import InputError, LaunchError
 from gpu.simulate_arguments import bind
-from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.findings import Finding, finding_of
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.counting.counters import Counters
@@ -144,7 +144,7 @@ def simulate(
     except LaunchError as error:
         if not error.kind:
             raise
-        findings.append(_finding(error))
+        findings.append(_with_advice(finding_of(error)))
     for checker in checkers:
         findings += checker.findings
     return Simulation(findings, CounterReport(counters.total(), counters.per_line()), printed, bound.arrays)
@@ -179,16 +179,11 @@ def _extent(name: str, given: Extent) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _finding(error: LaunchError) -> Finding:
-    """Return what ended a launch as a finding."""
-    message = f"{error.message} {error.advice}".strip()
-    if error.kind == "endless" and error.position is not None:
-        message += " If it does end, allow it more steps: --max-steps, or max_steps in Python."
-    if error.position is not None:
-        message = message.removeprefix(f"{error.position}: ")
-    return Finding(
-        error.kind,
-        message,
-        (error.position,) if error.position is not None else (),
-        (error.thread,) if error.thread else (),
+def _with_advice(finding: Finding) -> Finding:
+    """Add to what ended a launch what the caller of `simulate` can do about it."""
+    if finding.kind != "endless" or not finding.positions:
+        return finding
+    return replace(
+        finding,
+        message=finding.message + " If it does end, allow it more steps: --max-steps, or max_steps in Python.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,21 @@ import numpy.typing as npt
 
 from gpu.errors import KernelError, LaunchError
 from gpu.simulator import ir
+from gpu.simulator.checkers.findings import finding_of
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.trace_data import gather
+from gpu.simulator.trace.trace_findings import FindingEvents, packed
+from gpu.simulator.trace.trace_types import TraceFinding
 from gpu.simulator.trace.tracing import TracingCompiler
 
 Array = npt.NDArray[Any]
@@ -82,6 +89,10 @@ class SimulatedModule:
         max_lane_events: int = MAXIMUM_LANE_EVENTS,
         on_print: Callable[[str, str], None] | None = None,
         max_rounds: int | None = None,
+        schedule: str = ROUND_ROBIN,
+        checked: bool = True,
+        uninitialized: Collection[str] = (),
+        observers: Sequence[Observer] = (),
     ) -> Trace:
         """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
 
@@ -89,36 +100,57 @@ class SimulatedModule:
         ----------
         name : str
             The kernel.
-        grid, block, arguments, shared_bytes, on_print, max_rounds
+        grid, block, arguments, shared_bytes, on_print, max_rounds, schedule
             As for a launch.
         max_lane_events : int
             How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
             `Trace.stopped` then says where the recording ended.
+        checked : bool
+            Whether to look for races and for reads of what nobody wrote: `Trace.findings`.
+        uninitialized : collection of str
+            The parameters whose arrays start without values.
+        observers : sequence of Observer
+            Who else watches the launch.
 
         Returns
         -------
         Trace
-            Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which.
+            Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which, and so
+            does the last of `Trace.findings`.
         """
         plain = self.kernel(name)
         recorder = Recorder(max_lane_events)
-        failure = ""
+        checkers = (RaceChecker(), UninitializedChecker(uninitialized)) if checked else ()
+        dated = FindingEvents(recorder, checkers)
+        message = ""
+        failure: tuple[TraceFinding, ...] = ()
         try:
             plain.executed_by(TracingCompiler(recorder)).launch(
                 grid,
                 block,
                 arguments,
                 shared_bytes=shared_bytes,
-                observers=(recorder,),
+                observers=(recorder, *checkers, dated, *observers) if checked else (recorder, *observers),
                 on_print=on_print,
                 max_rounds=max_rounds,
+                schedule=schedule,
             )
         except LaunchError as error:
             if not error.kind:
                 raise
-            failure = error.message
-        about = {"kernel": name, "source": self._source[0], "file": str(self._source[1])}
-        return Trace(gather(recorder, {**about, "grid": [*grid], "block": [*block], "failure": failure}))
+            message = error.message
+            failure = (TraceFinding(recorder.running_event, finding_of(error)),)
+        about = {
+            "kernel": name,
+            "source": self._source[0],
+            "file": str(self._source[1]),
+            "grid": [*grid],
+            "block": [*block],
+            "schedule": schedule,
+            "failure": message,
+            "findings": [packed(found) for found in (*dated.findings, *failure)],
+        }
+        return Trace(gather(recorder, about))
 
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""

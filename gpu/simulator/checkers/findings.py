@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu.errors import SourcePosition
+from gpu.errors import LaunchError, SourcePosition
 
 
 @dataclass(frozen=True)
@@ -31,3 +31,16 @@ class Finding:
     positions: tuple[SourcePosition, ...]
     threads: tuple[str, ...] = ()
     count: int = 1
+
+
+def finding_of(error: LaunchError) -> Finding:
+    """Return what ended a launch as a finding."""
+    message = f"{error.message} {error.advice}".strip()
+    if error.position is not None:
+        message = message.removeprefix(f"{error.position}: ")
+    return Finding(
+        error.kind,
+        message,
+        (error.position,) if error.position is not None else (),
+        (error.thread,) if error.thread else (),
+    )

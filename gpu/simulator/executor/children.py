@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,8 @@ class Tree:
     max_rounds : int or None
         How often the loops of a gang of the host's launch may go round, and those of all children together; None for
         what a gang has by itself.
+    generator : random.Random or None
+        What says which warp goes on; None where they run in lockstep.
     """
 
     def __init__(
@@ -97,11 +100,13 @@ class Tree:
         write: Callable[[Gang], None],
         observer: Observer | None,
         max_rounds: int | None,
+        generator: Random | None = None,
     ) -> None:
         self._run = run
         self.write = write
         self.observer = observer
         self._max_rounds = max_rounds
+        self.generator = generator
         self.rounds = 0
 
     def adopt(self, gang: Gang, depth: int) -> None:

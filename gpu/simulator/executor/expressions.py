@@ -53,8 +53,8 @@ class ExpressionCompiler(ABC):
         """Return a function, ready to be called."""
 
     @abstractmethod
-    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
-        """Pass a barrier of the block."""
+    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition, votes: Any = False) -> tuple[Mask, Any]:
+        """Pass a barrier of the block, and return who met there and how they voted."""
 
     def expression(self, expression: ir.Expression) -> Evaluator:
         """Return the closure of an expression."""
@@ -255,8 +255,9 @@ class ExpressionCompiler(ABC):
             (predicate,) = values
 
             def vote(frame: Frame, mask: Mask) -> Any:
-                self.barrier(frame, mask, position)
-                return warp.block_vote(op, frame.gang, mask, predicate(frame, mask))
+                voted = np.not_equal(predicate(frame, mask), 0)
+                met, votes = self.barrier(frame, mask, position, voted)
+                return warp.block_vote(op, frame.gang, met, votes)
 
             return vote
 

@@ -11,13 +11,12 @@ from gpu.simulator.executor.lanes import Geometry
 GANG_LANES = 1 << 15
 
 
-def cut(grid: Sequence[int], block: Sequence[int], *, one_by_one: bool) -> Iterator[tuple[int, int]]:
-    """Cut the grid into runs of blocks (first, count). Gangs end with rows or planes where that costs no size.
+def cut(grid: Sequence[int], block: Sequence[int], lanes: int) -> Iterator[tuple[int, int]]:
+    """Cut the grid into runs of blocks (first, count), each of about so many lanes, or one block.
 
-    `one_by_one` makes every block a gang: blocks that wait for earlier ones then find them finished.
+    Gangs end with rows or planes where that costs no size.
     """
-    lanes = Geometry(block, 1).lanes
-    most = 1 if one_by_one else max(1, GANG_LANES // lanes)
+    most = max(1, lanes // Geometry(block, 1).lanes)
     row, plane = grid[0], grid[0] * grid[1]
     piece = plane if plane <= most else max(1, most // row) * row if row <= most else most
     border = plane if row <= most else row

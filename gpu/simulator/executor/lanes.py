@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.observe import Observer, Step
+
+if TYPE_CHECKING:
+    from gpu.simulator.executor.schedule import Warps
 
 if TYPE_CHECKING:
     from gpu.simulator.executor.children import Child, Tree
@@ -84,6 +87,12 @@ class Geometry:
         return Mask(np.tile(np.arange(self.lanes_per_block) < self.threads, self.blocks))
 
     @cached_property
+    def warps(self) -> list[Mask]:
+        """The lanes of each warp that are threads."""
+        own = np.arange(self.lanes) // WARP
+        return [Mask(self.everyone.bits & (own == number)) for number in range(self.lanes // WARP)]
+
+    @cached_property
     def block_of_lane(self) -> Array:
         """The number of each lane's block within the gang."""
         return np.repeat(np.arange(self.blocks), self.lanes_per_block)
@@ -119,6 +128,8 @@ class Gang:
         self.depth = 0
         self.tree: Tree | None = None
         self.observer = observer
+        # Where warps go one by one: who says which.
+        self.warps: Warps | None = None
         self.first = first
         self.grid = tuple(grid)
         self.rounds = 0
@@ -142,6 +153,13 @@ class Gang:
             else np.repeat(axis.astype(np.uint32), self.geometry.lanes_per_block)
             for axis in axes
         )
+
+    def begin(self, step: Step, mask: Mask) -> None:
+        """Tell of a statement that lanes are about to execute, when it is their turn."""
+        if self.warps is not None:
+            self.warps.pause()
+        if self.observer is not None:
+            self.observer.step(self, step, mask)
 
     def describe(self, lane: int) -> str:
         """Name a lane's thread and block as compute-sanitizer does."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from gpu.errors import LaunchError
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.children import Child, Tree
-from gpu.simulator.executor.gangs import cut, reachable, waits
-from gpu.simulator.executor.lanes import Gang, Geometry
+from gpu.simulator.executor.gangs import GANG_LANES, cut, reachable, waits
+from gpu.simulator.executor.lanes import Gang, Geometry, Mask
 from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
+from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Warps, generator_of
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
@@ -56,6 +58,7 @@ class SimulatedKernel:
         observers: Sequence[Observer] = (),
         on_print: Callable[[str, str], None] | None = None,
         max_rounds: int | None = None,
+        schedule: str = ROUND_ROBIN,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
 
@@ -74,11 +77,16 @@ class SimulatedKernel:
         on_print : callable or None
             Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
-            How often the loops of a gang may go round, all of them together, before they are taken for endless; None
-            for `lanes.MAXIMUM_ROUNDS`. Those of the kernels that a launch launches count together.
+            How often the loops of a gang (or of a warp, where warps are shuffled) may go round, all of them together,
+            before they are taken for endless; None for `lanes.MAXIMUM_ROUNDS`. Those of the kernels that a launch
+            launches count together.
+        schedule : str
+            "round-robin", all warps in lockstep, or "shuffle:SEED", each on its own, in an order that the seed decides.
 
         Raises
         ------
+        InputError
+            There is no such schedule.
         LaunchError
             For a launch that no GPU takes, and for what the kernel does wrong, with its line, thread and block.
         """
@@ -103,6 +111,7 @@ class SimulatedKernel:
             lambda gang: _print(gang, on_print),
             Observers(observers) if observers else None,
             max_rounds,
+            generator_of(schedule),
         )
         with np.errstate(all="ignore"):
             self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
@@ -124,7 +133,7 @@ class SimulatedKernel:
         observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
-        for first, blocks in cut(grid, block, one_by_one=self._one_by_one):
+        for first, blocks in cut(grid, block, self._gang_lanes(shuffled=tree.generator is not None)):
             if blocks not in geometries:
                 geometries[blocks] = Geometry(block, blocks)
             gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
@@ -132,7 +141,11 @@ class SimulatedKernel:
             if observer is not None:
                 observer.gang_begins(gang)
             try:
-                self._compiled.launch(gang, list(values), self._variables)
+                if tree.generator is None:
+                    self._enter(gang, values, gang.geometry.everyone)
+                else:
+                    gang.warps = Warps(gang, tree.generator)
+                    gang.warps.run(partial(self._enter, gang, values))
             finally:
                 tree.write(gang)
             if observer is not None:
@@ -143,6 +156,15 @@ class SimulatedKernel:
         if observer is not None:
             observer.launch_ends()
         tree.run(children, depth + 1)
+
+    def _gang_lanes(self, *, shuffled: bool) -> int:
+        """Return how many lanes a gang has. One of a single block finds those that it waits for finished."""
+        if shuffled:
+            return SHUFFLED_LANES
+        return 1 if self._one_by_one else GANG_LANES
+
+    def _enter(self, gang: Gang, values: Sequence[Any], mask: Mask) -> Mask | None:
+        return self._compiled.launch(gang, list(values), self._variables, mask)
 
     def _check(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
         threads = block[0] * block[1] * block[2]

@@ -20,6 +20,7 @@ from gpu.simulator.executor.frame import Frame, assign_local, store_value
 from gpu.simulator.executor.lanes import Gang, Mask, union
 from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
 from gpu.simulator.executor.observe import Step as Told
+from gpu.simulator.executor.schedule import check_barrier
 from gpu.simulator.executor.work import operations
 from gpu.simulator.types import Scalar, leaves
 
@@ -40,12 +41,11 @@ class CompiledFunction:
         self._run(frame, mask, arguments)
         return frame.result
 
-    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address]) -> None:
-        """Run a kernel in all lanes of a gang, to its end."""
-        frame = Frame(gang, self.function.slots, None, variables, 0)
-        self._run(frame, gang.geometry.everyone, arguments)
+    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
+        """Run a kernel in some lanes of a gang, and return those that come to its end without a return."""
+        return self._run(Frame(gang, self.function.slots, None, variables, 0), mask, arguments)
 
-    def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> None:
+    def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> Mask | None:
         if self._body is None:
             self._body = self._compiler.statement(self.function.body)
         for shared in self.function.shared:
@@ -53,7 +53,7 @@ class CompiledFunction:
         for slot, argument in enumerate(arguments):
             frame.values[slot] = argument
             frame.owners[slot] = mask
-        self._body(frame, mask)
+        return self._body(frame, mask)
 
 
 class LockstepCompiler(ExpressionCompiler):
@@ -92,23 +92,35 @@ class LockstepCompiler(ExpressionCompiler):
             case ir.Return():
                 return self._return(statement)
             case ir.Barrier(position):
-                return lambda frame, mask: self.barrier(frame, mask, position)
+                return self._barrier(position)
 
-    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
-        """Pass where all threads of each block that comes here, but for those that have ended, are here."""
-        passed = _barrier(frame, mask, position)
-        if frame.gang.observer is not None:
-            frame.gang.observer.step(frame.gang, Told(position, "barrier", 0), mask)
-            frame.gang.observer.barrier(frame.gang, position, mask)
-        return passed
+    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition, votes: Any = False) -> tuple[Mask, Any]:
+        """Pass where all threads of each block that comes here, but for those that have ended, are here.
+
+        Return those that met, whole blocks, and how they voted: one value for all, or one a lane.
+        """
+        gang, gone = frame.gang, (frame.kernel or frame).returned
+        if gang.warps is not None:
+            return gang.warps.meet(gone, mask, position, votes)
+        gang.begin(Told(position, "barrier", 0), mask)
+        check_barrier(gang, gang.geometry.everyone.without(gone), mask, position)
+        if gang.observer is not None:
+            gang.observer.barrier(gang, position, mask)
+        return mask, votes
+
+    def _barrier(self, position: SourcePosition) -> Step:
+        def step(frame: Frame, mask: Mask) -> Mask:
+            self.barrier(frame, mask, position)
+            return mask
+
+        return step
 
     def _evaluate(self, statement: ir.Evaluate) -> Step:
         run = self.expression(statement.expression)
         told = Told(statement.position, "evaluate", operations(statement.expression))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            if frame.gang.observer is not None:
-                frame.gang.observer.step(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             run(frame, mask)
             return mask
 
@@ -124,8 +136,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "declare", operations(statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            if frame.gang.observer is not None:
-                frame.gang.observer.step(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             _declare_slot(frame, slot, run(frame, mask), mask)
             return mask
 
@@ -138,9 +149,8 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            if frame.gang.observer is not None:
-                frame.gang.observer.step(frame.gang, told, mask)
-            address = Address(LocalMemory(name, size, frame.gang.geometry.lanes, zeroed=zeroed))
+            frame.gang.begin(told, mask)
+            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed))
             for offset, parts, value in values:
                 store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
             _declare_slot(frame, slot, address, mask)
@@ -158,8 +168,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "switch", 0)
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
-            if frame.gang.observer is not None:
-                frame.gang.observer.step(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             returned, continued = frame.returned, frame.continued
             frame.continued = None
             decided = value(frame, mask)
@@ -185,12 +194,10 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "if", 0)
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
-            observer = frame.gang.observer
-            if observer is not None:
-                observer.step(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             true, false = mask.split(condition(frame, mask))
-            if observer is not None:
-                observer.branch(frame.gang, told.position, mask, true)
+            if frame.gang.observer is not None:
+                frame.gang.observer.branch(frame.gang, told.position, mask, true)
             left = then(frame, true) if true is not None else None
             right = orelse(frame, false) if orelse is not None and false is not None else false
             if left is true and right is false:
@@ -207,12 +214,10 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(position, "loop", 0)
 
         def test(frame: Frame, live: Mask) -> Mask | None:
-            observer = frame.gang.observer
-            if observer is not None:
-                observer.step(frame.gang, told, live)
+            frame.gang.begin(told, live)
             stays, _ = live.split(condition(frame, live))  # type: ignore[misc]
-            if observer is not None:
-                observer.branch(frame.gang, position, live, stays)
+            if frame.gang.observer is not None:
+                frame.gang.observer.branch(frame.gang, position, live, stays)
             return stays
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
@@ -242,8 +247,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "return", operations(statement.value))
 
         def step(frame: Frame, mask: Mask) -> None:
-            if frame.gang.observer is not None:
-                frame.gang.observer.step(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             if run is not None:
                 result = run(frame, mask)
                 frame.result = result if frame.result is None else assign_local(frame.result, result, mask)
@@ -258,6 +262,13 @@ def shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
     if key not in gang.shared:
         gang.shared[key] = SharedMemory(shared.name, gang.shared_bytes if shared.dynamic else shared.size, gang)
     return Address(gang.shared[key])
+
+
+def local_memory(gang: Gang, declaration: object, name: str, size: int, *, zeroed: bool) -> LocalMemory:
+    """Return new memory for a variable of each thread's own that some lanes declare."""
+    if gang.warps is not None:
+        return gang.warps.local(declaration, name, size, zeroed=zeroed)
+    return LocalMemory(name, size, gang.geometry.lanes, zeroed=zeroed)
 
 
 def _declare_slot(frame: Frame, slot: int, value: Any, mask: Mask) -> None:
@@ -295,29 +306,6 @@ def _break(frame: Frame, mask: Mask) -> None:
 
 def _continue(frame: Frame, mask: Mask) -> None:
     frame.continued = union(frame.continued, mask)
-
-
-def _barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Mask:
-    """Pass where all threads of each block that comes here, but for those that have ended, are here."""
-    geometry = frame.gang.geometry
-    kernel = frame.kernel or frame
-    expected = geometry.everyone.without(kernel.returned)
-    if expected is None or mask.count == expected.count:
-        return mask
-    shape = (geometry.blocks, geometry.lanes_per_block)
-    here, due = mask.bits.reshape(shape), expected.bits.reshape(shape)
-    missing = (due & ~here) & here.any(axis=1, keepdims=True)
-    if missing.any():
-        lane = int(np.flatnonzero(missing)[0])
-        raise LaunchError(
-            f"{position}: Barrier error: __syncthreads() is not reached by all threads of the block; "
-            f"{frame.gang.describe(lane)} does not come.",
-            position=position,
-            advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
-            kind="barrier",
-            thread=frame.gang.describe(lane),
-        )
-    return mask
 
 
 def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:

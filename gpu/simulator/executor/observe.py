@@ -86,6 +86,12 @@ class Observer:
     def gang_begins(self, gang: Gang) -> None:
         """Take note of blocks that start."""
 
+    def switch(self, gang: Gang, warp: int) -> None:
+        """Take note that what follows is done by a warp of the gang, which goes on where it was before.
+
+        Where all warps run in lockstep nothing is told.
+        """
+
     def step(self, gang: Gang, step: Step, mask: Mask) -> None:
         """Take note of a statement that the lanes of `mask` are about to execute."""
 
@@ -130,6 +136,10 @@ class Observers(Observer):
     def gang_begins(self, gang: Gang) -> None:
         for observer in self._observers:
             observer.gang_begins(gang)
+
+    def switch(self, gang: Gang, warp: int) -> None:
+        for observer in self._observers:
+            observer.switch(gang, warp)
 
     def step(self, gang: Gang, step: Step, mask: Mask) -> None:
         for observer in self._observers:

@@ -108,10 +108,10 @@ _VOTES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def block_vote(op: str, gang: Gang, mask: Mask, predicate: Any) -> Array:
-    """Return the number of threads of the block whose predicate holds, or whether it holds in all or in any."""
+def block_vote(op: str, gang: Gang, mask: Mask, votes: Any) -> Array:
+    """Return the number of threads of the block that voted for something, or whether all or any of them did."""
     shape = (gang.geometry.blocks, gang.geometry.lanes_per_block)
-    holds = (np.broadcast_to(predicate, gang.geometry.lanes) != 0) & mask.bits
+    holds = np.broadcast_to(votes, gang.geometry.lanes) & mask.bits
     count = holds.reshape(shape).sum(axis=1)
     if op == "__syncthreads_and":
         count = count == mask.bits.reshape(shape).sum(axis=1)

@@ -35,6 +35,8 @@ OPERATION = (
     *(f"of{n}" for n in range(3)),
 )
 
+BARRIER = ("before", "gang", "mask")
+
 NOT_A_BRANCH, NOBODY = -1, -2
 MAXIMUM_LANE_EVENTS = 20_000_000
 _LAST_NODE = 2**31 - 1
@@ -55,6 +57,7 @@ class Recorder(Observer):
         self.stopped = ""
         self.events, self.accesses = Table(EVENT), Table(ACCESS)
         self.registers, self.operations = Table(REGISTER), Table(OPERATION)
+        self.barriers = Table(BARRIER)
         self.integers, self.values, self.masks = Integers(), Values(), Masks()
         self.kinds, self.operators = Numbering[str](), Numbering[str]()
         self.positions = Numbering[SourcePosition]()
@@ -76,6 +79,11 @@ class Recorder(Observer):
         self._frame = (0, 0)
         self._step: tuple[Step, Mask] | None = None
         self._interrupted = False
+        # The frame, the statement and whether it is interrupted, of the warps that others have taken turns with.
+        self._warp = -1
+        self._paused: dict[int, tuple[tuple[int, int], tuple[Step, Mask] | None, bool]] = {}
+        self._kernel_frame = 0
+        self._suspended: list[tuple[Any, ...]] = []
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
         self._numbers: WeakKeyDictionary[Memory, RecordedMemory] = WeakKeyDictionary()
         self._by_address: dict[tuple[int, int], RecordedMemory] = {}
@@ -103,13 +111,26 @@ class Recorder(Observer):
         self._gang_memories.append([])
         self.gangs.append((gang.first, gang.geometry.blocks, len(self.launches) - 1))
         self.masks.forget()
+        self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
+        self._warp, self._paused, self._kernel_frame = -1, {}, self._new_frame()
 
     def gang_ends(self, gang: Gang) -> None:
         # What a gang had of its own is never touched again: let the shadows go.
         for memory in self._gang_memories.pop():
             memory.forget()
         self._running.pop()
+        self._warp, self._paused, self._kernel_frame, self._frame, self._step = self._suspended.pop()
+        self._interrupted = True
         self.masks.forget()
+
+    def switch(self, gang: Gang, warp: int) -> None:
+        self._paused[self._warp] = (self._frame, self._step, self._interrupted)
+        self._warp = warp
+        self._frame, self._step, self._interrupted = self._paused.pop(warp, ((0, 0), None, False))
+
+    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+        if not self.stopped:
+            self.barriers.add(len(self.events), self._running[-1], self.masks.add(mask))
 
     def step(self, gang: Gang, step: Step, mask: Mask) -> None:
         if self.stopped:
@@ -149,30 +170,40 @@ class Recorder(Observer):
             self._begin(*self._step, resumed=True)
         return len(self.events) - 1
 
+    @property
+    def running_event(self) -> int:
+        """The number of the running event; where the recording has ended, the number of events."""
+        return len(self.events) - (not self.stopped)
+
     def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         if not self.stopped:
             event = self._event()
             self.events.set(event, "taken", NOBODY if taken is None else self.masks.add(taken))
 
-    def enter(self, function: ir.Function) -> tuple[Any, ...]:
-        """Take note of a call, and return what `leave` needs; the new frame's number is that of `frame`."""
+    def enter(self, function: ir.Function, *, is_kernel: bool) -> tuple[Any, ...]:
+        """Take note of a call, and return what `leave` needs.
+
+        The warps of a gang share the kernel's frame: a variable is one for all lanes, however they take turns.
+        """
         number = self._function_numbers.setdefault(id(function), len(self.functions))
         if number == len(self.functions):
             self.functions.append(function)
         before = (self._frame, self._step)
-        self._frame = (number, self._next_frame)
-        self._next_frame += 1
+        self._frame = (number, self._kernel_frame if is_kernel else self._new_frame())
         return before
+
+    def _new_frame(self) -> int:
+        self._next_frame += 1
+        return self._next_frame - 1
 
     def leave(self, before: tuple[Any, ...]) -> None:
         """Go back to the caller."""
         self._frame, self._step = before
         self._interrupted = True
 
-    def tell(self, gang: Gang, step: Step, mask: Mask) -> None:
-        """Let all observers know of a statement, as the executor does."""
-        if gang.observer is not None:
-            gang.observer.step(gang, step, mask)
+    def suspend(self) -> tuple[Any, ...]:
+        """Let the running statement go on after something else, and return what `leave` then needs."""
+        return (self._frame, self._step)
 
     # Variables.
 

@@ -61,14 +61,42 @@ class Trace(TraceState):
 
     def ended(self, step: int) -> Array:
         """Return which lanes of the gang of event `step` have returned from the kernel before it: bool, one a lane."""
-        gang, kind, frame = (EVENT.index(name) for name in ("gang", "kind", "frame"))
+        gang, frame = EVENT.index("gang"), EVENT.index("frame")
         number = int(self._events[step, gang])
         kernel = self._events[np.argmax(self._events[:, gang] == number), frame]
-        kinds = self.about["kinds"]
         rows = self._events[:step]
-        wanted = rows[:, kind] == (kinds.index("return") if "return" in kinds else -1)
-        wanted &= rows[:, frame] == kernel
+        wanted = self._is(rows, "return") & (rows[:, frame] == kernel)
         return self.bits(number, (int(mask) for mask in rows[wanted, EVENT.index("mask")]))
+
+    def waiting(self, step: int) -> Array:
+        """Return which lanes of the gang of event `step` wait at a barrier just before it: bool, one a lane.
+
+        Only where warps are shuffled does anyone wait: in lockstep all come to a barrier at once.
+        """
+        gang = int(self._events[step, EVENT.index("gang")])
+        rows = self._events[:step]
+        arrivals = self._is(rows, "barrier") & (rows[:, EVENT.index("gang")] == gang)
+        barriers = self.data.arrays["barriers"]
+        before, of, _ = barriers.T
+        passed = barriers[(before <= step) & (of == gang)]
+        # Backwards in time: what a lane did last is what counts. One that arrives by event k goes on at k + 1 at first.
+        told = [(int(row), int(rows[row, EVENT.index("mask")]), True) for row in np.flatnonzero(arrivals)]
+        told += [(int(time) - 1, int(mask), False) for time, _, mask in passed]
+        waits, known = np.zeros(self.gang_lanes(gang), bool), np.zeros(self.gang_lanes(gang), bool)
+        for _, mask, is_arrival in sorted(told, key=lambda each: (each[0], not each[2]), reverse=True):
+            lanes = self.lanes_of_mask(mask)
+            if is_arrival:
+                waits[lanes[~known[lanes]]] = True
+            known[lanes] = True
+            if known.all():
+                break
+        return waits
+
+    def _is(self, events: Array, kind: str) -> Array:
+        """Whether rows of events are of a kind: bool, one a row."""
+        kinds = self.about["kinds"]
+        found: Array = events[:, EVENT.index("kind")] == (kinds.index(kind) if kind in kinds else -1)
+        return found
 
     # Vectors.
 

@@ -17,12 +17,19 @@ import numpy as np
 from gpu.errors import InputError
 from gpu.simulator import ir
 from gpu.simulator.trace.packing import Array, Growing
-from gpu.simulator.trace.recorder import ACCESS, EVENT, OPERATION, REGISTER, Recorder
+from gpu.simulator.trace.recorder import ACCESS, BARRIER, EVENT, OPERATION, REGISTER, Recorder
 from gpu.simulator.types import Scalar
 
 VERSION = 2
 
-_TABLES = {"events": EVENT, "accesses": ACCESS, "registers": REGISTER, "operations": OPERATION, "masks": ("",) * 4}
+_TABLES = {
+    "events": EVENT,
+    "accesses": ACCESS,
+    "registers": REGISTER,
+    "operations": OPERATION,
+    "barriers": BARRIER,
+    "masks": ("",) * 4,
+}
 _VECTORS = {
     "integer_starts": "int64",
     "integer_steps": "int32",
@@ -85,6 +92,7 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
         "accesses": recorder.accesses.array(),
         "registers": recorder.registers.array(),
         "operations": recorder.operations.array(),
+        "barriers": recorder.barriers.array(),
         "masks": recorder.masks.rows.array(),
         "integer_starts": np.array(recorder.integers.starts, np.int64),
         "integer_steps": np.array(recorder.integers.steps, np.int32),
@@ -102,7 +110,6 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
     described = {
         "version": VERSION,
         **about,
-        "schedule": "round-robin",
         "stopped": recorder.stopped,
         "lane_events": recorder.lane_events,
         "gangs": recorder.gangs,
@@ -203,6 +210,7 @@ def _check(data: TraceData) -> None:
         "gang": len(about["gangs"]),
         "mask": len(data.arrays["masks"]),
         "event": len(data.arrays["events"]),
+        "before": len(data.arrays["events"]) + 1,
         "memory": len(about["memories"]),
         "dtype": len(about["dtypes"]),
         "operator": len(about["operators"]),

@@ -13,6 +13,7 @@ from gpu.errors import InputError
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorder import ACCESS, ACTIONS
 from gpu.simulator.trace.trace_data import TraceData
+from gpu.simulator.trace.trace_findings import unpacked
 from gpu.simulator.trace.trace_log import MemoryLog
 from gpu.simulator.trace.trace_types import TraceArray, TraceLaunch
 
@@ -38,6 +39,8 @@ class TraceState:
         self.block: tuple[int, ...] = tuple(self.about["block"])
         self.stopped: str = self.about["stopped"]
         self.failure: str = self.about["failure"]
+        self.schedule: str = self.about["schedule"]
+        self.findings = tuple(map(unpacked, self.about["findings"]))
         self.lane_events: int = self.about["lane_events"]
         self.launches = tuple(
             TraceLaunch(number, kernel, tuple(grid), tuple(block), *(parent or ()))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace.packing import Array
 
 
@@ -170,6 +171,17 @@ class Ancestry:
     def operations(self) -> list[TraceNode]:
         """The operations that made the value, in the order in which they ran."""
         return [node for node in self.nodes.values() if node.operator]
+
+
+@dataclass(frozen=True)
+class TraceFinding:
+    """A mistake of the kernel's, and the event in which it was found: that of its first, where it came more often.
+
+    Where the recording had ended by then, the event is the trace's number of events.
+    """
+
+    event: int
+    finding: Finding
 
 
 @dataclass(frozen=True)

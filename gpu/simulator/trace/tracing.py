@@ -11,7 +11,7 @@ from gpu.simulator.executor.address import Address, as_one_access, from_number
 from gpu.simulator.executor.expressions import limit_depth
 from gpu.simulator.executor.frame import Evaluator, Frame, Leaves, assign_local
 from gpu.simulator.executor.lanes import Gang, Mask, union
-from gpu.simulator.executor.lockstep import CompiledFunction, Step
+from gpu.simulator.executor.lockstep import CompiledFunction, Step, local_memory
 from gpu.simulator.executor.memory import LocalMemory, Site
 from gpu.simulator.executor.observe import Step as Told
 from gpu.simulator.executor.work import operations
@@ -45,18 +45,19 @@ class TracingFunction(CompiledFunction):
         set_node(caller, frame.result_node)
         return frame.result
 
-    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address]) -> None:
+    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
         self._recorder.arguments(self.function.parameters, arguments, variables)
         frame = TracingFrame(gang, self.function.slots, None, variables, 0)
-        self._enter(frame, gang.geometry.everyone, arguments, [NONE] * len(arguments))
+        return self._enter(frame, mask, arguments, [NONE] * len(arguments))
 
-    def _enter(self, frame: TracingFrame, mask: Mask, arguments: list[Any], nodes: list[Any]) -> None:
-        before = self._recorder.enter(self.function)
+    def _enter(self, frame: TracingFrame, mask: Mask, arguments: list[Any], nodes: list[Any]) -> Mask | None:
+        before = self._recorder.enter(self.function, is_kernel=frame.kernel is None)
         for slot, (value, node) in enumerate(zip(arguments, nodes, strict=True)):
             frame.nodes[slot] = node
             self._recorder.parameter(slot, value, node, mask)
-        self._run(frame, mask, arguments)
+        through = self._run(frame, mask, arguments)
         self._recorder.leave(before)
+        return through
 
 
 class TracingCompiler(TracingExpressions):
@@ -313,7 +314,7 @@ class TracingCompiler(TracingExpressions):
         told = Told(statement.position, "declare", operations(statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            recorder.tell(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             set_node(frame, NONE)
             value = run(frame, mask) if run is not None else empty
             frame.values[slot], frame.owners[slot] = value, mask
@@ -330,8 +331,8 @@ class TracingCompiler(TracingExpressions):
         told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            self.recorder.tell(frame.gang, told, mask)
-            address = Address(LocalMemory(name, size, frame.gang.geometry.lanes, zeroed=zeroed))
+            frame.gang.begin(told, mask)
+            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed))
             for offset, parts, evaluate in values:
                 value = evaluate(frame, mask)
                 self._put(frame, address.moved(offset, 1), None, parts, (value, node_of(frame)), mask, site)
@@ -346,7 +347,7 @@ class TracingCompiler(TracingExpressions):
 
         def step(frame: Frame, mask: Mask) -> None:
             assert isinstance(frame, TracingFrame)
-            self.recorder.tell(frame.gang, told, mask)
+            frame.gang.begin(told, mask)
             if run is not None:
                 result = run(frame, mask)
                 if frame.result is None:

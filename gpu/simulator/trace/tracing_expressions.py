@@ -21,7 +21,7 @@ from gpu.simulator.executor.frame import Evaluator, Frame, assign_local
 from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.observe import Step as Told
-from gpu.simulator.intrinsics import INTRINSICS
+from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
 from gpu.simulator.operations import UNARY, binary
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
@@ -234,6 +234,19 @@ class TracingExpressions(LockstepCompiler):
             return values[first] if single else values[first:last]
 
         return run
+
+    def _warp(self, expression: ir.Warp) -> Evaluator:
+        run, recorder = super()._warp(expression), self.recorder
+        if expression.op not in BLOCK_VOTES:
+            return run
+
+        def vote(frame: Frame, mask: Mask) -> Any:
+            statement = recorder.suspend()
+            made = run(frame, mask)
+            recorder.leave(statement)
+            return made
+
+        return vote
 
     def _shuffle(self, expression: ir.Warp) -> Evaluator:
         value, *others = expression.arguments[1:]

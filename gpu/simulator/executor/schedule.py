@@ -1,0 +1,252 @@
+"""The order in which the warps of a gang run: all in lockstep, or each on its own, as a seeded generator has it.
+
+Shuffled, a warp is a greenlet that goes through the kernel with a mask of its own lanes and a frame of its own. Before
+each statement the generator names the warp that goes on, so that warps which wait for each other in loops all get
+their turns, and one seed always gives one order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from greenlet import greenlet
+
+from gpu.errors import InputError, LaunchError, SourcePosition
+from gpu.simulator.executor.lanes import WARP, Array, Gang, Mask
+from gpu.simulator.executor.memory import LocalMemory
+from gpu.simulator.executor.observe import Step
+
+ROUND_ROBIN = "round-robin"
+
+# So many lanes are interleaved: each statement of a warp takes time in proportion to them.
+SHUFFLED_LANES = 1 << 11
+
+
+def generator_of(schedule: str) -> random.Random | None:
+    """Return what chooses the next warp, or None where warps run in lockstep.
+
+    Parameters
+    ----------
+    schedule : str
+        "round-robin", or "shuffle:SEED" with a whole number.
+
+    Raises
+    ------
+    InputError
+        It is neither.
+    """
+    name, _, seed = schedule.partition(":")
+    if schedule == ROUND_ROBIN:
+        return None
+    if name != "shuffle" or not (seed.isascii() and seed.isdigit()):
+        raise InputError(
+            f"{schedule!r} is no schedule: it is round-robin or shuffle:SEED, where SEED is a whole number from 0."
+        )
+    return random.Random(int(seed))
+
+
+class _Warp:
+    """A warp: its lanes, and how far it has come."""
+
+    def __init__(self, number: int, mask: Mask, block: _Block, rounds: int) -> None:
+        self.number = number
+        self.mask = mask
+        self.block = block
+        self.running: Any = None
+        self.rounds = rounds
+        self.declared: Counter[int] = Counter()
+
+
+class _Block:
+    """The warps of a block that have not ended, and the barrier where some of them wait."""
+
+    def __init__(self) -> None:
+        self.warps: list[_Warp] = []
+        self.meeting: _Meeting | None = None
+        # Lanes that came to the kernel's end, and not to a return.
+        self.through: list[int] = []
+
+
+class _Meeting:
+    """A barrier where warps of a block wait: who is there, and how they vote."""
+
+    def __init__(self, position: SourcePosition, lanes: int) -> None:
+        self.position = position
+        self.waiting: list[_Warp] = []
+        self.bits = np.zeros(lanes, bool)
+        self.votes = np.zeros(lanes, bool)
+        self.passed: Mask | None = None
+
+
+class Warps:
+    """The warps of a gang, of which one runs at a time.
+
+    Parameters
+    ----------
+    gang : Gang
+    generator : random.Random
+        Names the next one.
+    """
+
+    def __init__(self, gang: Gang, generator: random.Random) -> None:
+        self._gang = gang
+        self._generator = generator
+        self._current: _Warp | None = None
+        self._ready: list[_Warp] = []
+        self._locals: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
+        blocks = [_Block() for _ in range(gang.geometry.blocks)]
+        per_block = gang.geometry.lanes_per_block // WARP
+        for number, mask in enumerate(gang.geometry.warps):
+            block = blocks[number // per_block]
+            warp = _Warp(number, mask, block, gang.rounds)
+            block.warps.append(warp)
+            self._ready.append(warp)
+
+    def run(self, kernel: Callable[[Mask], Mask | None]) -> None:
+        """Let every warp go through a kernel, to the end of all.
+
+        Parameters
+        ----------
+        kernel : callable
+            Takes the lanes that begin, and returns those that come to its end without a return.
+        """
+        everyone = list(self._ready)
+        for warp in everyone:
+            warp.running = greenlet(lambda warp=warp: self._live(warp, kernel))
+            # NumPy's error state is part of the context, and a greenlet would start with an empty one.
+            warp.running.gr_context = copy_context()
+        try:
+            while self._ready:
+                self._resume(self._next())
+            self._gang.rounds = max(self._gang.rounds, *(warp.rounds for warp in everyone))
+        finally:
+            for warp in everyone:
+                if not warp.running.dead:
+                    warp.running.throw()
+
+    def pause(self) -> None:
+        """Let another warp go on, if it is one's turn."""
+        following = self._next()
+        if following is not self._current:
+            self._resume(following)
+
+    def meet(self, gone: Mask | None, mask: Mask, position: SourcePosition, votes: Any) -> tuple[Mask, Any]:
+        """Wait at a barrier for the block's other warps.
+
+        Parameters
+        ----------
+        gone : Mask or None
+            The lanes of the warp that have returned.
+        mask : Mask
+            Those that are here.
+        position : SourcePosition
+            The barrier.
+        votes : bool or array of bool
+            What they tell the block's other threads.
+
+        Returns
+        -------
+        tuple of Mask and array of bool
+            The block's lanes that met, and what they told, one a lane.
+
+        Raises
+        ------
+        LaunchError
+            There are lanes that do not come.
+        """
+        self.pause()
+        gang, warp = self._gang, self._current
+        assert warp is not None
+        if gang.observer is not None:
+            gang.observer.step(gang, Step(position, "barrier", 0), mask)
+        check_barrier(gang, warp.mask.without(gone), mask, position)
+        block = warp.block
+        if block.meeting is None:
+            block.meeting = _Meeting(position, gang.geometry.lanes)
+        meeting = block.meeting
+        if meeting.position != position:
+            raise barrier_error(gang, int(mask.lanes[0]), meeting.position)
+        meeting.bits |= mask.bits
+        meeting.votes[mask.lanes] = np.broadcast_to(votes, meeting.votes.shape)[mask.lanes]
+        meeting.waiting.append(warp)
+        self._ready.remove(warp)
+        self._let_pass(block)
+        if meeting.passed is None:
+            self._resume(self._next())
+        assert meeting.passed is not None
+        return meeting.passed, meeting.votes
+
+    def local(self, declaration: object, name: str, size: int, *, zeroed: bool) -> LocalMemory:
+        """Return the memory of an array of each thread's own that the running warp declares.
+
+        It is the same for all warps that declare it the same time, so that an array is one for all threads.
+        """
+        warp = self._current
+        assert warp is not None
+        key = (id(declaration), warp.declared[id(declaration)])
+        warp.declared[id(declaration)] += 1
+        memory = self._locals.get(key)
+        if memory is None:
+            memory = self._locals[key] = LocalMemory(name, size, self._gang.geometry.lanes, zeroed=zeroed)
+        return memory
+
+    def _live(self, warp: _Warp, kernel: Callable[[Mask], Mask | None]) -> None:
+        through = kernel(warp.mask)
+        if through is not None:
+            warp.block.through += through.lanes.tolist()
+        warp.block.warps.remove(warp)
+        self._ready.remove(warp)
+        self._let_pass(warp.block)
+
+    def _next(self) -> _Warp:
+        return self._ready[int(self._generator.random() * len(self._ready))]
+
+    def _resume(self, warp: _Warp) -> None:
+        gang = self._gang
+        if self._current is not None:
+            self._current.rounds = gang.rounds
+        self._current, gang.rounds = warp, warp.rounds
+        if gang.observer is not None:
+            gang.observer.switch(gang, warp.number)
+        warp.running.switch()
+
+    def _let_pass(self, block: _Block) -> None:
+        """End the waiting where all warps of a block that have not ended are at the barrier."""
+        meeting = block.meeting
+        if meeting is None or len(meeting.waiting) < len(block.warps):
+            return
+        if block.through:
+            raise barrier_error(self._gang, min(block.through), meeting.position)
+        meeting.passed, block.meeting = Mask(meeting.bits), None
+        self._ready += meeting.waiting
+        if self._gang.observer is not None:
+            self._gang.observer.barrier(self._gang, meeting.position, meeting.passed)
+
+
+def check_barrier(gang: Gang, due: Mask | None, mask: Mask, position: SourcePosition) -> None:
+    """Make sure that of each block that comes to a barrier all lanes that are due are here."""
+    if due is None or mask.count == due.count:
+        return
+    shape = (gang.geometry.blocks, gang.geometry.lanes_per_block)
+    here, expected = mask.bits.reshape(shape), due.bits.reshape(shape)
+    missing: Array = (expected & ~here) & here.any(axis=1, keepdims=True)
+    if missing.any():
+        raise barrier_error(gang, int(np.flatnonzero(missing)[0]), position)
+
+
+def barrier_error(gang: Gang, lane: int, position: SourcePosition) -> LaunchError:
+    """Return the error of a barrier that a lane does not come to."""
+    return LaunchError(
+        f"{position}: Barrier error: __syncthreads() is not reached by all threads of the block; "
+        f"{gang.describe(lane)} does not come.",
+        position=position,
+        advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
+        kind="barrier",
+        thread=gang.describe(lane),
+    )

@@ -1,0 +1,346 @@
+"""Shuffled warps: races show, what is free of races gives the same bits, barriers hold, and one seed is one order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.errors import InputError, LaunchError
+from gpu.execute import run_pattern
+from gpu.patterns import find_pattern
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.trace import Trace
+from tests.gpu.simulator import statements
+from tests.gpu.simulator.running import build
+from tests.gpu.simulator.tracing import check_states
+
+Array = np.ndarray[Any, Any]
+
+KOGGE_STONE = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[1024];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = in[i];
+    __syncthreads();
+    for (int d = 1; d < blockDim.x; d *= 2) {
+        int left = t >= d ? s[t - d] : 0;
+        FIRST;
+        s[t] += left;
+        SECOND;
+    }
+    out[i] = s[t];
+}"""
+
+BRENT_KUNG = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[1024];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = in[i];
+    for (int d = 1; d < blockDim.x; d *= 2) {
+        FIRST;
+        int at = (t + 1) * 2 * d - 1;
+        if (at < blockDim.x) s[at] += s[at - d];
+    }
+    for (int d = blockDim.x / 4; d > 0; d /= 2) {
+        SECOND;
+        int at = (t + 1) * 2 * d - 1;
+        if (at + d < blockDim.x) s[at + d] += s[at];
+    }
+    __syncthreads();
+    out[i] = s[t];
+}"""
+
+REDUCTION = """
+__device__ float tree(float *s, int t) {
+    for (int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (t < half) s[t] += s[t + half];
+        __syncthreads();
+    }
+    return s[0];
+}
+__global__ void k(const float *in, float *out) {
+    extern __shared__ float s[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float mine[2];
+    mine[0] = in[i]; mine[1] = mine[0] * 0.5f;
+    s[t] = mine[0] - mine[1];
+    __syncthreads();
+    float sum = tree(s, t);
+    out[i] = sum + __syncthreads_count(in[i] > 0.5f) + 1000 * __syncthreads_or(t == 40);
+}"""
+
+SYNCS = {"FIRST": "__syncthreads()", "SECOND": "__syncthreads()"}
+
+
+def run(module: SimulatedModule, schedule: str, given: Array, block: int, shared_bytes: int = 0) -> Array:
+    """Run a kernel over as many blocks as it takes, and return what it writes."""
+    out = np.zeros_like(given)
+    arguments = [given.view(np.uint8), out.view(np.uint8)]
+    grid = (given.size // block, 1, 1)
+    module.kernel("k").launch(grid, (block, 1, 1), arguments, schedule=schedule, shared_bytes=shared_bytes)
+    return out
+
+
+def values(size: int) -> Array:
+    return np.random.default_rng(3).integers(-(2**31), 2**31, size).astype(np.int32)
+
+
+@pytest.mark.parametrize(
+    ("source", "missing", "block"),
+    [
+        *(
+            (source, missing, block)
+            for source in (KOGGE_STONE, BRENT_KUNG)
+            for missing in SYNCS
+            for block in (128, 256)
+        ),
+        *((KOGGE_STONE, missing, 64) for missing in SYNCS),
+        (BRENT_KUNG, "FIRST", 64),  # the second half of a scan of 64 is all one warp's
+    ],
+)
+def test_a_scan_without_a_barrier_gives_other_answers(source: str, missing: str, block: int) -> None:
+    whole, given = build(source, SYNCS), values(block)
+    right = np.cumsum(given, dtype=np.int32)
+    schedules = ["round-robin", *(f"shuffle:{seed}" for seed in range(12))]
+    for schedule in schedules:
+        assert (run(whole, schedule, given, block) == right).all()
+    racy = build(source, SYNCS | {missing: ""})
+    answers = [run(racy, schedule, given, block).tobytes() for schedule in schedules]
+    assert len(set(answers)) > 1
+    assert answers == [run(racy, schedule, given, block).tobytes() for schedule in schedules]
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 10**12), block=st.sampled_from([32, 64, 128, 256]), blocks=st.integers(1, 20))
+def test_a_reduction_gives_the_same_bits_for_every_seed(seed: int, block: int, blocks: int) -> None:
+    given = np.random.default_rng(seed).random(block * blocks).astype(np.float32)
+    module = build(REDUCTION)
+    expected = run(module, "round-robin", given, block, 4 * block)
+    assert run(module, f"shuffle:{seed}", given, block, 4 * block).tobytes() == expected.tobytes()
+    rows = given.reshape(blocks, block)
+    sums = (rows / 2).sum(axis=1, dtype=np.float64) + (rows > 0.5).sum(axis=1) + 1000 * (block > 40)
+    assert np.allclose(expected.reshape(blocks, block), sums[:, None], rtol=1e-5)
+
+
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(body=statements.bodies(), seed=st.integers(0, 1000))
+def test_random_programs_without_races(body: str, seed: int) -> None:
+    module = build(f"""
+    #define LEAVE(value) {{ out[t] = (value); return; }}
+    __global__ void k(const int *in, int *out) {{
+        int t = blockIdx.x * blockDim.x + threadIdx.x;
+        int a = in[t], b = in[t ^ 1], c = t;
+        {body}
+    }}""")
+    given = np.random.default_rng(seed).integers(-20, 20, 160).astype(np.int32)
+    assert (run(module, f"shuffle:{seed}", given, 80) == run(module, "round-robin", given, 80)).all()
+
+
+class _Shuffled(SimulatorEngine):
+    """An engine that shuffles every launch."""
+
+    def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        bound = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        kernel.launch(grid, block, bound, shared_bytes=shared_bytes, schedule="shuffle:5")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant"),
+    [(name, variant.name) for name in ("convolution", "histogram") for variant in find_pattern(name).variants],
+)
+def test_the_ladders(pattern: str, variant: str) -> None:
+    declared = find_pattern(pattern)
+    chosen = declared.variant(variant)
+    image = np.random.default_rng(7).integers(0, 256, (37, 61), np.uint8)
+    inputs = {"image": image, "maxval": np.array(255, np.uint8)}
+    found = [
+        run_pattern(engine, declared, chosen, inputs, {}, lambda progress: None, with_reference=False).outputs
+        for engine in (SimulatorEngine(), _Shuffled())
+    ]
+    same = all(found[0][name].tobytes() == found[1][name].tobytes() for name in found[0])
+    assert same or chosen.cautionary
+
+
+@pytest.mark.parametrize(
+    "text", ["", "shuffle", "shuffle:", "shuffle:-1", "shuffle:1.5", "Shuffle:1", "random:1", "shuffle:٣"]
+)
+def test_what_is_no_schedule(text: str) -> None:
+    with pytest.raises(InputError, match="is no schedule: it is round-robin or shuffle:SEED"):
+        run(build(REDUCTION), text, np.zeros(32, np.float32), 32, 128)
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("if (t < 40) __syncthreads();", 2),
+        ("if (t < 64) __syncthreads();", 2),
+        ("if (t < 64) { out[t] = 1; __syncthreads(); } else { out[t] = 2;\n__syncthreads(); }", None),
+        ("for (int k = 0; k < (t < 64 ? 3 : 2); k++) __syncthreads();", 2),
+        ("if (t >= 64) return;\nout[t] = __syncthreads_count(1);\nif (t < 32) out[t] = __syncthreads_or(1);", 4),
+    ],
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_barrier_that_some_do_not_reach(body: str, line: int | None, seed: int) -> None:
+    module = build(f"__global__ void k(const int *in, int *out) {{ int t = threadIdx.x;\n{body}\n}}")
+    with pytest.raises(LaunchError, match="is not reached by all threads of the block; thread") as caught:
+        run(module, f"shuffle:{seed}", values(128), 128)
+    assert caught.value.kind == "barrier"
+    assert caught.value.position is not None
+    assert line in (None, caught.value.position.line)
+    assert caught.value.thread in caught.value.message
+
+
+def test_threads_that_have_returned_are_not_waited_for() -> None:
+    module = build("""__global__ void k(const int *in, int *out) {
+        int t = threadIdx.x;
+        if (t >= 70) return;
+        for (int round = 0; round < 3; round++) { __syncthreads(); out[t] = in[t] + __syncthreads_count(t < 50); }
+    }""")
+    given = values(128)
+    for seed in range(4):
+        out = run(module, f"shuffle:{seed}", given, 128)
+        assert (out[:70] == given[:70] + 50).all()
+        assert not out[70:].any()
+
+
+def test_warps_and_blocks_that_wait_for_each_other_end() -> None:
+    module = build("""
+    __device__ volatile int flags[64];
+    __global__ void k(const int *in, int *out) {
+        __shared__ volatile int ready;
+        int t = threadIdx.x, b = blockIdx.x;
+        if (t == 0) ready = 0;
+        __syncthreads();
+        if (t == 32) {                                  // waits for the next block, and tells the first warp
+            if (b + 1 < gridDim.x) while (flags[b + 1] == 0) { }
+            flags[b] = 1;
+            __threadfence_block();
+            ready = 1;
+        }
+        if (t < 32) { while (ready == 0) { } }
+        out[b * 64 + t] = flags[b];
+    }""")
+    for seed in range(3):
+        module.set_constant("flags", np.zeros(64, np.int32))
+        assert run(module, f"shuffle:{seed}", values(64 * 6), 64).reshape(6, 64)[:, :32].all()
+
+
+def test_an_endless_loop_ends_with_its_line() -> None:
+    module = build("__global__ void k(const int *in, int *out) {\nwhile (out[0] == 0) { }\n}")
+    out = np.zeros(64, np.uint8)
+    with pytest.raises(LaunchError, match="this loop does not end") as caught:
+        module.kernel("k").launch((1, 1, 1), (64, 1, 1), [out, out], schedule="shuffle:1", max_rounds=500)
+    assert caught.value.position is not None
+    assert caught.value.position.line == 2
+
+
+def test_a_fault_ends_all_warps_and_the_kernel_runs_again() -> None:
+    module = build(
+        "__global__ void k(const int *in, int *out) { __syncthreads(); out[threadIdx.x] = in[threadIdx.x]; }"
+    )
+    short = np.zeros(4 * 100, np.uint8)
+    with pytest.raises(LaunchError, match=r"element \d+ of out, which has 100"):
+        module.kernel("k").launch((1, 1, 1), (256, 1, 1), [np.zeros(1024, np.uint8), short], schedule="shuffle:1")
+    given = values(256)
+    assert (run(module, "shuffle:1", given, 256) == given).all()
+
+
+def traced(source: str, schedule: str, given: Array, block: int, **options: Any) -> tuple[Trace, Array]:
+    out = np.zeros_like(given)
+    grid = (given.size // block, 1, 1)
+    arguments = [given.view(np.uint8), out.view(np.uint8)]
+    made = build(source, SYNCS).trace("k", grid, (block, 1, 1), arguments, schedule=schedule, **options)
+    return made, out
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shuffled_trace_says_what_each_warp_did(seed: int) -> None:
+    given = values(2 * 40) % 100
+    pick = "__device__ int pick(int *s, int t, int d) { int got = 0; if (t >= d) got = s[t - d]; return got; }"
+    source = pick + KOGGE_STONE.replace("t >= d ? s[t - d] : 0", "pick(s, t, d)")
+    made, out = traced(source, f"shuffle:{seed}", given, 40)
+    assert made.schedule == f"shuffle:{seed}"
+    assert (out == np.cumsum(given.reshape(2, 40), axis=1, dtype=np.int32).ravel()).all()
+    check_states(made)
+    for event in made.events:
+        assert np.unique(event.lanes // 32).size == 1
+    # Each warp's own events are those that it has in lockstep.
+    together, _ = traced(source, "round-robin", given, 40)
+    for first in range(0, 2 * 64, 32):
+        assert own_events(made, first) == own_events(together, first)
+    for element in (0, 31, 39, 40, 79):
+        found = made.ancestry(made.node_of("out", element, len(made.events)))
+        assert sorted(node.element for node in found.inputs) == list(range(element // 40 * 40, element + 1))
+        assert sum(int(node.value) for node in found.inputs) == out[element]
+
+
+def own_events(made: Trace, first: int) -> list[Any]:
+    """Return the statements of a warp, with its lanes and its variables; what resumes a statement is left out."""
+    found = []
+    for event in made.events:
+        lanes = event.lanes[(event.lanes >= first) & (event.lanes < first + 32)]
+        if lanes.size and not event.resumed:
+            found.append((event.kind, event.position, event.function, lanes.tolist()))
+    return found
+
+
+def test_who_waits_at_a_barrier_at_any_moment() -> None:
+    made, _ = traced(KOGGE_STONE, "shuffle:4", values(2 * 128), 128)
+    waiting = np.zeros(256, bool)
+    passed, most = 0, 0
+    for event in made.events:
+        assert (made.waiting(event.number) == waiting).all()
+        assert not waiting[event.lanes].any()
+        if event.kind == "barrier":
+            waiting[event.lanes] = True
+            for block in (waiting[:128], waiting[128:]):
+                if block.all():
+                    block[:] = False
+                    passed += 1
+        most = max(most, int(waiting.sum()))
+    assert passed == 2 * 15
+    assert most >= 96
+    lockstep, _ = traced(KOGGE_STONE, "round-robin", values(128), 128)
+    assert not any(lockstep.waiting(step).any() for step in range(len(lockstep.events)))
+
+
+def test_an_array_of_each_threads_own_is_one_for_all_warps() -> None:
+    made, _ = traced(REDUCTION, "shuffle:4", np.ones(128, np.float32), 128, shared_bytes=512)
+    assert [each.name for each in made.arrays if each.space == "local"] == ["mine"]
+    assert (made.array("mine", len(made.events)) == [1, 0.5]).all()
+
+
+def test_kernels_that_kernels_launch_are_shuffled_too() -> None:
+    source = """
+    __global__ void child(int *out, int first) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        s[t] = out[first + t];
+        __syncthreads();
+        out[first + t] = s[63 - t] + t;
+    }
+    __global__ void k(const int *in, int *out) {
+        __shared__ int done;
+        int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+        out[i] = in[i];
+        __syncthreads();
+        if (t == 40) { child<<<1, 64>>>(out, i - t); cudaDeviceSynchronize(); done = 7; }
+        __syncthreads();
+        out[i] = 2 * out[i] + done;
+    }"""
+    given = values(128) % 1000
+    right = 2 * (given.reshape(2, 64)[:, ::-1] + np.arange(64)) + 7
+    for schedule in ("round-robin", "shuffle:1", "shuffle:2"):
+        made, out = traced(source, schedule, given, 64)
+        assert (out.reshape(2, 64) == right).all()
+        assert [each.kernel for each in made.launches] == ["k", "child", "child"]
+        check_states(made)
+        found = made.ancestry(made.node_of("out", 3, len(made.events)))
+        assert [node.element for node in found.inputs if node.array == 0] == [60]

@@ -1,0 +1,119 @@
+"""What the checkers find while a launch is recorded, and where in the recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.simulator.counting.counters import Counters
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.trace import Trace
+from tests.gpu.simulator.checking import watch
+from tests.gpu.simulator.test_schedule import KOGGE_STONE, SYNCS
+
+RACY = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64], t[64];
+    int i = threadIdx.x;
+    out[i] = t[i] * 0;
+    s[i] = in[i];
+    out[i] += s[63 - i];
+    if (i == 5) out[i + in[64]] = 1;
+    out[i] = s[i];
+}"""
+
+
+def made(source: str = RACY, *, last: int = 0, defines: Any = None, **options: Any) -> Trace:
+    given = np.append(np.arange(64), last).astype(np.int32)
+    arguments = [given.view(np.uint8), np.zeros(64 * 4, np.uint8)]
+    return SimulatedModule(source, Path("k.cu"), defines or {}).trace("k", (1, 1, 1), (64, 1, 1), arguments, **options)
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
+def test_findings_have_the_event_that_found_them(schedule: str) -> None:
+    trace = made(schedule=schedule)
+    kinds = [found.finding.kind for found in trace.findings]
+    assert sorted(set(kinds)) == ["race", "uninitialized"]
+    assert [found.event for found in trace.findings] == sorted(found.event for found in trace.findings)
+    for found in trace.findings:
+        event = trace.events[found.event]
+        assert event.position.line in {position.line for position in found.finding.positions}
+        numbers = dict(zip(("thread", "block"), _numbers(found.finding.threads[-1]), strict=True))
+        assert (numbers["thread"], numbers["block"]) in set(zip(event.threads, event.blocks, strict=True))
+    # Shuffled, a warp may come to the other's half of s before it is written, too.
+    unwritten = trace.findings[0]
+    assert trace.events[unwritten.event].position.line == 5
+    assert unwritten.finding.count == 64
+
+
+def _numbers(text: str) -> tuple[int, int]:
+    thread, block = (part.split(",")[0] for part in text.split("(")[1:])
+    return int(thread), int(block)
+
+
+def test_a_fault_is_the_last_finding() -> None:
+    trace = made(last=90)
+    last = trace.findings[-1]
+    assert last.finding.kind == "out-of-bounds"
+    assert last.event == len(trace.events) - 1
+    assert trace.events[last.event].position.line == 8
+    assert "element 95 of out, which has 64" in last.finding.message
+    assert last.finding.message.split(". ")[0] in trace.failure
+    assert {found.finding.kind for found in trace.findings[:-1]} == {"race", "uninitialized"}
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
+def test_a_barrier_that_is_missed_is_found_at_that_barrier(schedule: str) -> None:
+    trace = made(
+        "__global__ void k(const int *in, int *out) {\nint i = threadIdx.x;\nif (i < 40)\n__syncthreads();\n}",
+        schedule=schedule,
+    )
+    (found,) = trace.findings
+    assert found.finding.kind == "barrier"
+    assert trace.events[found.event].position.line == 4
+    assert trace.events[found.event].kind == "barrier"
+
+
+def test_a_trace_that_is_not_checked_has_no_findings_but_the_fault() -> None:
+    assert made(checked=False).findings == ()
+    assert [found.finding.kind for found in made(last=90, checked=False).findings] == ["out-of-bounds"]
+
+
+def test_arrays_that_start_without_values() -> None:
+    source = "__global__ void k(const int *in, int *out) { out[threadIdx.x] += in[threadIdx.x]; }"
+    assert made(source).findings == ()
+    (found,) = made(source, uninitialized={"out"}).findings
+    assert "element 0 of out" in found.finding.message
+
+
+def test_what_is_found_after_the_recording_has_ended() -> None:
+    trace = made(last=90, max_lane_events=128)
+    assert len(trace.events) == 2
+    assert [(found.event, found.finding.kind) for found in trace.findings] == [
+        (1, "uninitialized"),
+        (2, "race"),
+        (2, "out-of-bounds"),
+    ]
+
+
+def test_findings_and_schedule_are_saved(tmp_path: Path) -> None:
+    trace = made(last=90, schedule="shuffle:3")
+    trace.save(tmp_path / "trace.zip")
+    again = Trace.load(tmp_path / "trace.zip")
+    assert again.findings == trace.findings
+    assert len(again.findings) >= 3
+    assert again.schedule == "shuffle:3"
+
+
+def test_other_observers_see_the_same_launch() -> None:
+    alone = Counters()
+    given, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    watch(alone, KOGGE_STONE, given, out, kernel="k", block=64, defines=SYNCS)
+    for schedule in ("round-robin", "shuffle:8"):
+        beside = Counters()
+        made(KOGGE_STONE, defines=SYNCS, observers=[beside], schedule=schedule)
+        assert beside.total() == alone.total()
+        assert list(beside.per_line().values()) == list(alone.per_line().values())
