@@ -245,7 +245,8 @@ class Pattern:
         The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
         shape (height, width) or (height, width, 3), for a screen; `image`, where the result is an image, has the
         input's dtype and levels, for a file and for a further pattern. An array pattern presents `input` and `output`
-        as outlines: shape (2, columns), the least and the greatest value of each column's elements.
+        as outlines: shape (2, columns), the least and the greatest value of each column's elements; and `elements`, how
+        many were given.
     accept : callable
         Raises InputError where inputs and parameters do not go together.
     make_input : callable or None

@@ -76,7 +76,7 @@ class Actions:
             action = self.recent.addAction(path.name)
             assert action is not None
             action.setToolTip(str(path))
-            action.triggered.connect(lambda _, path=path: self._window.open_image(path))
+            action.triggered.connect(lambda _, path=path: self._window.open(path))
         if paths:
             self.recent.addSeparator()
             clear = self.recent.addAction("Clear this list")

@@ -15,6 +15,7 @@ _READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.b
 _IMAGE_RESULT = (
     "PNG image (*.png);;Grey image (*.pgm);;Colour image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
 )
+_NUMBERS = "Numbers (*.npy *.csv *.txt);;All files (*)"
 _COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
 
 
@@ -29,10 +30,12 @@ class Files:
         return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
 
     def ask_open(self) -> None:
-        """Ask for an image and open it."""
-        name, _ = QFileDialog.getOpenFileName(self._window, "Open image", str(self._folder()), _READABLE)
+        """Ask for an image, or for numbers where those are what the pattern takes, and open the file."""
+        numbers = self._window.bench.pattern.view == "array"
+        title, kinds = ("Open numbers", _NUMBERS) if numbers else ("Open image", _READABLE)
+        name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
         if name:
-            self._window.open_image(Path(name))
+            self._window.open(Path(name))
 
     def ask_save(self) -> None:
         """Ask where to, and save the result."""
@@ -43,7 +46,8 @@ class Files:
             return
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
-        suggested = self._folder() / f"{outcome.image.path.stem}-{outcome.pattern}-{outcome.variant}{suffix}"
+        stem = outcome.image.path.stem if outcome.image is not None else outcome.params["input"]
+        suggested = self._folder() / f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
         name, _ = QFileDialog.getSaveFileName(
             self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT
         )

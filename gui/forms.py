@@ -97,7 +97,8 @@ class IntegerField(Field):
         self.slider.setAccessibleName(f"{parameter.label}, slider")
         steps = (parameter.maximum - parameter.minimum) // parameter.step
         # A wide range is felt in ratios: 16 to 32 is as far as 1024 to 2048.
-        self._ratios = steps > _SLIDER_STEPS and parameter.minimum > 0
+        self._ratios = steps > _SLIDER_STEPS
+        self._least_ratio = max(parameter.minimum, 1)
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
         self.slider.setMinimumWidth(look().px(150))
         self._lay_out(self.box, self.slider)
@@ -119,15 +120,16 @@ class IntegerField(Field):
         restyle(self.box, "bad", bad)
 
     def _position(self, value: int) -> int:
-        low, high = self._bounds.minimum, self._bounds.maximum
+        low, high = self._least_ratio, self._bounds.maximum
         if self._ratios:
-            return round(_SLIDER_STEPS * math.log(value / low) / math.log(high / low))
-        return (value - low) // self._bounds.step
+            return round(_SLIDER_STEPS * math.log(max(value, low) / low) / math.log(high / low))
+        return (value - self._bounds.minimum) // self._bounds.step
 
     def _from_slider(self, position: int) -> None:
         low, high, step = self._bounds.minimum, self._bounds.maximum, self._bounds.step
-        if self._ratios:
-            exact = low * (high / low) ** (position / _SLIDER_STEPS)
+        if self._ratios and position:
+            least = self._least_ratio
+            exact = least * (high / least) ** (position / _SLIDER_STEPS)
             # Whole powers of two are what people mean; the slider holds on to them.
             power = 2 ** round(math.log2(exact))
             exact = power if low <= power <= high and abs(math.log(exact / power)) < 0.06 else exact

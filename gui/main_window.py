@@ -21,8 +21,8 @@ from gui.sidebar import Sidebar
 from gui.status_line import StatusLine, Survey, explain, survey_devices
 from gui.style import style_sheet
 from gui.theme import FONT_SIZES, THEMES, Look, look, palette, set_look
-from gui.widgets import role
-from gui.workbench import LevelCounts, OpenImage, Outcome, Workbench
+from gui.widgets import as_count, role
+from gui.workbench import LevelCounts, OpenImage, OpenValues, Outcome, Workbench
 
 
 class MainWindow(QMainWindow):
@@ -53,8 +53,7 @@ class MainWindow(QMainWindow):
         self.jobs.start(self.engine)
         self.bench = Workbench(self.jobs, self, side=Jobs(factory, self))
         for name, pattern in self.bench.patterns.items():
-            settings = self.bench.settings[name]
-            settings.variant, settings.params = self.memory.variant(pattern), self.memory.params(pattern)
+            self.bench.restore(name, self.memory.variant(pattern), self.memory.params(pattern))
         set_look(Look(THEMES[self.memory.theme], FONT_SIZES[self.memory.text_size]))
 
         self.setWindowTitle("Lockstep")
@@ -110,7 +109,7 @@ class MainWindow(QMainWindow):
         self.header.run_wanted.connect(self.run)
         self.header.stop_wanted.connect(self.stop)
         self.sidebar.pattern_chosen.connect(self.choose_pattern)
-        self.sidebar.image_chosen.connect(self.open_image)
+        self.sidebar.image_chosen.connect(self.open)
         self.sidebar.open_wanted.connect(self.files.ask_open)
         self.sidebar.preferences_wanted.connect(self.show_preferences)
         self.status.why_wanted.connect(self.show_devices)
@@ -118,6 +117,7 @@ class MainWindow(QMainWindow):
         self.jobs.broken.connect(self._show_no_engine)
         self.jobs.busy_changed.connect(self.header.show_busy)
         self.bench.image_changed.connect(self._show_image)
+        self.bench.values_changed.connect(self._show_values)
         self.bench.progressed.connect(lambda progress: self.header.show_progress(progress.fraction))
         self.bench.run_finished.connect(self._show_outcome)
         self.bench.run_failed.connect(self.show_failure)
@@ -134,7 +134,7 @@ class MainWindow(QMainWindow):
         for path in samples:
             action = self.actions_.samples.addAction(path.stem)
             assert action is not None
-            action.triggered.connect(lambda _, path=path: self.open_image(path))
+            action.triggered.connect(lambda _, path=path: self.open(path))
         remembered = self.memory.image
         wanted = image or (remembered if remembered is not None and remembered.is_file() else DEFAULT_SAMPLE)
         self.bench.open(wanted, DEFAULT_SAMPLE)
@@ -176,8 +176,9 @@ class MainWindow(QMainWindow):
     def _make_page(self, name: str) -> PatternPage:
         page = self.pages[name] = PatternPage(self.bench.patterns[name], self.bench.settings[name])
         page.params_changed.connect(self.bench.choose_params)
-        page.view.levels.set_scale(self.memory.scale)
-        page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
+        if page.view.levels is not None:
+            page.view.levels.set_scale(self.memory.scale)
+            page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
         for key, splitter in self._splitters(page).items():
             if state := self.memory.bytes(f"{name}/{key}"):
                 splitter.restoreState(state)
@@ -225,10 +226,20 @@ class MainWindow(QMainWindow):
         if index < len(variants):
             self.choose_variant(variants[index].name)
 
-    def open_image(self, path: Path, fallback: Path | None = None) -> None:
-        """Open an image; the one that is shown stays if it cannot be read."""
+    def open(self, path: Path) -> None:
+        """Open an image, or numbers where a pattern of arrays is shown; what was open stays if it cannot be read."""
         self.status.say(f"Opening {path.name}…")
-        self.bench.open(path, fallback)
+        if self.bench.holds_numbers(path):
+            self.bench.open_values(path)
+            return
+        if self.bench.pattern.view == "array":
+            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.view != "array"))
+        self.bench.open(path)
+
+    def _show_values(self, opened: OpenValues) -> None:
+        self.banner.hide()
+        self.status.say(f"{opened.path.name}: {as_count(opened.values.size)} numbers")
+        self.page.form.set_values(self.bench.settings[self.bench.chosen].params)
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
@@ -322,13 +333,16 @@ class MainWindow(QMainWindow):
 
     def toggle_scale(self) -> None:
         """Go from linear to logarithmic counts, or back."""
-        self.page.view.levels.set_scale("linear" if self.page.view.levels.scale.chosen == "log" else "log")
+        levels = self.page.view.levels
+        if levels is not None:
+            levels.set_scale("linear" if levels.scale.chosen == "log" else "log")
 
     def _remember_scale(self, chosen: Any, on: bool) -> None:
         if on:
             self.memory.scale = chosen.text()
             for page in self.pages.values():
-                page.view.levels.set_scale(chosen.text())
+                if page.view.levels is not None:
+                    page.view.levels.set_scale(chosen.text())
 
     def toggle_full_screen(self) -> None:
         """Fill the screen, or leave it."""
@@ -381,7 +395,7 @@ class MainWindow(QMainWindow):
         path = next(Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
         event.acceptProposedAction()
         # Opened once the drop is over: the file manager waits for it.
-        QTimer.singleShot(0, lambda: self.open_image(path))
+        QTimer.singleShot(0, lambda: self.open(path))
 
     def closeEvent(self, event: Any) -> None:
         self._idle.stop()

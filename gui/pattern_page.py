@@ -51,7 +51,7 @@ class Caution(QFrame):
 def lesson_of(outcome: Outcome) -> str:
     """Return what a run of a cautionary variant did to its result, in one sentence."""
     counts = outcome.arrays.get("counts")
-    if counts is not None:
+    if counts is not None and outcome.image is not None:
         due = outcome.image.values.size
         lost = due - int(counts.sum(dtype="int64"))
         if lost:

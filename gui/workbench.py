@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
-from gpu.jobs import Failure, LoadImage, Report, Result, RunPattern, SaveArray
+from gpu import array_files
+from gpu.jobs import Failure, LoadArray, LoadImage, Report, Result, RunPattern, SaveArray
 from gpu.pattern import Array, Pattern
 from gpu.patterns import all_patterns
+from gpu.patterns.array_inputs import FROM_FILE
 from gpu.shared import SharedArray
 from gui.jobs import Jobs
 
@@ -49,13 +51,22 @@ class OpenImage:
 
 
 @dataclass(frozen=True)
+class OpenValues:
+    """A file of numbers that was read: a handle for the engine, and the array."""
+
+    path: Path
+    inputs: Mapping[str, SharedArray]
+    values: Array
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """A run that succeeded: what was asked, and what came of it."""
+    """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array."""
 
     pattern: str
     variant: str
     params: Mapping[str, Any]
-    image: OpenImage
+    image: OpenImage | None
     report: Report
     handles: Mapping[str, SharedArray]
     arrays: Mapping[str, Array]
@@ -83,6 +94,7 @@ class Workbench(QObject):
     """Opens images, runs the pattern that is chosen, and counts the levels of what it shows."""
 
     image_changed = pyqtSignal(object)
+    values_changed = pyqtSignal(object)
     progressed = pyqtSignal(object)
     run_finished = pyqtSignal(object)
     run_failed = pyqtSignal(object)
@@ -100,6 +112,7 @@ class Workbench(QObject):
         }
         self.chosen = next(iter(self.patterns))
         self.image: OpenImage | None = None
+        self.values: OpenValues | None = None
         self.outcomes: dict[str, Outcome] = {}
         self._wanted: tuple[Path, Path | None] | None = None
         self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
@@ -132,7 +145,36 @@ class Workbench(QObject):
         """Whether a run is about to be asked for."""
         return self._debounce.isActive() or self._settle.isActive()
 
-    # --- images
+    def restore(self, name: str, variant: str, params: Mapping[str, Any]) -> None:
+        """Take a pattern's settings of the last time; a file of numbers is not open any more."""
+        kept = {key: value for key, value in params.items() if (key, value) != ("input", FROM_FILE)}
+        self.settings[name] = Settings(variant, self.patterns[name].check(kept))
+
+    # --- input
+
+    def holds_numbers(self, path: Path) -> bool:
+        """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
+        return self.pattern.view == "array" and path.suffix.lower() in array_files.ENDINGS
+
+    def open_values(self, path: Path) -> None:
+        """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
+        name = self.chosen
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                if event.kind != "cancelled":
+                    self.problem.emit(event)
+                return
+            handle = event.arrays["values"]
+            self.values = OpenValues(path, {"values": handle}, handle.open())
+            self.settings[name].params["input"] = FROM_FILE
+            self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
+            self.values_changed.emit(self.values)
+            if self.chosen == name:
+                self.run(verify=True)
+
+        self._make_way()
+        self.jobs.post("open", LoadArray(str(path)), done, priority=3)
 
     def open(self, path: Path, fallback: Path | None = None) -> None:
         """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
@@ -159,17 +201,23 @@ class Workbench(QObject):
             picture=handles["picture"].open(),
             maxval=int(handles["maxval"].open()),
         )
-        self.outcomes.clear()
+        self.outcomes = {name: kept for name, kept in self.outcomes.items() if kept.image is None}
+        of_image = self.pattern.view != "array"
         for channel in ("run", "count before", "count after"):
-            self.jobs.drop(channel)
+            if of_image or channel != "run":
+                self.jobs.drop(channel)
         self.image_changed.emit(self.image)
         if self.pattern.view == "filtered-image":
             self._count("before", self.image.inputs, self.image)
-        self.run(verify=True)
+        if of_image or self.chosen not in self.outcomes:
+            self.run(verify=True)
 
     def engine_changed(self) -> None:
-        """Hand the image to the new engine's process, and run there."""
+        """Hand the input to the new engine's process, and run there."""
         self.outcomes.clear()
+        if self.values is not None:
+            handle = self.jobs.folder.adopt(self.jobs.folder.put(self.values.values))
+            self.values = OpenValues(self.values.path, {"values": handle}, self.values.values)
         if self.image is None:
             if self._wanted is not None:
                 self.open(*self._wanted)
@@ -193,12 +241,12 @@ class Workbench(QObject):
         self._settle.stop()
         self._make_way()
         self.jobs.drop("run")
-        if self.image is None:
+        if self._inputs() is None:
             return
         done = self.outcomes.get(name)
         wanted = self.settings[name]
         if done is None or done.variant != wanted.variant or not _same(done.params, wanted.params):
-            if self.pattern.view == "filtered-image":
+            if self.pattern.view == "filtered-image" and self.image is not None:
                 self._count("before", self.image.inputs, self.image)
             self.run(verify=True)
 
@@ -213,6 +261,13 @@ class Workbench(QObject):
         self.run_soon()
 
     # --- runs
+
+    def _inputs(self) -> Mapping[str, SharedArray] | None:
+        """Return what the chosen pattern runs on: nothing where it makes its input; None where it cannot run yet."""
+        if self.pattern.view != "array":
+            return None if self.image is None else self.image.inputs
+        from_file = self.settings[self.chosen].params.get("input") == FROM_FILE
+        return self.values.inputs if from_file and self.values is not None else {}
 
     def run_soon(self) -> None:
         """Run a moment from now; until then more changes may come."""
@@ -232,15 +287,16 @@ class Workbench(QObject):
             self._settle.start()
 
     def run(self, *, verify: bool = True) -> None:
-        """Run the chosen pattern on the image that is open."""
+        """Run the chosen pattern on the image that is open, or on values."""
         self._debounce.stop()
         if verify:
             self._settle.stop()
-        image = self.image
-        if image is None:
+        inputs = self._inputs()
+        if inputs is None:
             return
+        image = None if self.pattern.view == "array" else self.image
         name, wanted = self.chosen, self.settings[self.chosen]
-        request = RunPattern(name, wanted.variant, dict(wanted.params), dict(image.inputs), verify=verify)
+        request = RunPattern(name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify)
         self.jobs.post("run", request, lambda event: self._take_run(request, image, event), self.progressed.emit, 2)
 
     def stop(self) -> None:
@@ -249,11 +305,11 @@ class Workbench(QObject):
         self._settle.stop()
         self.jobs.stop()
 
-    def _take_run(self, request: RunPattern, image: OpenImage, event: Result | Failure) -> None:
+    def _take_run(self, request: RunPattern, image: OpenImage | None, event: Result | Failure) -> None:
         if isinstance(event, Failure):
             self.run_failed.emit(event)
             return
-        if image is not self.image:
+        if image is not None and image is not self.image:
             return
         assert event.report is not None
         outcome = Outcome(
@@ -268,6 +324,8 @@ class Workbench(QObject):
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)
         pattern = self.patterns[request.pattern]
+        if image is None:
+            return
         if pattern.view == "filtered-image" and "image" in event.arrays:
             self._count("after", {**image.inputs, "image": event.arrays["image"]}, image)
         if pattern.name == COUNTER and pattern.variant(request.variant).cautionary:
@@ -299,7 +357,7 @@ class Workbench(QObject):
         if outcome is None:
             return
         pattern = self.patterns[outcome.pattern]
-        as_values = path.suffix.lower() in (".npy", ".csv")
+        as_values = path.suffix.lower() in (".npy", ".csv") or outcome.image is None
         handle = outcome.handles.get(pattern.result if as_values else "image", outcome.handles[pattern.result])
 
         def done(event: Result | Failure) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import InputError
-from gpu.pattern import Array, Choice, Inputs, Integer, Params
+from gpu.pattern import Array, Choice, Inputs, Integer, Outputs, Params
 
 KINDS = ("random", "ones", "ramp", "alternating", "sausage")
 FROM_FILE = "file"
@@ -195,6 +195,12 @@ def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
         return np.stack([values, values])
     starts = np.arange(columns, dtype=np.int64) * n // columns
     return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
+
+
+def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
+    """Return what a window shows of an array pattern's run: outlines, and how many elements there were."""
+    values = typed(inputs, params)
+    return {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
 
 
 def first_values(inputs: Inputs, most: int = 32) -> Inputs:

@@ -17,7 +17,7 @@ from gui.workbench import LevelCounts, OpenImage, Outcome
 class RunView(QWidget):
     """The part of a page that shows a pattern's input and output; what does not concern a view it ignores."""
 
-    levels: LevelsCard
+    levels: LevelsCard | None = None
     splitter: QSplitter
 
     def show_image(self, image: OpenImage) -> None:
@@ -39,6 +39,10 @@ def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
         from gui.run_view.filtered_image import FilteredImageView
 
         return FilteredImageView(form)
+    if pattern.view == "array":
+        from gui.run_view.array import ArrayView
+
+        return ArrayView()
     from gui.run_view.image_counts import ImageCountsView
 
     return ImageCountsView()

@@ -79,6 +79,39 @@ def fail_by(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 # What works
 
 
+def test_run_of_an_array_makes_it_from_the_parameters_and_the_seed(command):
+    arguments = ("run", "reduction", "--engine", "simulator", "--n", "1000", "--operator", "max", "--dtype", "float32")
+    done = command(*arguments, "--variant", "shuffle", "--seed", "5")
+    assert done.code == 0
+    table = {line[:14].strip(): line[14:] for line in done.out.splitlines()[1:]}
+    assert table["input"] == "random, seed 5, 1000 x float32"
+    assert table["verified"] == "yes"
+    assert " Melement/s  measured" in table["throughput"]
+    assert table["result"] == f"{np.random.default_rng(5).random(1000, np.float32).max():.9g}"
+    assert command(*arguments, "--seed", "6").out != done.out
+
+
+def test_run_of_an_array_takes_a_kind_or_a_file_and_saves_the_result(command, tmp_path: Path):
+    numbers, out = tmp_path / "numbers.txt", tmp_path / "sum.csv"
+    numbers.write_text("3\n5\n-2\n")
+    arguments = ("run", "reduction", "--engine", "simulator", "--output", str(out))
+    done = command(*arguments, "--input", str(numbers))
+    assert "numbers.txt, 3 x int32" in done.out
+    assert np.loadtxt(out) == 6
+    command(*arguments, "--input", "ramp", "--n", "5")
+    assert np.loadtxt(out) == 10
+    numbers.write_text("")
+    command(*arguments, "--input", str(numbers))
+    assert np.loadtxt(out) == 0
+
+
+def test_help_of_an_array_pattern_offers_kinds_and_files(command):
+    text = command("run", "reduction", "--help").out
+    assert "--input random|ones|ramp|alternating|sausage|FILE" in text
+    assert text.count("\n  --input ") == 1
+    assert "where the result goes: .npy or .csv" in text
+
+
 def test_no_command_opens_the_window(command):
     assert command().code == 77
 
@@ -255,6 +288,12 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         ),
         (("run", "convolution", "--input", "nowhere.png"), "There is no file nowhere.png."),
         (("run", "convolution", "--input", "."), "is a folder, not an image."),
+        (("run", "reduction", "--input", "nowhere.csv"), "There is no file nowhere.csv."),
+        (("run", "reduction", "--input", "file"), "There is no file file."),
+        (("run", "reduction", "--input", "x.csv", "--n", "3"), "--n has no effect with --input file, only with random"),
+        (("run", "reduction", "--n", "-1"), "--n is a whole number from 0 to"),
+        (("run", "reduction", "--block", "100"), "--block is one of 8, 16,"),
+        (("run", "reduction", "--output", "a.png"), "an array is no image; .npy and .csv are known."),
         (("run", "convolution", "--output", "a.jpg"), ".pgm, .ppm, .png, .npy, .csv are known"),
         (("run", "convolution", "--output", "nowhere/a.png"), "there is no folder nowhere."),
     ],

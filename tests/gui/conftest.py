@@ -10,7 +10,8 @@ import pytest
 from PyQt6.QtCore import QSettings
 
 from gpu.engines.base import Device, PhaseTimes
-from gpu.jobs import Deviation, Failure, LoadImage, Ready, Report, Result, RunPattern, SaveArray, Throughput
+from gpu.errors import InputError
+from gpu.jobs import Deviation, Failure, LoadArray, LoadImage, Ready, Report, Result, RunPattern, SaveArray, Throughput
 from gpu.patterns import find_pattern
 from gpu.shared import SharedFolder
 
@@ -83,6 +84,10 @@ class FakeHost:
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
             return Result({})
+        if isinstance(request, LoadArray):
+            return self._load_values(Path(request.path))
+        if find_pattern(request.pattern).view == "array":
+            return self._run_array(request)
         image = request.inputs["image"].open()
         if request.pattern == "histogram":
             bins = request.params.get("bins", 256)
@@ -100,12 +105,29 @@ class FakeHost:
                 "image": self.shared(darker),
                 "picture": self.shared(darker),
             }
+        return Result(arrays, self._report(request, wrong))
+
+    def _report(self, request, wrong=False):
         deviation = Deviation(7.0 if wrong else 0.0, 0.1 if wrong else 0.0) if request.verify else None
-        report = Report(
+        return Report(
             request.pattern, "null", "null", "no device", request.variant, PhaseTimes(1.0, 20.0, 0.5),
             Throughput(12.5, "Mpixel/s"), deviation, None if deviation is None else not wrong,
         )  # fmt: skip
-        return Result(arrays, report)
+
+    def _run_array(self, request):
+        pattern = find_pattern(request.pattern)
+        try:
+            inputs = pattern.inputs({name: each.open() for name, each in request.inputs.items()}, request.params, 0)
+        except InputError as error:
+            return Failure("input", error.message, error.advice)
+        result = pattern.reference(inputs, request.params)
+        arrays = {pattern.result: result, **pattern.present(inputs, request.params, {pattern.result: result})}
+        return Result({name: self.shared(values) for name, values in arrays.items()}, self._report(request))
+
+    def _load_values(self, path):
+        if not path.is_file():
+            return Failure("input", f"There is no file {path}.")
+        return Result({"values": self.shared(np.loadtxt(path, ndmin=1))})
 
     def _load(self, path):
         if not path.is_file() or path.suffix == ".txt":

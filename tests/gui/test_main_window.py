@@ -144,7 +144,7 @@ def test_a_run_that_takes_long_makes_way_for_a_change(qtbot, window, monkeypatch
 
 def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
     image = window.bench.image
-    window.open_image(tmp_path / "notes.txt")
+    window.open(tmp_path / "notes.txt")
     qtbot.waitUntil(window.banner.isVisible)
     assert window.banner.message.text() == "notes.txt is not an image that can be read."
     assert window.banner.advice.text() == "Open a PGM."
@@ -218,7 +218,7 @@ def test_open_by_dialog(qtbot, window, colour, monkeypatch):
 
 
 def test_recent_files_are_listed_newest_first_and_open(qtbot, window, colour, grey):
-    window.open_image(colour)
+    window.open(colour)
     qtbot.waitUntil(lambda: window.bench.image.path == colour)
     menu = window.actions_.recent
     menu.aboutToShow.emit()
@@ -310,7 +310,7 @@ def test_everything_is_remembered(qtbot, window, store, colour):
     window.resize(1000, 640)
     window.page.form.change(filter="custom", coefficients=np.full((3, 3), 1 / 9, np.float32))
     window.choose_variant("constant")
-    window.open_image(colour)
+    window.open(colour)
     settle(qtbot, window)
     press(qtbot, window, Qt.Key.Key_L, CTRL)
     window.choose_pattern("histogram")

@@ -1,0 +1,391 @@
+"""Reduction of an array to one value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+
+import numpy as np
+
+from gpu.engines.base import Buffer, Engine, Module
+from gpu.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Textbook,
+    Variant,
+    Work,
+)
+from gpu.patterns.array_inputs import (
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    make_input,
+    present,
+    size_parameter,
+    typed,
+)
+
+ORDER = 3
+
+_FILE = "reduction.cu"
+_C_TYPES = {"int32": "int", "float32": "float"}
+_WARP = 32
+
+# A grid that walks over the array is as large as keeps the device busy, and never so small that a thread's own sum
+# grows long: `_tolerance` counts on both bounds.
+_BLOCKS_PER_MULTIPROCESSOR = 8
+_FEWEST_BLOCKS, _MOST_BLOCKS = 128, 2048
+
+# The last rung's own: how many 16-byte loads a thread has under way, and blocks for each multiprocessor.
+_PEAK_LOADS = 4
+_PEAK_BLOCKS_PER_MULTIPROCESSOR = 4
+
+_CHUNK = 2**24
+_UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+def identity(operator: str, dtype: str) -> Array:
+    """Return what leaves every finite value as it is when they are combined: the result for no elements."""
+    limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
+    neutral = {"sum": 0, "product": 1, "min": limits.max, "max": limits.min}
+    return np.array([neutral[operator]], dtype)
+
+
+def _build(engine: Engine, params: Params, block: int) -> Module:
+    defines: dict[str, int | str] = {
+        "VALUE": _C_TYPES[params["dtype"]],
+        "OPERATOR": params["operator"].upper(),
+        "BLOCK_SIZE": block,
+        "LOADS": _PEAK_LOADS,
+    }
+    return engine.build(_FILE, defines)
+
+
+def _blocks(engine: Engine, n: int, per_block: int, per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR) -> int:
+    """Return how many blocks walk over n elements, where a block takes `per_block` at a time."""
+    most = max(_FEWEST_BLOCKS, min(_MOST_BLOCKS, engine.device.multiprocessors * per_multiprocessor))
+    return max(1, min(-(-n // per_block), most))
+
+
+def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
+    """Launch a kernel in which a block folds as many elements as it can hold, until one is left."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block = int(params["block"])
+        kernel = _build(engine, params, block).kernel(kernel_name)
+        data = engine.upload(typed(inputs, params))
+        n = data.shape[0]
+        yield Progress(0.1, "uploaded")
+        while True:
+            blocks = max(1, -(-n // (block * elements_a_thread)))
+            partial = engine.allocate((blocks,), params["dtype"])
+            engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, np.int32(n))
+            engine.free(data)
+            data, n = partial, blocks
+            if n == 1:
+                break
+            yield Progress(0.8, f"{n} partial results left")
+        yield Progress(0.9, "reduced")
+        return {"result": _take(engine, data)}
+
+    return run
+
+
+def _in_two_launches(kernel_name: str, *, shared_elements: int = 0, whole_warps: bool = False) -> HostProgram:
+    """Launch a kernel of any grid, then the same on one block for the partial results.
+
+    `shared_elements` is how many elements of shared memory each thread brings with the launch.
+    """
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block = max(int(params["block"]), _WARP if whole_warps else 1)
+        kernel = _build(engine, params, block).kernel(kernel_name)
+        data = engine.upload(typed(inputs, params))
+        n = data.shape[0]
+        yield Progress(0.1, "uploaded")
+        for blocks in (_blocks(engine, n, block), 1):
+            partial = engine.allocate((blocks,), params["dtype"])
+            engine.launch(
+                kernel,
+                (blocks, 1, 1),
+                (block, 1, 1),
+                data,
+                partial,
+                np.int32(n),
+                shared_bytes=4 * block * shared_elements,
+            )
+            engine.free(data)
+            data, n = partial, blocks
+            if n == 1:
+                break
+            yield Progress(0.8, f"{n} partial results left")
+        yield Progress(0.9, "reduced")
+        return {"result": _take(engine, data)}
+
+    return run
+
+
+def _in_one_launch_with_atomics(kernel_name: str) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block = max(int(params["block"]), _WARP)
+        kernel = _build(engine, params, block).kernel(kernel_name)
+        data = engine.upload(typed(inputs, params))
+        n = data.shape[0]
+        total = engine.allocate((1,), params["dtype"])
+        engine.fill(total, identity(params["operator"], params["dtype"]).item())
+        yield Progress(0.1, "uploaded")
+        engine.launch(kernel, (_blocks(engine, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
+        engine.free(data)
+        yield Progress(0.9, "reduced")
+        return {"result": _take(engine, total)}
+
+    return run
+
+
+def _in_one_launch(
+    kernel_name: str, *, elements_a_thread: int = 1, blocks_per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR
+) -> HostProgram:
+    """Launch a kernel in which the block that ends last folds the others' results."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block = max(int(params["block"]), _WARP)
+        kernel = _build(engine, params, block).kernel(kernel_name)
+        data = engine.upload(typed(inputs, params))
+        n = data.shape[0]
+        blocks = _blocks(engine, n, block * elements_a_thread, blocks_per_multiprocessor)
+        total = engine.allocate((1,), params["dtype"])
+        tickets = engine.allocate((1,), np.uint32)
+        engine.fill(tickets, 0)
+        partial = engine.allocate((blocks,), params["dtype"])
+        yield Progress(0.1, "uploaded")
+        engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, total, tickets, np.int32(n))
+        for buffer in (data, partial, tickets):
+            engine.free(buffer)
+        yield Progress(0.9, "reduced")
+        return {"result": _take(engine, total)}
+
+    return run
+
+
+def _take(engine: Engine, buffer: Buffer) -> Array:
+    result = engine.download(buffer)
+    engine.free(buffer)
+    return result
+
+
+def _pieces(values: Array) -> Iterator[Array]:
+    for start in range(0, values.size, _CHUNK):
+        yield values[start : start + _CHUNK]
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    """Combine in float64; whole numbers exactly, modulo 2^32 as int32 wraps around."""
+    operator, dtype = params["operator"], params["dtype"]
+    ufunc, values = _UFUNCS[operator], typed(inputs, params)
+    wraps = dtype == "int32" and operator in ("sum", "product")
+    total = identity(operator, dtype).astype(np.uint32 if wraps else np.float64)
+    for piece in _pieces(values):
+        if wraps:
+            total[0] = ufunc(total[0], ufunc.reduce(piece.view(np.uint32), dtype=np.uint32), dtype=np.uint32)
+        else:
+            total[0] = ufunc(total[0], ufunc.reduce(piece.astype(np.float64)))
+    return total.view(np.int32) if wraps else total
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of float32 sums and products; all else is exact.
+
+    A sum in which no element takes part in more than d additions is off by at most gamma_d = d u / (1 - d u) times the
+    sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 4.2). Here d is
+    at most a thread's own elements, then the blocks' number (by atomics, in a row), then the two trees.
+
+    A product of n has n - 1 roundings in any order, for which the worst case grows as n; rounding errors of varying
+    sign make it exp(c sqrt(n) u + n u^2 / (1 - u)) - 1, of which c = 10 is not exceeded in practice (Higham and Mary, A
+    New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019, thm 2.4).
+    """
+    values, operator = typed(inputs, params), params["operator"]
+    n = values.size
+    if params["dtype"] == "int32" or operator in ("min", "max") or n < 2:
+        return 0.0
+    unit = 2.0**-24
+    if operator == "product":
+        sure = (n - 1) * unit / (1 - (n - 1) * unit) if (n - 1) * unit < 0.5 else math.inf
+        likely = math.expm1(10 * math.sqrt(n) * unit + n * unit**2 / (1 - unit))
+        return min(sure, likely) * abs(float(_reference(inputs, params)[0]))
+    block = int(params["block"])
+    blocks = -(-n // block)
+    additions = -(-n // (block * min(blocks, _FEWEST_BLOCKS))) + min(blocks, _MOST_BLOCKS) + 4 * _PEAK_LOADS + 32
+    depth = min(n - 1, additions)
+    magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _pieces(values))
+    return depth * unit / (1 - depth * unit) * magnitude
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    n = inputs["values"].size
+    return Cost(bytes_read=4 * n, bytes_written=4, flops=max(n - 1, 0))
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    return Work(inputs["values"].size, "element")
+
+
+def _textbook(params: Params, n: int) -> Textbook:
+    """A balanced tree: each operation leaves one element less, each step half of them."""
+    return Textbook(operations=max(n - 1, 0), steps=max(n - 1, 0).bit_length())
+
+
+PATTERN = Pattern(
+    name="reduction",
+    title="Reduction",
+    summary="One value from many: their sum, product, least or greatest.",
+    kernels=_FILE,
+    view="array",
+    parameters=(
+        input_parameter(),
+        size_parameter(),
+        Choice(
+            name="operator",
+            label="Operator",
+            help="What two elements are combined by.",
+            options=tuple(_UFUNCS),
+            default="sum",
+        ),
+        dtype_parameter(),
+        block_parameter(),
+    ),
+    variants=(
+        Variant(
+            "neighbored",
+            "Neighbored pairs",
+            run=_in_passes("reduce_neighbored", 1),
+            idea="Neighbours are combined, then pairs of pairs: the stride doubles, in place in global memory.",
+            limit="1/2, then 3/4, then 7/8 of the threads idle inside every warp.",
+            kernels=("reduce_neighbored",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "neighbored-less",
+            "Neighbored pairs, less divergence",
+            run=_in_passes("reduce_neighbored_less", 1),
+            idea="The first threads do all the work, so the other warps retire as a whole.",
+            limit="Neighbouring threads read further apart at every step, from global memory.",
+            kernels=("reduce_neighbored_less",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "shared",
+            "Two loads, shared memory",
+            run=_in_passes("reduce_shared", 2),
+            idea="Each thread loads two elements side by side; the rest happens in shared memory.",
+            limit="Every warp has idle lanes again: t % stride decides who works.",
+            kernels=("reduce_shared",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "interleaved",
+            "Interleaved pairs",
+            run=_in_passes("reduce_interleaved", 2),
+            idea="The stride halves, and the first threads work: no warp is divided until its last steps.",
+            limit="A block ends after two elements a thread, and half of the threads only load.",
+            kernels=("reduce_interleaved",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "grid-stride",
+            "Grid stride, two launches",
+            run=_in_two_launches("reduce_grid_stride", shared_elements=1),
+            idea="A grid of any size walks over the array: each thread adds many elements before the tree begins.",
+            limit="A barrier for every step of the tree, also where one warp alone works.",
+            kernels=("reduce_grid_stride",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "last-warp",
+            "Last warp unrolled",
+            run=_in_two_launches("reduce_last_warp", shared_elements=1),
+            idea="The last 32 threads are one warp, which waits for itself with __syncwarp.",
+            limit="A counter and a comparison between the steps above.",
+            kernels=("reduce_last_warp",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "unrolled",
+            "Fully unrolled",
+            run=_in_two_launches("reduce_unrolled"),
+            idea="The compiler knows the block's size, and no loop is left of the tree.",
+            limit="Lanes of one warp talk through shared memory.",
+            kernels=("reduce_unrolled",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "shuffle",
+            "Warp shuffle",
+            run=_in_two_launches("reduce_shuffle", whole_warps=True),
+            idea="Lanes read each other's registers; shared memory holds one value a warp.",
+            limit="A second launch for the partial results.",
+            kernels=("reduce_shuffle",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "atomic",
+            "One launch: an atomic a block",
+            run=_in_one_launch_with_atomics("reduce_atomic"),
+            idea="Each block adds its partial result to the total by an atomic.",
+            limit="Blocks come in any order: the last digits of a float sum differ from run to run.",
+            kernels=("reduce_atomic",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "last-block",
+            "One launch: the last block",
+            run=_in_one_launch("reduce_last_block"),
+            idea="The block that ends last, by its ticket, folds the partial results, always in the same order.",
+            limit="A thread waits for one element before it asks for the next.",
+            kernels=("reduce_last_block",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "peak",
+            "Peak: wide loads in flight",
+            run=_in_one_launch(
+                "reduce_peak",
+                elements_a_thread=4 * _PEAK_LOADS,
+                blocks_per_multiprocessor=_PEAK_BLOCKS_PER_MULTIPROCESSOR,
+            ),
+            idea="Loads of 16 bytes, several asked for before the first is used, in one launch.",
+            limit="The memory's bandwidth.",
+            kernels=("reduce_peak",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "volatile",
+            "Last warp by volatile alone",
+            run=_in_two_launches("reduce_volatile", shared_elements=2),
+            idea="What old programs do: no __syncwarp, since the lanes of a warp are trusted to run in lockstep.",
+            limit="Since Volta they need not.",
+            kernels=("reduce_volatile",),
+            cautionary="Nothing holds the lanes of the last warp together: one may read what another has changed.",
+            textbook=_textbook,
+        ),
+    ),
+    default_variant="shuffle",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
+    accept=accept_values,
+    make_input=make_input,
+    step_params={"n": 16, "block": "8"},
+    step_input=first_values,
+)

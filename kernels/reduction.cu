@@ -1,0 +1,354 @@
+// Reduction: one value from n, by an operator that is associative and commutative. The elements are of type VALUE, int or
+// float; int wraps around. OPERATOR is SUM, PRODUCT, MIN or MAX. BLOCK_SIZE is the number of threads in a block, a power
+// of two. Least traffic: 4 bytes read for each element; n - 1 operations, in log2(n) steps at best.
+//
+// rung                       idea                                          what still limits it
+// reduce_neighbored          partners side by side, the stride doubles     1/2, 3/4, 7/8 of every warp idle
+// reduce_neighbored_less     thread t takes element 2 * stride * t         strided access to global memory, every step
+// reduce_shared              two loads a thread, the rest in shared mem.   idle lanes again, in every warp
+// reduce_interleaved         the stride halves, the first threads work     half of all threads never add after loading
+// reduce_grid_stride         a thread adds many elements on its way        a barrier for every step, to the last
+// reduce_last_warp           32 threads left: a warp waits for itself      loop and index arithmetic between the steps
+// reduce_unrolled            the block's size is known to the compiler     shared memory between lanes of one warp
+// reduce_shuffle             a warp's lanes exchange registers             a second launch for the partial results
+// reduce_atomic              one atomic a block ends it in one launch      the order, and so the rounding, varies
+// reduce_last_block          the block that ends last folds the rest       one load of 4 bytes under way at a time
+// reduce_peak                16-byte loads, several under way at once      memory's bandwidth
+//
+// reduce_volatile            a last warp without __syncwarp: a lesson      wrong since lanes may part ways (Volta)
+
+#define SUM 0
+#define PRODUCT 1
+#define MIN 2
+#define MAX 3
+
+#ifndef VALUE
+#define VALUE float
+#endif
+#ifndef OPERATOR
+#define OPERATOR SUM
+#endif
+#ifndef BLOCK_SIZE
+#define BLOCK_SIZE 256
+#endif
+#ifndef LOADS
+#define LOADS 4
+#endif
+
+// The macros that take VALUE for a part of a name.
+#define JOINED(prefix, suffix) prefix##suffix
+#define OF_VALUE(prefix, type) JOINED(prefix, type)
+#define LARGEST_int 2147483647
+#define LARGEST_float 3.402823466e+38f
+#define SMALLEST_int (-2147483647 - 1)
+#define SMALLEST_float (-3.402823466e+38f)
+#define VECTOR_int int4
+#define VECTOR_float float4
+#define VECTOR OF_VALUE(VECTOR_, VALUE)
+#define TO_BITS_int(value) (value)
+#define TO_BITS_float(value) __float_as_int(value)
+#define TO_BITS OF_VALUE(TO_BITS_, VALUE)
+#define FROM_BITS_int(bits) (bits)
+#define FROM_BITS_float(bits) __int_as_float(bits)
+#define FROM_BITS OF_VALUE(FROM_BITS_, VALUE)
+
+#if OPERATOR == SUM
+#define COMBINE(a, b) ((a) + (b))
+#define IDENTITY ((VALUE)0)
+#elif OPERATOR == PRODUCT
+#define COMBINE(a, b) ((a) * (b))
+#define IDENTITY ((VALUE)1)
+#elif OPERATOR == MIN
+#define COMBINE(a, b) min(a, b)
+#define IDENTITY OF_VALUE(LARGEST_, VALUE)
+#else
+#define COMBINE(a, b) max(a, b)
+#define IDENTITY OF_VALUE(SMALLEST_, VALUE)
+#endif
+
+#define WARP 32
+#define ALL_LANES 0xffffffffu
+#define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
+
+// Idea: as in a tournament, neighbours first, then winners twice as far apart; in place, so a block leaves its partial
+// result in its first element (Cheng, Grossman, McKercher, Professional CUDA C Programming, ch. 3). Every thread reaches
+// every barrier, and whether there is a partner is asked of the index in the whole array. Limit: the threads that work
+// are spread over all warps, and each warp takes as long as if all of its lanes worked.
+extern "C" __global__ void reduce_neighbored(VALUE *data, VALUE *partial, int n) {
+    int t = threadIdx.x;
+    int i = blockIdx.x * blockDim.x + t;
+    for (int stride = 1; stride < blockDim.x; stride *= 2) {
+        if (t % (2 * stride) == 0 && i + stride < n) data[i] = COMBINE(data[i], data[i + stride]);
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = i < n ? data[i] : IDENTITY;
+}
+
+// Idea: the first threads do all the work, so the others' warps retire as a whole. Limit: neighbouring threads work on
+// elements that are further apart at every step, and global memory moves a whole sector for each.
+extern "C" __global__ void reduce_neighbored_less(VALUE *data, VALUE *partial, int n) {
+    int t = threadIdx.x;
+    int start = blockIdx.x * blockDim.x;
+    for (int stride = 1; stride < blockDim.x; stride *= 2) {
+        int i = 2 * stride * t;
+        if (i < blockDim.x && start + i + stride < n)
+            data[start + i] = COMBINE(data[start + i], data[start + i + stride]);
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = start < n ? data[start] : IDENTITY;
+}
+
+// Idea: a block reads each of its 2 * blockDim elements once, side by side, and goes on in shared memory (Kirk and Hwu,
+// Programming Massively Parallel Processors, ch. 10). Limit: which threads work is decided by t % stride again, so every
+// warp has idle lanes.
+extern "C" __global__ void reduce_shared(const VALUE *data, VALUE *partial, int n) {
+    __shared__ VALUE s[2 * BLOCK_SIZE];
+    int t = threadIdx.x;
+    int i = blockIdx.x * 2 * blockDim.x + t;
+    s[t] = i < n ? data[i] : IDENTITY;
+    s[t + blockDim.x] = i + (int)blockDim.x < n ? data[i + blockDim.x] : IDENTITY;
+    for (int stride = 1; stride <= blockDim.x; stride *= 2) {
+        __syncthreads();
+        if (t % stride == 0) s[2 * t] = COMBINE(s[2 * t], s[2 * t + stride]);
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
+
+// Idea: the stride halves, so the threads that work and the elements they touch are the first ones: no warp is divided
+// until fewer than 32 are left, and no two lanes want one bank. Limit: half of the threads do nothing but load, and few
+// loads are under way for each thread.
+extern "C" __global__ void reduce_interleaved(const VALUE *data, VALUE *partial, int n) {
+    __shared__ VALUE s[2 * BLOCK_SIZE];
+    int t = threadIdx.x;
+    int i = blockIdx.x * 2 * blockDim.x + t;
+    s[t] = i < n ? data[i] : IDENTITY;
+    s[t + blockDim.x] = i + (int)blockDim.x < n ? data[i + blockDim.x] : IDENTITY;
+    for (int stride = blockDim.x; stride > 0; stride /= 2) {
+        __syncthreads();
+        if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
+
+// Idea: a grid of any size walks over the array, so that a thread has added many elements before the tree begins; one
+// more launch, of one block, folds the partial results by the same kernel. The shared memory's size comes with the
+// launch. Limit: a barrier for every step of the tree, also where one warp alone still works.
+extern "C" __global__ void reduce_grid_stride(const VALUE *data, VALUE *partial, int n) {
+    extern __shared__ VALUE s[];
+    int t = threadIdx.x;
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) value = COMBINE(value, data[i]);
+    s[t] = value;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
+
+// Idea: where 32 threads are left they are one warp, which waits for its own lanes with __syncwarp, cheaper than a
+// barrier of the block (Harris, Optimizing Parallel Reduction in CUDA, made safe for lanes that part ways). Limit: the
+// loop's counter and comparison between the steps above.
+extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, int n) {
+    extern __shared__ VALUE s[];
+    int t = threadIdx.x;
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) value = COMBINE(value, data[i]);
+    s[t] = value;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride >= WARP; stride /= 2) {
+        if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t < WARP) {
+#pragma unroll
+        for (int stride = WARP / 2; stride > 0; stride /= 2) {
+            if (t < stride && t + stride < blockDim.x) s[t] = COMBINE(s[t], s[t + stride]);
+            __syncwarp();
+        }
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
+
+// Idea: a block's size that the compiler knows leaves no loop: comparisons with BLOCK_SIZE cost nothing (Harris). Limit:
+// lanes of one warp still talk through shared memory.
+extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, int n) {
+    __shared__ VALUE s[BLOCK_SIZE];
+    int t = threadIdx.x;
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * BLOCK_SIZE + t; i < n; i += gridDim.x * BLOCK_SIZE) value = COMBINE(value, data[i]);
+    s[t] = value;
+    __syncthreads();
+    if (BLOCK_SIZE >= 1024) {
+        if (t < 512) s[t] = COMBINE(s[t], s[t + 512]);
+        __syncthreads();
+    }
+    if (BLOCK_SIZE >= 512) {
+        if (t < 256) s[t] = COMBINE(s[t], s[t + 256]);
+        __syncthreads();
+    }
+    if (BLOCK_SIZE >= 256) {
+        if (t < 128) s[t] = COMBINE(s[t], s[t + 128]);
+        __syncthreads();
+    }
+    if (BLOCK_SIZE >= 128) {
+        if (t < 64) s[t] = COMBINE(s[t], s[t + 64]);
+        __syncthreads();
+    }
+    if (t < WARP) {
+        if (BLOCK_SIZE >= 64) s[t] = COMBINE(s[t], s[t + 32]);
+        __syncwarp();
+        if (BLOCK_SIZE >= 32 && t < 16) s[t] = COMBINE(s[t], s[t + 16]);
+        __syncwarp();
+        if (BLOCK_SIZE >= 16 && t < 8) s[t] = COMBINE(s[t], s[t + 8]);
+        __syncwarp();
+        if (BLOCK_SIZE >= 8 && t < 4) s[t] = COMBINE(s[t], s[t + 4]);
+        __syncwarp();
+        if (BLOCK_SIZE >= 4 && t < 2) s[t] = COMBINE(s[t], s[t + 2]);
+        __syncwarp();
+        if (BLOCK_SIZE >= 2 && t < 1) s[t] = COMBINE(s[t], s[t + 1]);
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
+
+// Fold the values of a warp's lanes; lane 0 has the result.
+__device__ VALUE fold_warp(VALUE value) {
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        VALUE partner = __shfl_down_sync(ALL_LANES, value, distance);
+        value = COMBINE(value, partner);
+    }
+    return value;
+}
+
+// Fold the values of a block's threads, whole warps of them; thread 0 has the result. May be called again after a barrier.
+__device__ VALUE fold_block(VALUE value) {
+    __shared__ VALUE of_warp[WARPS];
+    int lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP;
+    value = fold_warp(value);
+    if (lane == 0) of_warp[warp] = value;
+    __syncthreads();
+    if (warp == 0) {
+        value = lane < WARPS ? of_warp[lane] : IDENTITY;
+        value = fold_warp(value);
+    }
+    return value;
+}
+
+// Idea: the lanes of a warp read each other's registers, so shared memory holds one value a warp, and one barrier is left
+// (Luitjens, Faster Parallel Reductions on Kepler). Limit: the partial results need a second launch.
+extern "C" __global__ void reduce_shuffle(const VALUE *data, VALUE *partial, int n) {
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        value = COMBINE(value, data[i]);
+    value = fold_block(value);
+    if (threadIdx.x == 0) partial[blockIdx.x] = value;
+}
+
+// Combine a value into one that other blocks combine into too. What no instruction does is tried until nobody came
+// between: whoever finds the bits that it expected may write.
+__device__ void combine_atomically(VALUE *address, VALUE value) {
+#if OPERATOR == SUM
+    atomicAdd(address, value);
+#else
+    int found = TO_BITS(IDENTITY);
+    int expected;
+    do {
+        expected = found;
+        found = atomicCAS((int *)address, expected, TO_BITS(COMBINE(FROM_BITS(expected), value)));
+    } while (found != expected);
+#endif
+}
+
+// Idea: a block adds its partial result to the total by an atomic, so one launch does; `total` starts as the identity.
+// Limit: blocks come in any order, so the last digits of a float sum differ from run to run.
+extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n) {
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        value = COMBINE(value, data[i]);
+    value = fold_block(value);
+    if (threadIdx.x == 0) combine_atomically(total, value);
+}
+
+// Leave a block's value in `partial`; the block that finds all others done folds them, in the order of their numbers.
+// The fence makes the value visible before the ticket is, and the counter wraps around to 0 for the next launch (CUDA
+// samples, threadFenceReduction).
+__device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *tickets) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = value;
+        __threadfence();
+        last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last) {
+        __threadfence();
+        value = IDENTITY;
+        for (int i = threadIdx.x; i < gridDim.x; i += blockDim.x) value = COMBINE(value, __ldcg(&partial[i]));
+        value = fold_block(value);
+        if (threadIdx.x == 0) *total = value;
+    }
+}
+
+// Idea: one launch, and always the same order: the block that ends last folds the partial results. Limit: a thread waits
+// for one element before it asks for the next.
+extern "C" __global__ void reduce_last_block(const VALUE *data, VALUE *partial, VALUE *total, unsigned int *tickets,
+                                             int n) {
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        value = COMBINE(value, data[i]);
+    finish(fold_block(value), partial, total, tickets);
+}
+
+// Idea: a load of 16 bytes, and LOADS of them asked for before the first is used, keep memory busy with few threads; then
+// as before, in one launch. `data` begins at a multiple of 16 bytes. The last elements, too few for all loads of a
+// thread, are taken by single loads. Limit: memory's bandwidth.
+extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE *total, unsigned int *tickets, int n) {
+    const int tile = LOADS * BLOCK_SIZE;
+    const VECTOR *vectors = (const VECTOR *)data;
+    int tiles = n / (4 * tile);
+    VALUE value = IDENTITY;
+    for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+        VECTOR loaded[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k) loaded[k] = vectors[t * tile + k * BLOCK_SIZE + threadIdx.x];
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k) {
+            VALUE pair = COMBINE(loaded[k].x, loaded[k].y);
+            VALUE other = COMBINE(loaded[k].z, loaded[k].w);
+            value = COMBINE(value, COMBINE(pair, other));
+        }
+    }
+    for (int i = tiles * 4 * tile + blockIdx.x * BLOCK_SIZE + threadIdx.x; i < n; i += gridDim.x * BLOCK_SIZE)
+        value = COMBINE(value, data[i]);
+    finish(fold_block(value), partial, total, tickets);
+}
+
+// A lesson in what holds lanes together: nothing. This tail was written when the lanes of a warp ran in lockstep, and
+// `volatile` alone was to keep them in order. Lanes may part ways, and one may read what another has already changed
+// (CUDA C++ Programming Guide, Independent Thread Scheduling). The upper half of `s` is there so that a block of less
+// than two warps reads nothing that is not its own.
+extern "C" __global__ void reduce_volatile(const VALUE *data, VALUE *partial, int n) {
+    extern __shared__ VALUE s[];
+    int t = threadIdx.x;
+    VALUE value = IDENTITY;
+    for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) value = COMBINE(value, data[i]);
+    s[t] = value;
+    s[t + blockDim.x] = IDENTITY;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > WARP; stride /= 2) {
+        if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
+        __syncthreads();
+    }
+    if (t < WARP) {
+        volatile VALUE *w = s;
+        if (blockDim.x >= 64) w[t] = COMBINE(w[t], w[t + 32]);
+        if (blockDim.x >= 32) w[t] = COMBINE(w[t], w[t + 16]);
+        if (blockDim.x >= 16) w[t] = COMBINE(w[t], w[t + 8]);
+        if (blockDim.x >= 8) w[t] = COMBINE(w[t], w[t + 4]);
+        w[t] = COMBINE(w[t], w[t + 2]);
+        w[t] = COMBINE(w[t], w[t + 1]);
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
