@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-steps", metavar="N", type=_whole, help="rounds of loops before they are taken for endless (200000)"
     )
+    parser.add_argument(
+        "--schedule",
+        metavar="round-robin|shuffle:SEED",
+        default="round-robin",
+        help="all warps in lockstep, or each on its own in an order that the seed decides (round-robin)",
+    )
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="record every step, and save that")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -78,6 +86,8 @@ def run(options: argparse.Namespace) -> bool:
 
     dumps: dict[int, Path] = dict(options.dumps)
     _check_dumps(dumps, options.arguments)
+    if options.trace is not None:
+        _check_trace(options.trace)
     sources = Sources(options.file, options.include_dirs)
     try:
         simulation = simulate(
@@ -89,6 +99,8 @@ def run(options: argparse.Namespace) -> bool:
             shared_bytes=options.shared,
             defines=dict(_define(text) for text in options.defines),
             include_dirs=options.include_dirs,
+            schedule=options.schedule,
+            traced=options.trace is not None,
             **({} if options.max_steps is None else {"max_steps": options.max_steps}),
         )
     except KernelError as error:
@@ -97,10 +109,13 @@ def run(options: argparse.Namespace) -> bool:
             error.detail = cli_simulate_text.excerpt(sources, error.position)
         raise
     _save(dumps, simulation)
+    if simulation.trace is not None:
+        with _writing(options.trace):
+            simulation.trace.save(options.trace)
     if options.json:
-        print(cli_simulate_text.as_json(simulation))
+        print(cli_simulate_text.as_json(simulation, options.trace))
     else:
-        print(cli_simulate_text.as_text(simulation, sources))
+        print(cli_simulate_text.as_text(simulation, sources, options.trace))
     return not simulation.findings
 
 
@@ -117,12 +132,25 @@ def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
             raise InputError(f"--dump {number}={target}: argument {number} is {arguments[number]!r}, not an array.")
 
 
+def _check_trace(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise InputError(f"--trace {target}: there is no folder {target.parent}.")
+    if target.is_dir():
+        raise InputError(f"--trace {target}: this is a folder.")
+
+
 def _save(dumps: Mapping[int, Path], simulation: Simulation) -> None:
     for number, target in dumps.items():
-        try:
+        with _writing(target):
             np.save(target, simulation.arrays[number])
-        except OSError as error:
-            raise InputError(f"{target} cannot be written: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror or error}.") from None
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from gpu.errors import SourcePosition
 from gpu.simulate import Counts, Simulation
@@ -33,8 +34,9 @@ _SHARED_ATOMICS, _ATOMIC_CONFLICTS = "shared_atomic_requests", "shared_atomic_ba
 _GAP = 4
 
 
-def as_json(simulation: Simulation) -> str:
-    """Return findings, counters and what was printed."""
+def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
+    """Return findings, counters and what was printed; of a trace, where it is and whether it is whole."""
+    trace = simulation.trace
     return json.dumps(
         {
             "findings": [
@@ -56,14 +58,19 @@ def as_json(simulation: Simulation) -> str:
                 ],
             },
             "printf": [{"thread": line.thread, "text": line.text} for line in simulation.printed],
+            **(
+                {"trace": {"file": str(trace_file), "events": len(trace.events), "stopped": trace.stopped}}
+                if trace is not None
+                else {}
+            ),
         },
         indent=2,
         allow_nan=False,
     )
 
 
-def as_text(simulation: Simulation, sources: Sources) -> str:
-    """Return findings with their source lines, counters beside the source, totals, and what was printed."""
+def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = None) -> str:
+    """Return findings with their source lines, counters beside the source, totals, and what was printed and saved."""
     findings = simulation.findings
     head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
     sections = [head, *(_finding(number, finding, sources) for number, finding in enumerate(findings, 1))]
@@ -71,6 +78,9 @@ def as_text(simulation: Simulation, sources: Sources) -> str:
     sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
     if simulation.printed:
         sections.append("Printed by the kernel\n" + "".join(line.text for line in simulation.printed).rstrip("\n"))
+    if simulation.trace is not None:
+        saved = f"Recorded {len(simulation.trace.events):,} events in {trace_file}."
+        sections.append(f"{saved} {simulation.trace.stopped}".rstrip())
     return "\n\n".join(sections)
 
 

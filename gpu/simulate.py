@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.trace import Trace
 
 Array = npt.NDArray[Any]
 Extent = int | Sequence[int]
@@ -65,12 +67,15 @@ class Simulation:
         The text of each `printf` and thread, in the order of execution within a batch of blocks.
     arrays : dict of int to array
         What the array arguments hold after the launch, by the argument's number from 0.
+    trace : Trace or None
+        Every step of the launch, where it was asked for.
     """
 
     findings: list[Finding]
     counters: CounterReport
     printed: list[Printed]
     arrays: dict[int, Array]
+    trace: Trace | None = None
 
 
 def simulate(
@@ -85,6 +90,8 @@ def simulate(
     defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     max_steps: int = MAXIMUM_STEPS,
+    schedule: str = ROUND_ROBIN,
+    traced: bool = False,
 ) -> Simulation:
     """Run a kernel on the simulator, watched by counters and checkers.
 
@@ -111,11 +118,16 @@ def simulate(
         Where includes are looked for, other than beside the file.
     max_steps : int
         How often the loops of blocks that are simulated together may go round before they are taken for endless.
+    schedule : str
+        "round-robin", where all warps go in lockstep, or "shuffle:SEED", where each goes on its own, in an order that
+        the seed decides: a race then gives other answers.
+    traced : bool
+        Whether to record every step, which `Simulation.trace` then holds.
 
     Raises
     ------
     InputError
-        A file that cannot be read, or arguments that do not fit the kernel's parameters.
+        A file that cannot be read, arguments that do not fit the kernel's parameters, or no such schedule.
     CompileError
         The kernel does not compile, or uses something that the simulator does not support.
     KernelError
@@ -125,34 +137,57 @@ def simulate(
     """
     if max_steps < 1:
         raise InputError(f"At least 1 step must be allowed, not {max_steps}.")
-    found = _kernel(Path(file), kernel, source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+    module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+    found = module.kernel(kernel)
     bound = bind(kernel, arguments, found.parameters)
     counters = Counters()
-    checkers = (RaceChecker(), UninitializedChecker(bound.uninitialized))
     printed: list[Printed] = []
-    findings: list[Finding] = []
-    try:
-        found.launch(
-            _extent("grid", grid),
-            _extent("block", block),
-            bound.values,
-            shared_bytes=shared_bytes,
-            observers=(counters, *checkers),
-            on_print=lambda thread, text: printed.append(Printed(thread, text)),
-            max_rounds=max_steps,
+    launch = (_extent("grid", grid), _extent("block", block), bound.values)
+    options: dict[str, Any] = {
+        "shared_bytes": shared_bytes,
+        "on_print": lambda thread, text: printed.append(Printed(thread, text)),
+        "max_rounds": max_steps,
+        "schedule": schedule,
+    }
+    trace: Trace | None = None
+    if traced:
+        trace = module.trace(
+            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=[counters], checked=True
         )
+        findings = _findings_of(trace)
+    else:
+        findings = _launch(found, launch, options, bound.uninitialized, counters)
+    report = CounterReport(counters.total(), counters.per_line())
+    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace)
+
+
+def _launch(
+    kernel: SimulatedKernel,
+    launch: tuple[Any, ...],
+    options: Mapping[str, Any],
+    uninitialized: Collection[str],
+    counters: Counters,
+) -> list[Finding]:
+    """Run a kernel before the eyes of counters and checkers, and return what these find."""
+    checkers = (RaceChecker(), UninitializedChecker(uninitialized))
+    failure: list[Finding] = []
+    try:
+        kernel.launch(*launch, **options, observers=(counters, *checkers))
     except LaunchError as error:
         if not error.kind:
             raise
-        findings.append(_with_advice(finding_of(error)))
-    for checker in checkers:
-        findings += checker.findings
-    return Simulation(findings, CounterReport(counters.total(), counters.per_line()), printed, bound.arrays)
+        failure.append(finding_of(error))
+    return sum((checker.findings for checker in checkers), failure)
 
 
-def _kernel(
-    path: Path, name: str, source: str | None, defines: dict[str, int | str], include_dirs: list[Path]
-) -> SimulatedKernel:
+def _findings_of(trace: Trace) -> list[Finding]:
+    """Return what was found during a trace in the order in which it is reported without one."""
+    findings = [found.finding for found in trace.findings]
+    failure = [findings.pop()] if trace.failure else []
+    return failure + sorted(findings, key=lambda finding: finding.kind != "race")
+
+
+def _module(path: Path, source: str | None, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
     for macro in defines:
         if not re.fullmatch(r"[A-Za-z_]\w*", macro):
             raise InputError(f"{macro!r} is no name for a macro.")
@@ -160,7 +195,7 @@ def _kernel(
         if not folder.is_dir():
             raise InputError(f"There is no folder {folder} to look for includes in.")
     text = read_source(path) if source is None else source
-    return SimulatedModule(text, path, defines, include_dirs, tolerant=True).kernel(name)
+    return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
 
 
 def read_source(path: Path) -> str:

@@ -17,6 +17,7 @@ import pytest
 from gpu import cli
 from gpu.simulate import MAXIMUM_STEPS
 from gpu.simulator.counting.counters import METRICS
+from gpu.simulator.trace.trace import Trace
 
 ROOT = Path(__file__).parents[2]
 
@@ -308,6 +309,79 @@ def test_help_lists_the_specifications(simulate):
         f"({MAXIMUM_STEPS})",
     ):
         assert word in done.out
+
+
+# Schedules and traces
+
+
+def test_a_schedule_decides_what_a_race_gives(simulate, reduce_cu: Path, tmp_path: Path):
+    out, answers = tmp_path / "out.npy", set()
+    options = ["--arg", "arange:256", "--arg", "zeros:1", "--arg", 256, "--dump", f"1={out}"]
+    for schedule in ("round-robin", *(f"shuffle:{seed}" for seed in range(8))):
+        words = [reduce_cu, "reduce<int, 256>", "--grid", 1, "--block", 256, *options, "--schedule", schedule]
+        assert simulate(*words).code == 0
+        assert np.load(out)[0] == 255 * 128
+        assert simulate(*words, "-D", "RACY").code == 1
+        answers.add(int(np.load(out)[0]))
+    assert len(answers) > 1
+
+
+def test_a_trace_is_saved(simulate, reduce_cu: Path, tmp_path: Path):
+    target = tmp_path / "reduce.trace"
+    words = [reduce_cu, "reduce<float, 64>", "--grid", 2, "--block", 64, "--schedule", "shuffle:5", "--trace", target]
+    words += ["--arg", "arange:128", "--arg", "zeros:2", "--arg", 128]
+    done = simulate(*words)
+    assert (done.code, done.err) == (0, "")
+    trace = Trace.load(target)
+    assert (trace.kernel, trace.schedule, trace.grid, trace.failure) == (
+        "reduce<float, 64>",
+        "shuffle:5",
+        (2, 1, 1),
+        "",
+    )
+    assert trace.array("out", len(trace.events)).tolist() == [63 * 32, 63 * 32 + 64 * 64]
+    assert done.out.rstrip().endswith(f"Recorded {len(trace.events):,} events in {target}.")
+    told = json.loads(simulate(*words, "--json").out)["trace"]
+    assert told == {"file": str(target), "events": len(trace.events), "stopped": ""}
+
+
+def test_a_trace_of_a_fault_is_saved_too(simulate, kernel, tmp_path: Path):
+    target = tmp_path / "fault.trace"
+    done = simulate(
+        kernel("a[threadIdx.x] = 1;"), "f", "--grid", 1, "--block", 32, "--arg", "zeros:8", "--trace", target
+    )
+    assert done.code == 1
+    assert [found.finding.kind for found in Trace.load(target).findings] == ["out-of-bounds"]
+
+
+def test_without_a_trace_nothing_tells_of_one(simulate, kernel):
+    words = [kernel("a[threadIdx.x] = 1;"), "f", "--grid", 1, "--block", 32, "--arg", "zeros:32"]
+    assert "trace" not in json.loads(simulate(*words, "--json").out)
+    assert "Recorded" not in simulate(*words).out
+
+
+@pytest.mark.parametrize("given", ["shuffle", "shuffle:x", "lockstep", ""])
+def test_what_is_no_schedule(simulate, kernel, given: str):
+    done = simulate(kernel("a[0] = 1;"), "f", "--grid", 1, "--block", 1, "--arg", "zeros:1", "--schedule", given)
+    assert (done.code, done.out) == (2, "")
+    assert f"{given!r} is no schedule: it is round-robin or shuffle:SEED, where SEED is a whole number" in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+def test_a_trace_that_cannot_be_written(simulate, kernel, tmp_path: Path):
+    words = [kernel("a[0] = 1;"), "f", "--grid", 1, "--block", 1, "--arg", "zeros:1", "--trace"]
+    for target, reason in (
+        (tmp_path / "no" / "file", f"there is no folder {tmp_path / 'no'}."),
+        (tmp_path, "this is a folder."),
+    ):
+        done = simulate(*words, target)
+        assert (done.code, done.out) == (2, "")
+        assert f"--trace {target}: {reason}" in done.err
+    full = Path("/dev/full")
+    if full.exists():
+        done = simulate(*words, full)
+        assert (done.code, done.out) == (2, "")
+        assert f"{full} cannot be written: No space left on device." in done.err
 
 
 # What README shows

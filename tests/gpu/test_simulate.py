@@ -359,6 +359,70 @@ def test_kernels_that_cannot_be_had() -> None:
         run("__global__ void f() { tix = 1; }")
 
 
+# Schedules and traces
+
+RACY_SUM = """__global__ void f(const int *in, int *out) {
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    for (int half = 64; half > 0; half /= 2) {
+        SYNC;
+        if (t < half) s[t] += s[t + half];
+    }
+    out[t] = s[0];
+    if (in[127]) out[t + in[127]] = 0;
+}"""
+
+
+def racy_sum(sync: str = "", last: int = 0, **options: Any) -> Simulation:
+    values = np.append(np.arange(127), last).astype(np.int32)
+    return run(RACY_SUM, values, "zeros:128", block=128, defines={"SYNC": sync}, **options)
+
+
+def test_a_race_gives_other_answers_in_another_schedule() -> None:
+    schedules = ["round-robin", *(f"shuffle:{seed}" for seed in range(6))]
+    answers = [racy_sum(schedule=schedule).arrays[1].tobytes() for schedule in schedules]
+    assert len(set(answers)) > 1
+    assert racy_sum(schedule="shuffle:3").arrays[1].tobytes() == answers[4]
+    right = [racy_sum("__syncthreads()", schedule=schedule).arrays[1][0] for schedule in schedules]
+    assert right == [127 * 126 // 2] * 7
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2"])
+def test_a_trace_changes_nothing_else(schedule: str) -> None:
+    for last in (0, 1):
+        plain = racy_sum(last=last, schedule=schedule)
+        traced = racy_sum(last=last, schedule=schedule, traced=True)
+        assert plain.trace is None
+        assert traced.trace is not None
+        assert traced.findings == plain.findings
+        assert plain.findings[0].kind == ("out-of-bounds" if last else "race")
+        assert traced.counters == plain.counters
+        assert traced.arrays[1].tobytes() == plain.arrays[1].tobytes()
+        end = len(traced.trace.events)
+        assert traced.trace.array("out", end).tobytes() == traced.arrays[1].tobytes()
+        assert traced.trace.schedule == schedule
+
+
+def test_a_trace_knows_which_arrays_start_without_values() -> None:
+    simulation = run("__global__ void f(int *a) { a[threadIdx.x] += 1; }", "empty:32", traced=True)
+    assert [finding.kind for finding in simulation.findings] == ["uninitialized"]
+
+
+def test_what_is_printed_and_the_limit_of_steps_hold_in_a_trace() -> None:
+    source = '__global__ void f(int *a) { printf("%d\\n", threadIdx.x); while (a[0] == 0) { } }'
+    simulation = run(source, "zeros:1", traced=True, max_steps=100, schedule="shuffle:1")
+    assert [printed.text for printed in simulation.printed] == [f"{lane}\n" for lane in range(32)]
+    assert "allow it more steps" in simulation.findings[0].message
+
+
+def test_what_is_no_schedule() -> None:
+    said = refusal("__global__ void f(int *a) { }", "zeros:1", schedule="shuffle:one")
+    assert said == (
+        "'shuffle:one' is no schedule: it is round-robin or shuffle:SEED, where SEED is a whole number from 0."
+    )
+
+
 # What README shows
 
 
@@ -367,4 +431,5 @@ def test_the_example_in_readme_runs_and_finds_what_it_says(capsys: pytest.Captur
     exec(compile(example, "README.md", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("race 4 ('thread (")
-    assert lines[-1].startswith("[1. 2. 3. 4.]")
+    assert lines[-3].startswith("[1. 2. 3. 4.]")
+    assert lines[-2:] == ["round-robin [32]", "shuffle:0 [33]"]
