@@ -97,6 +97,8 @@ class Actions:
             index = int(key) - 1
             self._add(self.variants, f"variant {key}", "", lambda index=index: window.choose_variant_at(index), key)
         menu.addSeparator()
+        self._add(menu, "problem", "Next problem in the kernel", window.next_problem, "F8")
+        menu.addSeparator()
         self._add(menu, "previous", "Previous pattern", lambda: window.step_pattern(-1), "[")
         self._add(menu, "next", "Next pattern", lambda: window.step_pattern(1), "]")
 

@@ -11,6 +11,8 @@ from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayou
 from gpu.jobs import Failure
 from gui.actions import Actions
 from gui.banner import Banner
+from gui.editor.files import ask_target
+from gui.editor.unsaved import UnsavedDialog
 from gui.files import Files
 from gui.header import Header
 from gui.jobs import HostFactory, Jobs, engine_host
@@ -61,6 +63,7 @@ class MainWindow(QMainWindow):
         self.resize(QSize(1280, 720))
         self.setAcceptDrops(True)
         self.pages: dict[str, PatternPage] = {}
+        self._discard = False
         self.files = Files(self)
         self.actions_ = Actions(self)
         self.header = Header(self.actions_.menu)
@@ -174,8 +177,10 @@ class MainWindow(QMainWindow):
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
     def _make_page(self, name: str) -> PatternPage:
-        page = self.pages[name] = PatternPage(self.bench.patterns[name], self.bench.settings[name])
+        page = self.pages[name] = PatternPage(self.bench.patterns[name], self.bench.settings[name], self.bench.sources)
         page.params_changed.connect(self.bench.choose_params)
+        page.source.failed.connect(self.banner.say)
+        page.source.saved.connect(self.bench.saved)
         if page.view.levels is not None:
             page.view.levels.set_scale(self.memory.scale)
             page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
@@ -277,6 +282,10 @@ class MainWindow(QMainWindow):
     def _show_no_engine(self, failure: Failure) -> None:
         self.status.show_no_device()
         self.show_failure(failure)
+
+    def next_problem(self) -> None:
+        """Go to what is wrong next in the kernel's text."""
+        self.page.source.next_problem()
 
     def run(self) -> None:
         """Run again, and check the result."""
@@ -398,6 +407,14 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(0, lambda: self.open(path))
 
     def closeEvent(self, event: Any) -> None:
+        unsaved = [] if self._discard else self.bench.sources.unsaved
+        if unsaved:
+            event.ignore()
+            dialog = UnsavedDialog(self, unsaved)
+            dialog.save_wanted.connect(self._save_and_close)
+            dialog.discard_wanted.connect(self._discard_and_close)
+            dialog.open()
+            return
         self._idle.stop()
         self.memory.pattern = self.bench.chosen
         for name, settings in self.bench.settings.items():
@@ -409,3 +426,17 @@ class MainWindow(QMainWindow):
         self.memory.sync()
         self.bench.close()
         super().closeEvent(event)
+
+    def _save_and_close(self) -> None:
+        for document in self.bench.sources.unsaved:
+            target = ask_target(self, document)
+            if target is None:
+                return
+            if reason := document.save(target):
+                self.banner.say(reason, "Save it in another folder.")
+                return
+        self.close()
+
+    def _discard_and_close(self) -> None:
+        self._discard = True
+        self.close()

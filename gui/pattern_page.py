@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSplitter, QStackedWidg
 
 from gpu.jobs import Report
 from gpu.pattern import Pattern
+from gui.editor.sources import KernelSources
 from gui.forms import ParameterForm
 from gui.run_view.numbers import NumbersCard
 from gui.run_view.view import view_for
@@ -71,11 +72,13 @@ class PatternPage(QWidget):
     pattern : Pattern
     settings : Settings
         What is chosen at first.
+    sources : KernelSources or None
+        The kernels' texts, which are edited here.
     """
 
     params_changed = pyqtSignal(dict)
 
-    def __init__(self, pattern: Pattern, settings: Settings) -> None:
+    def __init__(self, pattern: Pattern, settings: Settings, sources: KernelSources | None = None) -> None:
         super().__init__()
         role(self, "canvas")
         self.pattern = pattern
@@ -83,7 +86,7 @@ class PatternPage(QWidget):
         self.form.set_values(settings.params)
         self.caution = Caution()
         self.view = view_for(pattern, self.form)
-        self.source = SourcePane()
+        self.source = SourcePane(sources)
         self.numbers = NumbersCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)

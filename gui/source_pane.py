@@ -1,236 +1,160 @@
-"""The kernel file on the right: highlighted, and scrolled to the kernel that runs."""
+"""The kernel file on the right, to read and to edit."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
-from PyQt6.QtCore import QRect, QSize, Qt
-from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QTextBlockFormat, QTextCharFormat, QTextCursor
-from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PyQt6.QtCore import Qt, pyqtSignal
 
-from gpu.engines.base import KERNELS
-from gui.theme import DARK, Look, look
-from gui.widgets import Badge, Card, role
-
-
-def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
-    """Return the first and last line of a kernel with the comment above it, counted from 0; (0, 0) when not there."""
-    found = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(kernel)}\s*\([^;{{]*\{{", text, re.MULTILINE)
-    if not found:
-        return 0, 0
-    lines = text.split("\n")
-    start = text.count("\n", 0, found.start())
-    first = start
-    while first > 0 and lines[first - 1].lstrip().startswith(("//", "template", "extern")):
-        first -= 1
-    depth, last = 0, start
-    for last in range(start, len(lines)):
-        code = lines[last].split("//")[0]
-        depth += code.count("{") - code.count("}")
-        if depth <= 0 and "}" in code:
-            break
-    return first, last
-
-
-class _LineNumbers(QWidget):
-    """The column of line numbers, which the text's own widget paints."""
-
-    def __init__(self, code: CodeView) -> None:
-        super().__init__(code)
-        self._code = code
-
-    def sizeHint(self) -> QSize:
-        return QSize(self._code.number_width(), 0)
-
-    def paintEvent(self, event: Any) -> None:
-        self._code.paint_numbers(self, event.rect())
-
-
-class CodeView(QPlainTextEdit):
-    """Text of a kernel file, read-only."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        role(self, "code")
-        self.setReadOnly(True)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self.setAccessibleName("Kernel source")
-        self.setTabChangesFocus(True)
-        self.kernel = ""
-        self._text = ""
-        self._range = (0, 0)
-        self._styled: tuple[Look, str] | None = None
-        self._numbers = _LineNumbers(self)
-        self.updateRequest.connect(self._scroll_numbers)
-
-    def show_source(self, text: str, kernel: str) -> None:
-        """Show a file with one of its kernels at the top."""
-        if text != self._text:
-            self._text = text
-            self.setPlainText(text)
-            tokens(text)  # found now, so that showing the page for the first time takes less time
-        self.kernel = kernel
-        self._range = kernel_lines(text, kernel)
-        if self.isVisible():
-            self._restyle()
-        self._mark()
-        self._to_kernel()
-
-    def _to_kernel(self) -> None:
-        bar = self.verticalScrollBar()
-        if bar is not None:
-            bar.setValue(max(0, self._range[0] - 1))
-
-    def number_width(self) -> int:
-        """Return how wide the column of line numbers is."""
-        digits = len(str(max(99, self.blockCount())))
-        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(22)
-
-    def paint_numbers(self, column: QWidget, area: QRect) -> None:
-        """Paint the visible line numbers, those of the kernel brighter and with a bar in the accent colour."""
-        theme = look().theme
-        painter = QPainter(column)
-        painter.fillRect(area, QColor(theme.surface))
-        painter.setFont(self.font())
-        block = self.firstVisibleBlock()
-        first, last = self._range
-        while block.isValid():
-            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            if place.top() > area.bottom():
-                break
-            inside = last > 0 and first <= block.blockNumber() <= last
-            if inside:
-                painter.fillRect(0, int(place.top()), 3, int(place.height()) + 1, QColor(theme.accent))
-            painter.setPen(QColor(theme.muted if inside else theme.faint))
-            line = QRect(0, int(place.top()), column.width() - look().px(10), int(place.height()))
-            painter.drawText(line, Qt.AlignmentFlag.AlignRight, str(block.blockNumber() + 1))
-            block = block.next()
-        painter.end()
-
-    def _scroll_numbers(self, area: QRect, moved: int) -> None:
-        if moved:
-            self._numbers.scroll(0, moved)
-        else:
-            self._numbers.update(0, area.y(), self._numbers.width(), area.height())
-
-    def resizeEvent(self, event: Any) -> None:
-        super().resizeEvent(event)
-        self._numbers.setGeometry(0, 0, self.number_width(), self.height())
-
-    def showEvent(self, event: Any) -> None:
-        super().showEvent(event)
-        self._restyle()
-        self._to_kernel()
-
-    def changeEvent(self, event: Any) -> None:
-        super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and self.isVisible():
-            self._restyle()
-
-    def _restyle(self) -> None:
-        """Colour the text, unless that is done: a style sheet announces itself several times, to hidden pages too."""
-        if self._styled == (look(), self._text):
-            return
-        self._styled = (look(), self._text)
-        self.setViewportMargins(self.number_width(), 0, 0, 0)
-        self._numbers.setGeometry(0, 0, self.number_width(), self.height())
-        self._highlight()
-        self._mark()
-
-    def _mark(self) -> None:
-        """Dim what does not run: the kernel that does stands out on a ground of its own."""
-        first, last = self._range
-        selections = []
-        if last > 0:
-            ground = QColor(look().theme.raised)
-            for number in range(first, last + 1):
-                selection = QTextEdit.ExtraSelection()
-                selection.format.setBackground(ground)
-                selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, True)
-                document = self.document()
-                assert document is not None
-                selection.cursor = QTextCursor(document.findBlockByNumber(number))
-                selections.append(selection)
-        self.setExtraSelections(selections)
-        self._numbers.update()
-
-    def _highlight(self) -> None:
-        """Colour the whole text at once: kernel files are small, and they do not change under the eye."""
-        text = self._text
-        theme = look().theme
-        cursor = QTextCursor(self.document())
-        cursor.beginEditBlock()
-        cursor.select(QTextCursor.SelectionType.Document)
-        plain = QTextCharFormat()
-        plain.setForeground(QColor(theme.text))
-        cursor.setCharFormat(plain)
-        spacing = QTextBlockFormat()
-        spacing.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        cursor.setBlockFormat(spacing)
-        styles: dict[str, QTextCharFormat] = {}
-        for start, end, kind in tokens(text):
-            if kind not in styles:
-                styles[kind] = QTextCharFormat()
-                styles[kind].setForeground(QColor(theme.syntax[kind]))
-            cursor.setPosition(start)
-            cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-            cursor.setCharFormat(styles[kind])
-        cursor.endEditBlock()
-
-
-_BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
-
-
-@lru_cache(maxsize=16)
-def tokens(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Return what is coloured in a text: start, end, and the entry of `Theme.syntax` that has the colour."""
-    from pygments.lexers.c_like import CudaLexer
-
-    found = []
-    for start, token, value in CudaLexer().get_tokens_unprocessed(text):
-        end = start + len(value)
-        kind = _kind(str(token).removeprefix("Token."), value, called=text[end : end + 1] == "(")
-        if kind:
-            found.append((start, end, kind))
-    return tuple(found)
-
-
-def _kind(token: str, value: str, *, called: bool) -> str:
-    if value in _BUILT_IN or value.startswith(("atomic", "__sync", "__shfl", "__ballot")):
-        return "Name.Builtin"
-    if called and token == "Name":
-        return "Name.Function"
-    while token and token not in DARK.syntax:
-        token = token.rpartition(".")[0]
-    return token
+from gpu.errors import InputError
+from gui.editor.code_edit import CodeEdit
+from gui.editor.document import KernelDocument, Problem
+from gui.editor.files import ask_kernel, ask_target, read_kernel
+from gui.editor.problem_strip import ProblemStrip
+from gui.editor.sources import KernelSources
+from gui.theme import look
+from gui.widgets import Badge, Card, button, row
 
 
 class SourcePane(Card):
-    """A card with a kernel file, its name, and the kernel that runs."""
+    """A card with a kernel file that can be edited, and the kernel that runs.
 
-    def __init__(self) -> None:
-        super().__init__("Kernel", margins=(1, 10, 1, 8))
+    Parameters
+    ----------
+    sources : KernelSources or None
+        The texts that are edited; panes with the same one show the same text. None for a pane that stands alone.
+    """
+
+    line_clicked = pyqtSignal(int)
+    """A line, from 1, whose number or text was clicked."""
+    failed = pyqtSignal(str)
+    """Why a file could not be read or written."""
+    saved = pyqtSignal(str)
+    """The path of a file that was written."""
+
+    def __init__(self, sources: KernelSources | None = None) -> None:
+        super().__init__("Kernel", margins=(1, 10, 1, 1))
+        self.sources = sources or KernelSources(parent=self)
         self.head.setContentsMargins(12, 0, 12, 0)
+        self.edited = Badge()
         self.kernel = Badge()
+        self.head.addWidget(self.edited)
         self.head.addStretch(1)
         self.head.addWidget(self.kernel)
-        self.code = CodeView()
-        self.body.addWidget(self.code)
+        self.code = CodeEdit()
+        self.strip = ProblemStrip()
+        self.revert = button("Revert", "flat", tip="Go back to the file's text; Ctrl+Z undoes that")
+        self.save = button("Save as…", "flat", tip="Save this text in a file of its own (Ctrl+S in the text)")
+        self.open = button("Open…", "flat", tip="Put the text of another file here; Ctrl+Z undoes that")
+        for each in (self.revert, self.save, self.open):
+            each.setProperty("small", True)
+        self.body.setSpacing(0)
+        self.body.addWidget(self.code, 1)
+        self.body.addWidget(self.strip)
+        foot = row(0, self.revert, self.save, self.open, spacing=2)
+        foot.setContentsMargins(8, 2, 8, 4)
+        self.body.addLayout(foot)
         self.setMinimumWidth(look().px(220))
+        self.edited.hide()
+        self._document: KernelDocument | None = None
+        self.code.line_clicked.connect(self.line_clicked)
+        # Asked for beforehand, so that the first letter need not wait for the process that checks.
+        self.code.entered.connect(lambda: self._document and self.sources.check(self._document))
+        self.code.save_wanted.connect(self.ask_save)
+        self.code.cursorPositionChanged.connect(self._show_problem)
+        self.strip.next_wanted.connect(self.next_problem)
+        self.revert.clicked.connect(self._revert)
+        self.save.clicked.connect(self.ask_save)
+        self.open.clicked.connect(self.ask_open)
 
     def show_kernel(self, file: str, kernel: str) -> None:
-        """Show `kernels/<file>` at one of its kernels."""
-        path = Path(KERNELS, file)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            text = f"// {path.name} cannot be read: {error.strerror}\n"
-        self.title.setText(file)
+        """Show a kernel file, a name under `kernels/` or a path, at one of its kernels."""
+        document = self.sources.document(file)
+        if document is not self._document:
+            if self._document is not None:
+                self._document.edited_changed.disconnect(self._show_edited)
+                self._document.problems_changed.disconnect(self._show_problem)
+                self._document.contentsChanged.disconnect(self._show_problem)
+            self._document = document
+            document.edited_changed.connect(self._show_edited)
+            document.problems_changed.connect(self._show_problem)
+            document.contentsChanged.connect(self._show_problem)
+        self.title.setText(document.path.name)
+        self.title.setToolTip(str(document.path))
         self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
-        self.code.show_source(text, kernel)
+        self.kernel.setVisible(bool(kernel))
+        self.code.show_document(document, kernel)
+        self._show_edited(document.edited)
+
+    @property
+    def document(self) -> KernelDocument:
+        """Return the document that is shown."""
+        assert self._document is not None, "no kernel is shown yet"
+        return self._document
+
+    def mark_line(self, line: int | None) -> None:
+        """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
+        self.code.mark_line(line)
+
+    def set_markers(self, markers: Mapping[int, str]) -> None:
+        """Mark lines, from 1, with a dot beside their number and a tool tip."""
+        self.code.set_markers(markers)
+
+    def next_problem(self) -> None:
+        """Go to the problem behind the cursor, or else to the first one."""
+        problems = self.code.problems
+        if problems:
+            here = self.code.textCursor().position()
+            later = (each for each in problems if each.cursor.selectionStart() > here)
+            self.code.go_to(next(later, problems[0]))
+
+    # --- files
+
+    def ask_save(self) -> None:
+        """Ask where to, and save the text."""
+        target = ask_target(self, self.document)
+        if target is None:
+            return
+        if reason := self.document.save(target):
+            self.failed.emit(reason)
+        else:
+            self.saved.emit(str(target))
+
+    def ask_open(self) -> None:
+        """Ask for a file, and put its text in the place of this one."""
+        path = ask_kernel(self)
+        if path is None:
+            return
+        try:
+            text = read_kernel(path)
+        except InputError as error:
+            self.failed.emit(error.message)
+            return
+        self.document.replace(text, saved=True)
+        self.code.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _revert(self) -> None:
+        self.document.replace(self.document.original)
+        self.code.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # --- what is said
+
+    def _show_edited(self, edited: bool) -> None:
+        self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
+        self.edited.setVisible(edited)
+        self.revert.setEnabled(edited)
+        self._show_problem()
+
+    def _show_problem(self) -> None:
+        document = self.document
+        self.strip.show_problems(
+            document.problems, self._problem_here(), edited=document.edited, checked=document.checked
+        )
+
+    def _problem_here(self) -> Problem | None:
+        """Return the problem of the cursor's line, else the first error, else the first warning."""
+        problems = self.document.problems
+        line = self.code.textCursor().blockNumber() + 1
+        here = [problem for problem in problems if problem.line == line]
+        errors = [problem for problem in problems if problem.diagnostic.severity == "error"]
+        return next(iter((*here, *errors, *problems)), None)

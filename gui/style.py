@@ -124,6 +124,14 @@ QMenu::separator {{ height: 1px; background: {t.border}; margin: 5px 8px; }}
 QMenu::indicator {{ width: {look.px(12)}px; height: {look.px(12)}px; left: 6px; }}
 QMenu::indicator:checked {{ image: {icon("tick")}; }}
 
+QFrame[role="problem"] {{ background: {t.raised}; border: none; border-top: 1px solid {t.border}; }}
+QFrame[role="problem"][tone="bad"] {{ background: {_tint(t.bad, t.surface)}; }}
+QFrame[role="problem"][tone="warn"] {{ background: {_tint(t.warn, t.surface)}; }}
+QFrame[role="problem"] QLabel {{ color: {t.text}; }}
+QFrame[role="problem"] QLabel[tone="good"] {{ color: {t.good}; }}
+QFrame[role="problem"] QPushButton {{ padding: 0 {look.px(6)}px; font-size: {look.small_px}px; }}
+QPushButton[small="true"] {{ padding: {look.px(2)}px {look.px(7)}px; font-size: {look.small_px}px; }}
+
 QPlainTextEdit[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; }}
 QPlainTextEdit, QTextEdit, QTableView {{ background: {t.surface}; border: none;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}

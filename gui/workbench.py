@@ -11,17 +11,21 @@ import numpy as np
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 from gpu import array_files
-from gpu.jobs import Failure, LoadArray, LoadImage, Report, Result, RunPattern, SaveArray
+from gpu.errors import Diagnostic
+from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Report, Result, RunPattern, SaveArray
 from gpu.pattern import Array, Pattern
 from gpu.patterns import all_patterns
 from gpu.patterns.array_inputs import FROM_FILE
 from gpu.shared import SharedArray
+from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
 
 DEBOUNCE_MS = 25
 SETTLE_MS = 450
 STALE_S = 2.0
 """Seconds after which a run that the user has moved on from is stopped: longer than a new engine's process takes."""
+
+_TO_THE_END = 10_000
 
 COUNTER = "histogram"
 """The pattern that counts the levels which other patterns' pages show."""
@@ -70,6 +74,7 @@ class Outcome:
     report: Report
     handles: Mapping[str, SharedArray]
     arrays: Mapping[str, Array]
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,7 @@ class Workbench(QObject):
         super().__init__(parent)
         self.jobs = jobs
         self._side = side or Jobs(parent=self)
+        self.sources = KernelSources(self._check_source, self)
         self.patterns: dict[str, Pattern] = all_patterns()
         self.settings = {
             name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
@@ -144,6 +150,15 @@ class Workbench(QObject):
     def pending(self) -> bool:
         """Whether a run is about to be asked for."""
         return self._debounce.isActive() or self._settle.isActive()
+
+    # --- kernels
+
+    def _check_source(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Result):
+                take(event.diagnostics)
+
+        self.side_jobs.post(f"check {file}", CheckSource(file, text), done, priority=3)
 
     def restore(self, name: str, variant: str, params: Mapping[str, Any]) -> None:
         """Take a pattern's settings of the last time; a file of numbers is not open any more."""
@@ -245,7 +260,12 @@ class Workbench(QObject):
             return
         done = self.outcomes.get(name)
         wanted = self.settings[name]
-        if done is None or done.variant != wanted.variant or not _same(done.params, wanted.params):
+        text = self.sources.edits(self.pattern.kernels)
+        if (
+            done is None
+            or (done.variant, done.sources) != (wanted.variant, text)
+            or not _same(done.params, wanted.params)
+        ):
             if self.pattern.view == "filtered-image" and self.image is not None:
                 self._count("before", self.image.inputs, self.image)
             self.run(verify=True)
@@ -296,7 +316,8 @@ class Workbench(QObject):
             return
         image = None if self.pattern.view == "array" else self.image
         name, wanted = self.chosen, self.settings[self.chosen]
-        request = RunPattern(name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify)
+        sources = self.sources.edits(self.pattern.kernels)
+        request = RunPattern(name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources)
         self.jobs.post("run", request, lambda event: self._take_run(request, image, event), self.progressed.emit, 2)
 
     def stop(self) -> None:
@@ -306,9 +327,12 @@ class Workbench(QObject):
         self.jobs.stop()
 
     def _take_run(self, request: RunPattern, image: OpenImage | None, event: Result | Failure) -> None:
+        file = self.patterns[request.pattern].kernels
         if isinstance(event, Failure):
+            self.sources.show_run(file, request.sources, _at_line(event, file))
             self.run_failed.emit(event)
             return
+        self.sources.show_run(file, request.sources, ())
         if image is not None and image is not self.image:
             return
         assert event.report is not None
@@ -320,6 +344,7 @@ class Workbench(QObject):
             event.report,
             event.arrays,
             {name: handle.open() for name, handle in event.arrays.items()},
+            request.sources,
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)
@@ -381,3 +406,13 @@ class Workbench(QObject):
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def _at_line(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
+    """Return a failure as what a text shows at its line, where it is one of that file."""
+    place = failure.position
+    if place is None or place.file != Path(file).name:
+        return ()
+    column = max(place.column, 1)
+    message = failure.message.removeprefix(f"{place}: ")
+    return (Diagnostic(place.line, column, column + 1 if place.column else _TO_THE_END, "error", message),)

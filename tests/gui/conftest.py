@@ -10,8 +10,20 @@ import pytest
 from PyQt6.QtCore import QSettings
 
 from gpu.engines.base import Device, PhaseTimes
-from gpu.errors import InputError
-from gpu.jobs import Deviation, Failure, LoadArray, LoadImage, Ready, Report, Result, RunPattern, SaveArray, Throughput
+from gpu.errors import Diagnostic, InputError
+from gpu.jobs import (
+    CheckSource,
+    Deviation,
+    Failure,
+    LoadArray,
+    LoadImage,
+    Ready,
+    Report,
+    Result,
+    RunPattern,
+    SaveArray,
+    Throughput,
+)
 from gpu.patterns import find_pattern
 from gpu.shared import SharedFolder
 
@@ -81,6 +93,12 @@ class FakeHost:
     def result_of(self, request):
         if isinstance(request, LoadImage):
             return self._load(Path(request.path))
+        if isinstance(request, CheckSource):
+            lines = enumerate(request.text.split("\n"), 1)
+            found = ((number, line.find("BAD") + 1) for number, line in lines)
+            return Result(
+                {}, diagnostics=tuple(Diagnostic(n, at, at + 3, "error", f"BAD {n}") for n, at in found if at)
+            )
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
             return Result({})
@@ -166,7 +184,14 @@ def make_window(qtbot, memory):
 
     yield make
     for window in windows:
-        window.close()
+        close(window)
+
+
+def close(window):
+    """Close a window without its question about edited kernels."""
+    for document in window.bench.sources.unsaved:
+        document.replace(document.original)
+    window.close()
 
 
 @pytest.fixture

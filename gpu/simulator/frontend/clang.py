@@ -6,7 +6,7 @@ import ctypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,6 +21,10 @@ _SHIM = Path(__file__).parents[1] / "shim"
 
 # Where includes are found that are not there: libclang takes files that exist in its memory alone.
 _MISSING = _SHIM / "missing"
+
+# The headers, and what a file begins with, are parsed once; the second flag stands for
+# CXTranslationUnit_CreatePreambleOnFirstParse, which the binding has no name for.
+_WITH_PREAMBLE = cindex.TranslationUnit.PARSE_PRECOMPILED_PREAMBLE | 0x100
 
 _ARGUMENTS = (
     "-ferror-limit=0",
@@ -69,7 +73,12 @@ class Diagnosis:
 
 
 def parse(
-    text: str, path: Path, defines: Mapping[str, int | str], include_dirs: Sequence[Path] = ()
+    text: str,
+    path: Path,
+    defines: Mapping[str, int | str],
+    include_dirs: Sequence[Path] = (),
+    *,
+    again: bool = False,
 ) -> tuple[Cursor, list[Diagnosis]]:
     """Parse a CUDA C++ file and return the cursor of its translation unit, and what clang says of it.
 
@@ -85,6 +94,9 @@ def parse(
         Macros.
     include_dirs : sequence of Path
         Where else includes are looked for.
+    again : bool
+        Whether texts of this file are parsed one after the other, as while one types: what they begin with is kept from
+        one time to the next, and cursors of the time before are void.
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
@@ -92,7 +104,7 @@ def parse(
     files = {str(path): text}
     edits: dict[str, Edits] = {}
     while True:
-        unit = _index().parse(str(path), args=arguments, unsaved_files=list(files.items()))
+        unit = _parsed(str(path), tuple(arguments), list(files.items()), again=again)
         _edits[unit] = edits
         said = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
         missing = {found[1] for error in said if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
@@ -107,6 +119,25 @@ def parse(
         for name in launching:
             files[name], edits[name] = rewrite(files[name] if name in files else Path(name).read_text(encoding="utf-8"))
         arguments += ["-DLOCKSTEP_CHILD_LAUNCHES"] if "-DLOCKSTEP_CHILD_LAUNCHES" not in arguments else []
+
+
+def _parsed(
+    path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, again: bool
+) -> cindex.TranslationUnit:
+    if not again:
+        return _index().parse(path, args=arguments, unsaved_files=files)
+    kept = _kept(path, arguments)
+    if kept:
+        kept[0].reparse(unsaved_files=files)
+    else:
+        kept.append(_index().parse(path, args=arguments, unsaved_files=files, options=_WITH_PREAMBLE))
+    return kept[0]
+
+
+@lru_cache(maxsize=8)
+def _kept(path: str, arguments: tuple[str, ...]) -> list[cindex.TranslationUnit]:
+    """Return a place for the unit of a file that is parsed again and again."""
+    return []
 
 
 def _with_caret(line: str, column: int) -> str:

@@ -29,7 +29,7 @@ def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[D
     """
     lines = text.split("\n")
     try:
-        program = Program(text, path, defines, tolerant=True)
+        program = Program(text, path, defines, tolerant=True, again=True)
     except CompileError as refusal:
         return (_refused(refusal, path, lines),)
     found = [

@@ -48,6 +48,8 @@ class Program:
         Where includes are looked for, other than beside the file.
     tolerant : bool
         Whether an error in one function spares the others; any other error is then raised by `kernel`.
+    again : bool
+        Whether texts of this file are parsed one after the other; the program of the time before is void.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class Program:
         include_dirs: Sequence[Path] = (),
         *,
         tolerant: bool = False,
+        again: bool = False,
     ) -> None:
         self._path = path
         self.types = TypeLowering()
@@ -72,12 +75,11 @@ class Program:
         self._kernels: dict[str, Cursor] = {}
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
-        unit, self._said = parse(text + hidden, path, defines, include_dirs)
+        unit, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
         self._errors = [found for found in self._said if found.is_error]
-        self._bodies = [
-            cursor for cursor in _declarations(unit) if cursor.kind in _WITH_BODY and cursor.is_definition()
-        ]
-        for cursor in _declarations(unit):
+        declarations = _declarations(unit)
+        self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition()]
+        for cursor in declarations:
             self._enter(cursor, instances)
         self._tolerant = tolerant
         if not tolerant:

@@ -1,0 +1,351 @@
+"""The text of a kernel with its line numbers: what runs stands out, what is wrong is underlined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from PyQt6.QtCore import QEvent, QPoint, QRect, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
+)
+from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
+
+from gui.editor.document import KernelDocument, Problem
+from gui.editor.kernel_lines import kernel_lines
+from gui.editor.typing import closing_brace, indented_line, indented_selection
+from gui.theme import code_font, look
+from gui.widgets import role
+
+
+class _Gutter(QWidget):
+    """The column of line numbers, which the text's own widget paints."""
+
+    def __init__(self, code: CodeEdit) -> None:
+        super().__init__(code)
+        self._code = code
+        self.setAccessibleName("Line numbers")
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._code.number_width(), 0)
+
+    def paintEvent(self, event: Any) -> None:
+        self._code.paint_numbers(self, event.rect())
+
+    def mousePressEvent(self, event: Any) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and (line := self._code.line_at(event.pos())):
+            self._code.line_clicked.emit(line)
+
+    def event(self, event: Any) -> bool:
+        if event.type() == QEvent.Type.ToolTip:
+            self._code.show_tip(event.globalPos(), self._code.line_at(event.pos()))
+            return True
+        return super().event(event)
+
+
+class CodeEdit(QPlainTextEdit):
+    """A kernel file that can be edited.
+
+    Tab and Shift+Tab indent; Ctrl+Tab leaves the text for the next widget.
+    """
+
+    line_clicked = pyqtSignal(int)
+    """A line, from 1, whose number or text was clicked."""
+    save_wanted = pyqtSignal()
+    entered = pyqtSignal()
+    """The keyboard's focus has come here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        role(self, "code")
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setAccessibleName("Kernel source")
+        self.setAccessibleDescription("Ctrl+Tab goes on to the next widget")
+        self.kernel = ""
+        self._marked: int | None = None
+        self._markers: Mapping[int, str] = {}
+        self._range = (0, 0)
+        self._pressed: QPoint | None = None
+        self._gutter = _Gutter(self)
+        self.updateRequest.connect(self._scroll_gutter)
+        self.textChanged.connect(self._colour)
+        self.cursorPositionChanged.connect(self._gutter.update)
+        bar = self.verticalScrollBar()
+        assert bar is not None
+        bar.valueChanged.connect(self._colour)
+
+    # --- what is shown
+
+    def show_document(self, document: KernelDocument, kernel: str) -> None:
+        """Show a file with one of its kernels at the top."""
+        if document is not self.document():
+            old = self.document()
+            if isinstance(old, KernelDocument):
+                old.settled.disconnect(self._find_kernel)
+                old.problems_changed.disconnect(self._mark)
+            self.setDocument(document)
+            document.settled.connect(self._find_kernel)
+            document.problems_changed.connect(self._mark)
+        self.kernel = kernel
+        self._find_kernel()
+        self._colour()
+        self._to_kernel()
+
+    @property
+    def kernel_document(self) -> KernelDocument:
+        """Return the document that is shown."""
+        document = self.document()
+        assert isinstance(document, KernelDocument), "no kernel is shown yet"
+        return document
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return what is wrong with the text, line after line."""
+        document = self.document()
+        return document.problems if isinstance(document, KernelDocument) else ()
+
+    def mark_line(self, line: int | None) -> None:
+        """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
+        if line != self._marked:
+            self._marked = line
+            self._mark()
+        if line is not None:
+            self._bring_into_view(line)
+
+    def set_markers(self, markers: Mapping[int, str]) -> None:
+        """Mark lines, from 1, with a dot beside their number and a tool tip."""
+        self._markers = dict(markers)
+        self._gutter.update()
+
+    def go_to(self, problem: Problem) -> None:
+        """Put the cursor where a problem begins."""
+        cursor = self.textCursor()
+        cursor.setPosition(problem.cursor.selectionStart())
+        self.setTextCursor(cursor)
+        self.centerCursor()
+        self.setFocus()
+
+    def _bring_into_view(self, line: int) -> None:
+        first = self.firstVisibleBlock().blockNumber() + 1
+        last = first + max(self._lines_in_view() - 2, 0)
+        bar = self.verticalScrollBar()
+        if bar is not None and not first <= line <= last:
+            bar.setValue(max(0, line - 1 - self._lines_in_view() // 3))
+
+    def _lines_in_view(self) -> int:
+        height = self.blockBoundingRect(self.firstVisibleBlock()).height()
+        viewport = self.viewport()
+        return int(viewport.height() / height) if viewport is not None and height > 0 else 1
+
+    def _to_kernel(self) -> None:
+        bar = self.verticalScrollBar()
+        if bar is not None:
+            bar.setValue(max(0, self._range[0] - 1))
+
+    def _find_kernel(self) -> None:
+        self._range = kernel_lines(self.kernel_document.text, self.kernel)
+        self._mark()
+
+    def _mark(self) -> None:
+        """Let the kernel that runs stand out on a ground of its own, then the line that runs, then what is wrong."""
+        theme = look().theme
+        first, last = self._range
+        selections = []
+        if last > 0:
+            selections += [self._ground(number, theme.raised) for number in range(first, last + 1)]
+        if self._marked is not None:
+            selections.append(self._ground(self._marked - 1, theme.accent_soft))
+        for problem in reversed(self.problems):
+            selection = QTextEdit.ExtraSelection()
+            selection.cursor = problem.cursor
+            selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+            selection.format.setUnderlineColor(QColor(_colour_of(problem)))
+            selections.append(selection)
+        self.setExtraSelections(selections)
+        self._gutter.update()
+
+    def _ground(self, number: int, colour: str) -> QTextEdit.ExtraSelection:
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setBackground(QColor(colour))
+        selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, True)
+        document = self.document()
+        assert document is not None
+        selection.cursor = QTextCursor(document.findBlockByNumber(number))
+        return selection
+
+    def _colour(self) -> None:
+        """Colour what is in view."""
+        document = self.document()
+        if isinstance(document, KernelDocument) and self.isVisible():
+            first = self.firstVisibleBlock()
+            document.colour(first, first.blockNumber() + self._lines_in_view() + 1)
+
+    # --- line numbers
+
+    def number_width(self) -> int:
+        """Return how wide the column of line numbers is."""
+        digits = len(str(max(99, self.blockCount())))
+        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(22)
+
+    def line_at(self, place: QPoint) -> int:
+        """Return the line, from 1, at a height; 0 where there is none."""
+        for block, area in self._visible_lines():
+            if area.top() <= place.y() < area.bottom() + 1:
+                return block.blockNumber() + 1
+        return 0
+
+    def show_tip(self, place: QPoint, line: int) -> None:
+        """Show what is wrong with a line, and what its marker says."""
+        said = [problem.diagnostic.message for problem in self.problems if problem.line == line]
+        if line in self._markers:
+            said.append(self._markers[line])
+        QToolTip.showText(place, "\n".join(said), self)
+
+    def paint_numbers(self, column: QWidget, area: QRect) -> None:
+        """Paint the visible line numbers: those of the kernel brighter, with a bar; what is wrong in its colour."""
+        theme = look().theme
+        painter = QPainter(column)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(area, QColor(theme.surface))
+        painter.setFont(self.font())
+        first, last = self._range
+        wrong = {problem.line: _colour_of(problem) for problem in reversed(self.problems)}
+        here = self.textCursor().blockNumber() if self.hasFocus() else -1
+        radius = look().px(3)
+        for block, place in self._visible_lines():
+            if place.top() > area.bottom():
+                break
+            number = block.blockNumber()
+            inside = last > 0 and first <= number <= last
+            if number + 1 == self._marked:
+                painter.fillRect(0, place.top(), column.width(), place.height(), QColor(theme.accent_soft))
+            if inside or number + 1 == self._marked:
+                painter.fillRect(0, place.top(), 3, place.height() + 1, QColor(theme.accent))
+            dot = wrong.get(number + 1) or (theme.bad if number + 1 in self._markers else "")
+            if dot:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(dot))
+                painter.drawEllipse(QPoint(look().px(8), place.center().y()), radius, radius)
+            bright = number in (here, (self._marked or 0) - 1)
+            painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
+            line = place.adjusted(0, 0, column.width() - look().px(8), 0)
+            painter.drawText(line, Qt.AlignmentFlag.AlignRight, str(number + 1))
+        painter.end()
+
+    def _visible_lines(self) -> Iterator[tuple[QTextBlock, QRect]]:
+        block = self.firstVisibleBlock()
+        bottom = self.height()
+        while block.isValid():
+            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            if place.top() > bottom:
+                return
+            yield block, QRect(0, int(place.top()), 0, int(place.height()))
+            block = block.next()
+
+    def _scroll_gutter(self, area: QRect, moved: int) -> None:
+        if moved:
+            self._gutter.scroll(0, moved)
+        else:
+            self._gutter.update(0, area.y(), self._gutter.width(), area.height())
+        self._place_gutter()
+
+    def _place_gutter(self) -> None:
+        wide = self.number_width()
+        if self.viewportMargins().left() != wide:
+            self.setViewportMargins(wide, 0, 0, 0)
+        if self._gutter.size() != QSize(wide, self.height()):
+            self._gutter.setGeometry(0, 0, wide, self.height())
+
+    # --- typing
+
+    def event(self, event: Any) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and event.matches(QKeySequence.StandardKey.Save):
+            # Here Ctrl+S saves the text, elsewhere the result.
+            event.accept()
+            return True
+        return super().event(event)
+
+    def viewportEvent(self, event: Any) -> bool:
+        if event.type() == QEvent.Type.ToolTip:
+            at = self.cursorForPosition(event.pos()).position()
+            said = [
+                problem.diagnostic.message
+                for problem in self.problems
+                if problem.cursor.selectionStart() <= at <= problem.cursor.selectionEnd()
+            ]
+            QToolTip.showText(event.globalPos(), "\n".join(said), self)
+            return True
+        return super().viewportEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if event.matches(QKeySequence.StandardKey.Save):
+            self.save_wanted.emit()
+        elif event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            back = shift or event.key() == Qt.Key.Key_Backtab
+            if control:
+                self.focusNextPrevChild(not back)
+            else:
+                self._edit(lambda cursor: indented_selection(cursor, back=back))
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not control:
+            self._edit(indented_line)
+        elif event.text() == "}":
+            self._edit(closing_brace)
+        else:
+            super().keyPressEvent(event)
+
+    def _edit(self, change: Callable[[QTextCursor], None]) -> None:
+        cursor = self.textCursor()
+        change(cursor)
+        self.setTextCursor(cursor)
+
+    def focusInEvent(self, event: Any) -> None:
+        super().focusInEvent(event)
+        self.entered.emit()
+
+    def mousePressEvent(self, event: Any) -> None:
+        super().mousePressEvent(event)
+        self._pressed = event.pos() if event.button() == Qt.MouseButton.LeftButton else None
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        super().mouseReleaseEvent(event)
+        if self._pressed is not None and (event.pos() - self._pressed).manhattanLength() < 4:
+            block = self.cursorForPosition(event.pos()).block()
+            self.line_clicked.emit(block.blockNumber() + 1)
+        self._pressed = None
+
+    # --- looks
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._place_gutter()
+        self._colour()
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._restyle()
+        self._to_kernel()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange and self.isVisible():
+            self._restyle()
+
+    def _restyle(self) -> None:
+        self.setTabStopDistance(4 * QFontMetricsF(code_font(look().small_px)).horizontalAdvance(" "))
+        self._place_gutter()
+        self._colour()
+        self._mark()
+
+
+def _colour_of(problem: Problem) -> str:
+    theme = look().theme
+    return theme.bad if problem.diagnostic.severity == "error" else theme.warn

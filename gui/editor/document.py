@@ -1,0 +1,233 @@
+"""A kernel file's text as it is edited: what it was, its colours, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PyQt6.QtCore import QTimer, pyqtSignal
+from PyQt6.QtGui import (
+    QColor,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextLayout,
+)
+from PyQt6.QtWidgets import QPlainTextDocumentLayout
+
+from gpu.engines.base import KERNELS
+from gpu.errors import Diagnostic
+from gui.editor.colours import lines_within_comments, spans
+from gui.theme import Look, look
+
+SETTLE_MS = 80
+"""How long a text rests before it is checked."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A diagnostic and where it is now: the cursor moves with the text."""
+
+    diagnostic: Diagnostic
+    cursor: QTextCursor
+
+    @property
+    def line(self) -> int:
+        """Return its line, from 1."""
+        return self.cursor.block().blockNumber() + 1
+
+
+class KernelDocument(QTextDocument):
+    """The text of a kernel file, which may differ from the file. Every view of the file shows the same document.
+
+    Parameters
+    ----------
+    file : str
+        A name under `kernels/`, or a path.
+    """
+
+    settled = pyqtSignal()
+    """The text has changed, and rests."""
+    edited_changed = pyqtSignal(bool)
+    problems_changed = pyqtSignal()
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+        self.path = KERNELS / file
+        self.problems: tuple[Problem, ...] = ()
+        self._found: tuple[Problem, ...] = ()
+        self._of_run: tuple[Problem, ...] = ()
+        self._checked: str | None = None
+        self._edited = False
+        self._text: str | None = None
+        self._commented: frozenset[int] | None = None
+        self.setDocumentLayout(QPlainTextDocumentLayout(self))
+        self.original = _read(self.path)
+        self.saved = self.original
+        self._load(self.original)
+        self._rest = QTimer(self, singleShot=True, interval=SETTLE_MS)
+        self._rest.timeout.connect(self._settle)
+        self.contentsChange.connect(self._take_change)
+
+    @property
+    def text(self) -> str:
+        """Return the text."""
+        if self._text is None:
+            self._text = self.toPlainText()
+        return self._text
+
+    @property
+    def edited(self) -> bool:
+        """Whether the text differs from the file's."""
+        return self.text != self.original
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether the text would be lost with the window."""
+        return self.text not in (self.original, self.saved)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a file of the user's, not one under `kernels/`."""
+        return Path(self.file).is_absolute()
+
+    @property
+    def checked(self) -> bool:
+        """Whether the problems are those of the text as it is."""
+        return self._checked == self.text
+
+    def save(self, target: Path) -> str:
+        """Write the text to a file; return in a sentence why that failed, or ""."""
+        try:
+            target.write_text(self.text, encoding="utf-8")
+        except OSError as error:
+            return f"{target.name} cannot be written: {error.strerror}."
+        self.saved = self.text
+        if target == self.path:
+            self.original = self.text
+            self._tell_edited()
+        return ""
+
+    def replace(self, text: str, *, saved: bool = False) -> None:
+        """Put another text in the place of all; it can be undone. `saved` says that it is some file's."""
+        if saved:
+            self.saved = text
+        cursor = QTextCursor(self)
+        cursor.beginEditBlock()
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.insertText(text)
+        cursor.endEditBlock()
+        self._settle()
+
+    def show_diagnostics(self, text: str, found: Sequence[Diagnostic]) -> None:
+        """Take what was found in `text`; where the text is another by now, what is found in that will come."""
+        if text != self.text:
+            return
+        self._checked = text
+        self._found = tuple(Problem(each, self._cursor(each)) for each in found)
+        self._gather()
+
+    def show_run(self, text: str, found: Sequence[Diagnostic]) -> None:
+        """Take what a run of `text` met with: nothing, where it went well."""
+        if text == self.text and (found or self._of_run):
+            self._of_run = tuple(Problem(each, self._cursor(each)) for each in found)
+            self._gather()
+
+    def _gather(self) -> None:
+        """Put what was found together; of a line that the compiler complains of, a run has nothing new to say."""
+        lines = {problem.line for problem in self._found}
+        both = (*self._found, *(problem for problem in self._of_run if problem.line not in lines))
+        self.problems = tuple(sorted(both, key=lambda problem: problem.cursor.selectionStart()))
+        self.problems_changed.emit()
+
+    def colour(self, first: QTextBlock, last: int) -> None:
+        """Colour the lines from a block to the block of a number, those that are not yet coloured as they should be."""
+        if self._commented is None:
+            self._commented = lines_within_comments(self.text)
+        block = first
+        while block.isValid() and block.blockNumber() <= last:
+            commented = block.blockNumber() in self._commented
+            state = hash((block.text(), commented, look())) & 0x7FFFFFFF
+            if block.userState() != state:
+                block.setUserState(state)
+                self._colour(block, spans(block.text(), within_comment=commented))
+            block = block.next()
+
+    def _colour(self, block: QTextBlock, found: Sequence[tuple[int, int, str]]) -> None:
+        wide = not block.text().isascii()
+        ranges = []
+        for start, end, kind in found:
+            made = QTextLayout.FormatRange()
+            made.format = _format(look(), kind)
+            # Qt counts UTF-16 units.
+            made.start = _units(block.text()[:start]) if wide else start
+            made.length = _units(block.text()[start:end]) if wide else end - start
+            ranges.append(made)
+        layout = block.layout()
+        assert layout is not None
+        layout.setFormats(ranges)
+        self.markContentsDirty(block.position(), block.length())
+
+    def _load(self, text: str) -> None:
+        self.setUndoRedoEnabled(False)
+        self.setPlainText(text)
+        spacing = QTextBlockFormat()
+        spacing.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        cursor = QTextCursor(self)
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.setBlockFormat(spacing)
+        self.setUndoRedoEnabled(True)
+        self.setModified(False)
+
+    def _take_change(self, position: int, removed: int, added: int) -> None:
+        if not removed and not added:
+            return
+        self._text = self._commented = None
+        self._of_run = ()
+        self._rest.start()
+        if not self._edited:
+            self._tell_edited()
+
+    def _settle(self) -> None:
+        self._rest.stop()
+        self._tell_edited()
+        self.settled.emit()
+
+    def _tell_edited(self) -> None:
+        if self._edited != self.edited:
+            self._edited = self.edited
+            self.edited_changed.emit(self._edited)
+
+    def _cursor(self, found: Diagnostic) -> QTextCursor:
+        block = self.findBlockByNumber(min(found.line, self.blockCount()) - 1)
+        text = block.text()
+        cursor = QTextCursor(block)
+        cursor.setPosition(block.position() + _units(text[: found.column - 1]))
+        cursor.setPosition(block.position() + _units(text[: found.end - 1]), QTextCursor.MoveMode.KeepAnchor)
+        return cursor
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"// {path.name} cannot be read: {error.strerror}\n"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+_formats: dict[tuple[Look, str], QTextCharFormat] = {}
+
+
+def _format(now: Look, kind: str) -> QTextCharFormat:
+    if (now, kind) not in _formats:
+        made = QTextCharFormat()
+        made.setForeground(QColor(now.theme.syntax[kind]))
+        _formats[now, kind] = made
+    return _formats[now, kind]

@@ -1,0 +1,25 @@
+"""Where a kernel is in its file."""
+
+from __future__ import annotations
+
+import re
+
+
+def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
+    """Return the first and last line of a kernel with the comment above it, counted from 0; (0, 0) when not there."""
+    name = kernel.split("<")[0].rpartition("::")[2].strip()
+    found = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(name)}\s*\([^;{{]*\{{", text, re.MULTILINE)
+    if not found:
+        return 0, 0
+    lines = text.split("\n")
+    start = text.count("\n", 0, found.start())
+    first = start
+    while first > 0 and lines[first - 1].lstrip().startswith(("//", "template", "extern")):
+        first -= 1
+    depth, last = 0, start
+    for last in range(start, len(lines)):
+        code = lines[last].split("//")[0]
+        depth += code.count("{") - code.count("}")
+        if depth <= 0 and "}" in code:
+            break
+    return first, last

@@ -1,0 +1,51 @@
+"""The line below the text: what is wrong where the cursor is, or first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QFrame, QHBoxLayout
+
+from gui.editor.document import Problem
+from gui.theme import look
+from gui.widgets import button, label, restyle, role
+
+
+class ProblemStrip(QFrame):
+    """Says one problem of a text, and that there are more; hidden while the text is the file's and nothing is wrong."""
+
+    next_wanted = pyqtSignal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        role(self, "problem")
+        self.setAccessibleName("Problems")
+        self.message = label("", "caption", wrap=True, name="Problem")
+        self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.more = button("Next", "flat", tip="Go to the next problem (F8)", name="Next problem")
+        self.more.clicked.connect(self.next_wanted)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(look().px(12), look().px(3), look().px(6), look().px(3))
+        layout.setSpacing(8)
+        layout.addWidget(self.message, 1)
+        layout.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    def show_problems(self, problems: Sequence[Problem], shown: Problem | None, *, edited: bool, checked: bool) -> None:
+        """Show a problem out of several, or that there is none in a text that is edited and checked."""
+        self.setVisible(edited or bool(problems))
+        self.more.setVisible(bool(problems))
+        if shown is None:
+            self._tone("good" if checked else "neutral")
+            self.message.setText("No problems: it compiles." if checked else "Checking…")
+            return
+        self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
+        said = shown.diagnostic.message
+        self.message.setText(f"Line {shown.line}: {said}")
+        others = len(problems) - 1
+        self.more.setText(f"Next of {len(problems)}" if others else "Show")
+
+    def _tone(self, tone: str) -> None:
+        restyle(self, "tone", tone)
+        restyle(self.message, "tone", tone)

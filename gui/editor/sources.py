@@ -1,0 +1,65 @@
+"""The kernel files that are open, and how their texts differ from the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.errors import Diagnostic
+from gui.editor.document import KernelDocument
+
+Check = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]
+"""Asks what is wrong with (file, text); the answer comes through the function."""
+
+
+class KernelSources(QObject):
+    """One document for each kernel file, whatever shows it.
+
+    Parameters
+    ----------
+    check : callable or None
+        Finds what is wrong with a text; None leaves texts unchecked.
+    """
+
+    settled = pyqtSignal(str)
+    """A file's text has changed, and rests."""
+
+    def __init__(self, check: Check | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._check = check
+        self._documents: dict[str, KernelDocument] = {}
+
+    def document(self, file: str) -> KernelDocument:
+        """Return the document of a kernel file, a name under `kernels/` or a path; it is read the first time."""
+        if file not in self._documents:
+            made = self._documents[file] = KernelDocument(file)
+            made.setParent(self)
+            made.settled.connect(lambda: self._take(made))
+        return self._documents[file]
+
+    def edits(self, file: str) -> dict[str, str]:
+        """Return what a request carries as its `sources`: the file's text where it is edited."""
+        document = self._documents.get(file)
+        return {file: document.text} if document is not None and document.edited else {}
+
+    @property
+    def unsaved(self) -> list[KernelDocument]:
+        """Return the documents whose texts would be lost with the window."""
+        return [document for document in self._documents.values() if document.unsaved]
+
+    def show_run(self, file: str, ran: Mapping[str, str], found: Sequence[Diagnostic]) -> None:
+        """Show at its line what a run met with; `ran` are the run's edited texts."""
+        document = self._documents.get(file)
+        if document is not None:
+            document.show_run(ran.get(file, document.original), found)
+
+    def _take(self, document: KernelDocument) -> None:
+        self.settled.emit(document.file)
+        self.check(document)
+
+    def check(self, document: KernelDocument) -> None:
+        """Find out what is wrong with a document's text, unless that is known."""
+        if self._check is not None and not document.checked:
+            text = document.text
+            self._check(document.file, text, lambda found: document.show_diagnostics(text, found))

@@ -1,0 +1,67 @@
+"""What Return and Tab do in a kernel's text."""
+
+from __future__ import annotations
+
+from PyQt6.QtGui import QTextCursor
+
+INDENT = 4
+
+
+def indented_line(cursor: QTextCursor) -> None:
+    """Begin a new line as deep as the one before; deeper behind an opening brace, with the closing one below."""
+    cursor.beginEditBlock()
+    cursor.removeSelectedText()
+    text, place = cursor.block().text(), cursor.positionInBlock()
+    depth = min(len(text) - len(text.lstrip(" ")), place)
+    opens = text[:place].rstrip().endswith("{")
+    closes = text[place:].lstrip().startswith("}")
+    cursor.insertText("\n" + " " * (depth + INDENT * opens))
+    if opens and closes:
+        here = cursor.position()
+        cursor.insertText("\n" + " " * depth)
+        cursor.setPosition(here)
+    cursor.endEditBlock()
+
+
+def closing_brace(cursor: QTextCursor) -> None:
+    """Put a closing brace, a step to the left where it is the first in its line."""
+    cursor.beginEditBlock()
+    cursor.removeSelectedText()
+    before = cursor.block().text()[: cursor.positionInBlock()]
+    if before.endswith(" " * INDENT) and not before.strip():
+        cursor.movePosition(QTextCursor.MoveOperation.Left, QTextCursor.MoveMode.KeepAnchor, INDENT)
+    cursor.insertText("}")
+    cursor.endEditBlock()
+
+
+def indented_selection(cursor: QTextCursor, *, back: bool) -> None:
+    """Move the selected lines a step to the right or back; without a selection insert blanks up to the next step."""
+    cursor.beginEditBlock()
+    if not cursor.hasSelection() and not back:
+        cursor.insertText(" " * (INDENT - cursor.positionInBlock() % INDENT))
+    else:
+        first, last = _blocks_of(cursor)
+        line = first
+        while line.block().isValid() and line.blockNumber() <= last:
+            text = line.block().text()
+            line.movePosition(QTextCursor.MoveOperation.StartOfBlock)
+            if back:
+                blanks = min(len(text) - len(text.lstrip(" ")), INDENT)
+                line.movePosition(QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.KeepAnchor, blanks)
+                line.removeSelectedText()
+            elif text.strip():
+                line.insertText(" " * INDENT)
+            if not line.movePosition(QTextCursor.MoveOperation.NextBlock):
+                break
+    cursor.endEditBlock()
+
+
+def _blocks_of(cursor: QTextCursor) -> tuple[QTextCursor, int]:
+    """Return a cursor at the first selected line, and the number of the last."""
+    first, last = QTextCursor(cursor), QTextCursor(cursor)
+    first.setPosition(cursor.selectionStart())
+    last.setPosition(cursor.selectionEnd())
+    number = last.blockNumber()
+    if last.atBlockStart() and number > first.blockNumber():
+        number -= 1  # a selection that ends where a line begins has nothing of it
+    return first, number
