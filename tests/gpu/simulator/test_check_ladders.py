@@ -10,7 +10,7 @@ import pytest
 from gpu.engines.base import KERNELS
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.execute import run_pattern
-from gpu.patterns import find_pattern
+from gpu.patterns import all_patterns, find_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -52,6 +52,33 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
     else:
         assert all(finding.positions[0].line == finding.positions[1].line for finding in checker.findings)
         assert len(checker.findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant"),
+    [
+        (pattern.name, variant.name)
+        for pattern in all_patterns().values()
+        if pattern.view == "array"
+        for variant in pattern.variants
+        if not variant.cautionary
+    ],
+)
+@pytest.mark.parametrize("n", [33, 1000])
+def test_the_ladders_of_arrays(pattern: str, variant: str, n: int) -> None:
+    declared = find_pattern(pattern)
+    for block in (16, 64):
+        races, initialised = RaceChecker(), UninitializedChecker({"out"})
+        run_pattern(
+            _Watched(races, initialised),
+            declared,
+            declared.variant(variant),
+            {},
+            {"n": n, "block": block},
+            lambda progress: None,
+            with_reference=False,
+        )
+        assert races.findings + initialised.findings == []
 
 
 def test_the_racy_histogram() -> None:

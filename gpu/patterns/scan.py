@@ -1,0 +1,338 @@
+"""Scan of an array: what all elements up to each one, or before it, come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+
+import numpy as np
+
+from gpu.engines.base import Buffer, Engine, Module
+from gpu.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Textbook,
+    Variant,
+    Work,
+)
+from gpu.patterns.array_inputs import (
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    make_input,
+    present,
+    size_parameter,
+    typed,
+)
+from gpu.patterns.reduction import identity
+
+ORDER = 4
+
+_FILE = "scan.cu"
+_C_TYPES = {"int32": "int", "float32": "float"}
+_WARP = 32
+_UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+_VECTORS = 4
+"""The last rung's own: how many 16-byte loads a thread has under way."""
+
+
+def build(engine: Engine, dtype: str, operator: str, block: int) -> Module:
+    """Build the ladder for a type of elements, an operator ("sum", "min" or "max") and a number of threads."""
+    defines: dict[str, int | str] = {
+        "VALUE": _C_TYPES[dtype],
+        "OPERATOR": operator.upper(),
+        "BLOCK_SIZE": block,
+        "VECTORS": _VECTORS,
+    }
+    return engine.build(_FILE, defines)
+
+
+def scan_sections(
+    engine: Engine,
+    module: Module,
+    kernel_name: str,
+    data: Buffer,
+    block: int,
+    elements_a_thread: int,
+    *,
+    exclusive: bool,
+) -> Buffer:
+    """Scan any number of elements by a kernel in which a block scans a section: sections, their totals, add back.
+
+    Parameters
+    ----------
+    engine : Engine
+    module : Module
+        From `build`, with the same number of threads.
+    kernel_name : str
+        A kernel that takes `in`, `out`, `totals`, `n` and `exclusive`.
+    data : Buffer
+        Shape (n,), n at least 1. It stays as it is.
+    block, elements_a_thread : int
+        Threads in a block, and how many elements of a section each of them has.
+    exclusive : bool
+        Whether an element counts only what is before it.
+
+    Returns
+    -------
+    Buffer
+        Shape (n,), the caller's to free.
+    """
+    n, section = data.shape[0], block * elements_a_thread
+    sections = -(-n // section)
+    result = engine.allocate((n,), data.dtype)
+    totals = engine.allocate((sections,), data.dtype)
+    launch = partial(engine.launch, module.kernel(kernel_name))
+    launch((sections, 1, 1), (block, 1, 1), data, result, totals, np.int32(n), np.int32(exclusive))
+    if sections > 1:
+        before = scan_sections(engine, module, kernel_name, totals, block, elements_a_thread, exclusive=False)
+        add_back = module.kernel("scan_add_back")
+        engine.launch(add_back, (sections - 1, 1, 1), (block, 1, 1), result, before, np.int32(n), np.int32(section))
+        engine.free(before)
+    engine.free(totals)
+    return result
+
+
+def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, whole_warps: bool = False) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block = max(int(params["block"]), _WARP if whole_warps else 1)
+        module = build(engine, params["dtype"], params["operator"], block)
+        data = engine.upload(typed(inputs, params))
+        yield Progress(0.1, "uploaded")
+        if not data.shape[0]:
+            return {"result": engine.download(data)}
+        exclusive = params["kind"] == "exclusive"
+        scanned = scan_sections(engine, module, kernel_name, data, block, elements_a_thread, exclusive=exclusive)
+        engine.free(data)
+        yield Progress(0.9, "scanned")
+        result = engine.download(scanned)
+        engine.free(scanned)
+        return {"result": result}
+
+    return run
+
+
+def _in_one_pass(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    block = max(int(params["block"]), _WARP)
+    kernel = build(engine, params["dtype"], params["operator"], block).kernel("scan_look_back")
+    data = engine.upload(typed(inputs, params))
+    n = data.shape[0]
+    tiles = _tiles(n, block)
+    scanned = engine.allocate((n,), data.dtype)
+    states = engine.allocate((1 + tiles, 2), np.uint32)
+    engine.fill(states, 0)
+    yield Progress(0.1, "uploaded")
+    if n:
+        exclusive = np.int32(params["kind"] == "exclusive")
+        engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive)
+    engine.free(data)
+    engine.free(states)
+    yield Progress(0.9, "scanned")
+    result = engine.download(scanned)
+    engine.free(scanned)
+    return {"result": result}
+
+
+def _tiles(n: int, block: int) -> int:
+    return -(-n // (4 * _VECTORS * block))
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    """Scan in float64; whole numbers, which wrap around, and extremes as they are."""
+    values, operator = typed(inputs, params), params["operator"]
+    exact = np.float64 if params["dtype"] == "float32" and operator == "sum" else values.dtype
+    scanned: Array = _UFUNCS[operator].accumulate(values, dtype=exact)
+    if params["kind"] == "exclusive" and values.size:
+        scanned[1:] = scanned[:-1]
+        scanned[0] = identity(operator, params["dtype"])[0]
+    return scanned
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of float32 sums; all else is exact.
+
+    A sum in which no element takes part in more than d additions is off by at most gamma_d = d u / (1 - d u) times the
+    sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 4.2). Here d is
+    the larger of two: a thread that adds its section alone, and then those of the sections' totals; or look-back,
+    where a tile's total goes through at most two additions for each tile after it.
+    """
+    values = typed(inputs, params)
+    if params["dtype"] == "int32" or params["operator"] != "sum" or values.size < 2:
+        return 0.0
+    block = int(params["block"])
+    alone, sections = 0, values.size
+    while sections > 1:
+        alone += min(block, sections)
+        sections = -(-sections // block)
+    depth = max(alone, 2 * _tiles(values.size, max(block, _WARP)) + 4 * _VECTORS + _WARP)
+    unit = 2.0**-24
+    return depth * unit / (1 - depth * unit) * float(np.abs(values).sum(dtype=np.float64))
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    n = inputs["values"].size
+    return Cost(bytes_read=4 * n, bytes_written=4 * n, flops=max(n - 1, 0))
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    return Work(inputs["values"].size, "element")
+
+
+def _strides(n: int) -> list[int]:
+    """Return the powers of two below n."""
+    return [2**power for power in range(max(n - 1, 0).bit_length())]
+
+
+def _naive(n: int) -> Textbook:
+    return Textbook(operations=n * (n - 1) // 2, steps=max(n - 1, 0))
+
+
+def _kogge_stone(n: int) -> Textbook:
+    """At each distance all elements but the first ones: n log2(n) - (n - 1) where n is a power of two."""
+    return Textbook(operations=sum(n - distance for distance in _strides(n)), steps=len(_strides(n)))
+
+
+def _brent_kung(n: int) -> Textbook:
+    """Up and down a tree: 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps where n is a power of two."""
+    up = [n // (2 * distance) for distance in _strides(n)]
+    down = [(n - distance) // (2 * distance) for distance in _strides(n)[:-1]]
+    return Textbook(operations=sum(up) + sum(down), steps=len(up) + len(down))
+
+
+def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> Callable[[Params, int], Textbook]:
+    """Return what a scan by sections comes to: the sections at once, the scan of their totals, one addition back."""
+
+    def claim(params: Params, n: int) -> Textbook:
+        section = int(params["block"]) * elements_a_thread
+        if n <= section:
+            return of_section(n)
+        whole, rest = of_section(section), of_section(n % section)
+        totals = claim(params, -(-n // section))
+        return Textbook(
+            operations=n // section * whole.operations + rest.operations + totals.operations + n - section,
+            steps=whole.steps + totals.steps + 1,
+        )
+
+    return claim
+
+
+PATTERN = Pattern(
+    name="scan",
+    title="Scan",
+    summary="What all elements up to each one come to: prefix sums, least and greatest so far.",
+    kernels=_FILE,
+    view="array",
+    parameters=(
+        input_parameter(),
+        size_parameter(),
+        Choice(
+            name="kind",
+            label="Kind",
+            help="Inclusive: each element counts itself. Exclusive: only those before it; a scan of sizes then says "
+            "where each thing of a size begins.",
+            options=("inclusive", "exclusive"),
+            default="inclusive",
+        ),
+        Choice(
+            name="operator",
+            label="Operator",
+            help="What two elements are combined by.",
+            options=tuple(_UFUNCS),
+            default="sum",
+        ),
+        dtype_parameter(),
+        block_parameter(),
+    ),
+    variants=(
+        Variant(
+            "naive",
+            "Naive",
+            run=_by_sections("scan_naive"),
+            idea="Every thread combines all elements of its section up to its own.",
+            limit="n (n - 1) / 2 operations in a section of n; the last thread does them in n - 1 steps.",
+            kernels=("scan_naive", "scan_add_back"),
+            textbook=_textbook(_naive, 1),
+        ),
+        Variant(
+            "kogge-stone",
+            "Kogge-Stone",
+            run=_by_sections("scan_kogge_stone"),
+            idea="In shared memory the distance doubles, and every element takes part in every step.",
+            limit="n log2 n - (n - 1) operations; two barriers a step, so that nobody overwrites what another reads.",
+            kernels=("scan_kogge_stone", "scan_add_back"),
+            textbook=_textbook(_kogge_stone, 1),
+        ),
+        Variant(
+            "double-buffer",
+            "Kogge-Stone, double buffer",
+            run=_by_sections("scan_double_buffer"),
+            idea="A step reads one copy and writes the other: one barrier is enough.",
+            limit="Still n log2 n - (n - 1) operations.",
+            kernels=("scan_double_buffer", "scan_add_back"),
+            textbook=_textbook(_kogge_stone, 1),
+        ),
+        Variant(
+            "brent-kung",
+            "Brent-Kung",
+            run=_by_sections("scan_brent_kung", 2),
+            idea="Up a tree and down again: 2 n - 2 - log2 n operations, two elements a thread.",
+            limit="2 log2 n - 1 steps; strides of powers of two, so that threads queue at few banks.",
+            kernels=("scan_brent_kung", "scan_add_back"),
+            textbook=_textbook(_brent_kung, 2),
+        ),
+        Variant(
+            "brent-kung-padded",
+            "Brent-Kung, padded",
+            run=_by_sections("scan_brent_kung_padded", 2),
+            idea="A gap after every 32 elements spreads the strides over all banks.",
+            limit="Near the top of the trees a few threads work, and all wait at the barriers.",
+            kernels=("scan_brent_kung_padded", "scan_add_back"),
+            textbook=_textbook(_brent_kung, 2),
+        ),
+        Variant(
+            "shuffle",
+            "Warp shuffle",
+            run=_by_sections("scan_shuffle", whole_warps=True),
+            idea="The lanes of a warp pass values on in registers; shared memory holds one value a warp.",
+            limit="Loads of 4 bytes, and a whole further pass as soon as there are two sections.",
+            kernels=("scan_shuffle", "scan_add_back"),
+        ),
+        Variant(
+            "three-kernels",
+            "Any length, three kernels",
+            run=_by_sections("scan_sections", 4, whole_warps=True),
+            idea="Sections of four elements a thread, the scan of their totals, and the addition back.",
+            limit="Every element is read and written twice.",
+            kernels=("scan_sections", "scan_add_back"),
+        ),
+        Variant(
+            "look-back",
+            "Single pass, decoupled look-back",
+            run=_in_one_pass,
+            idea="A block says at once what its tile comes to, and asks the tiles before for what they come to.",
+            limit="Memory's bandwidth: each element is read once and written once.",
+            kernels=("scan_look_back",),
+        ),
+    ),
+    default_variant="three-kernels",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
+    accept=accept_values,
+    make_input=make_input,
+    step_params={"n": 16, "block": "16"},
+    step_input=first_values,
+)

@@ -1,0 +1,189 @@
+"""Scans on every engine against sums that Python makes one by one."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import log2
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpu.engines.base import Engine
+from gpu.engines.simulator import SimulatorEngine
+from gpu.execute import Outcome, run_pattern
+from gpu.patterns import find_pattern
+
+Array = np.ndarray[Any, Any]
+
+SCAN = find_pattern("scan")
+VARIANTS = [variant.name for variant in SCAN.variants]
+SIZES = (0, 1, 2, 31, 32, 33, 63, 127, 128, 129, 511, 1000, 4097)
+WHOLE = st.integers(-(2**31), 2**31 - 1)
+FEW = st.lists(WHOLE, min_size=1, max_size=200)
+
+
+def run(engine: Engine, variant: str, values: Array, **params: Any) -> Outcome:
+    given = {"input": "file", "dtype": values.dtype.name, **params}
+    return run_pattern(engine, SCAN, SCAN.variant(variant), {"values": values}, given, lambda progress: None)
+
+
+def expected(values: Array, operator: str, kind: str) -> list[float]:
+    """Combine in Python's numbers, which neither wrap nor round to 24 bits."""
+    combine = {"sum": lambda a, b: a + b, "min": min, "max": max}[operator]
+    limits = np.iinfo(values.dtype) if values.dtype.kind == "i" else np.finfo(values.dtype)
+    identity = {"sum": 0, "min": limits.max, "max": limits.min}[operator]
+    upto = list(accumulate(values.tolist(), combine))
+    return upto if kind == "inclusive" else [identity, *upto][: len(upto)]
+
+
+@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
+@pytest.mark.parametrize("operator", ["sum", "min", "max"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_awkward_sizes(engine: Engine, variant: str, operator: str, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    for n in SIZES:
+        values = rng.integers(-1000, 1000, n, np.int32)
+        outcome = run(engine, variant, values, operator=operator, kind=kind, block=16)
+        assert outcome.outputs["result"].tolist() == expected(values, operator, kind)
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("operator", ["sum", "min", "max"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_floats(engine: Engine, variant: str, operator: str) -> None:
+    values = np.random.default_rng(2).normal(size=3001).astype(np.float32)
+    for kind in ("inclusive", "exclusive"):
+        outcome = run(engine, variant, values, operator=operator, kind=kind, block=32)
+        bound = 3001 * 2.0**-24 * np.abs(values).sum() if operator == "sum" else 0.0
+        np.testing.assert_allclose(outcome.outputs["result"], expected(values, operator, kind), rtol=0, atol=bound)
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_block_size(engine: Engine, variant: str) -> None:
+    values = np.arange(2050, dtype=np.int32)
+    for block in (8, 64, 1024):
+        assert run(engine, variant, values, block=block).report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_whole_numbers_wrap_around(engine: Engine, variant: str) -> None:
+    values = np.full(1000, 2**30, np.int32)
+    result = run(engine, variant, values, block=64).outputs["result"]
+    assert result.tolist() == [((i + 1) * 2**30 + 2**31) % 2**32 - 2**31 for i in range(1000)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_sausage_is_cut_for_ten_people(engine: Engine, variant: str) -> None:
+    """Ten people want pieces of 100 inches: a scan says where the cuts are, and the last of them what is left."""
+    outcome = run_pattern(
+        engine, SCAN, SCAN.variant(variant), {}, {"input": "sausage", "n": 10, "block": 8}, lambda progress: None
+    )
+    cuts = outcome.outputs["result"]
+    assert cuts.tolist() == [3, 8, 10, 17, 45, 49, 52, 52, 60, 61]
+    assert 100 - cuts[-1] == 39
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_slots_of_any_size_are_laid_out_side_by_side(engine: Engine, variant: str) -> None:
+    sizes = np.random.default_rng(3).integers(0, 9, 700, np.int32)
+    starts = run(engine, variant, sizes, kind="exclusive", block=64).outputs["result"]
+    owners = np.full(sizes.sum(), -1)
+    for owner, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        assert (owners[start : start + size] == -1).all()
+        owners[start : start + size] = owner
+    assert (owners >= 0).all()
+
+
+@pytest.mark.parametrize("variant", ["brent-kung", "three-kernels", "look-back"])
+def test_a_wrong_operator_is_not_verified(variant: str) -> None:
+    engine = SimulatorEngine()
+    values = np.ones(5000, np.int32)
+    outcome = run(engine, variant, values)
+    assert outcome.report.verified
+    sources = {"scan.cu": _source().replace("#define COMBINE(a, b) ((a) + (b))", "#define COMBINE(a, b) ((a) | (b))")}
+    spoilt = run_pattern(
+        engine,
+        SCAN,
+        SCAN.variant(variant),
+        {"values": values},
+        {"input": "file"},
+        lambda progress: None,
+        sources=sources,
+    )
+    assert spoilt.report.verified is False
+
+
+def _source() -> str:
+    from gpu.engines.base import KERNELS
+
+    return (KERNELS / "scan.cu").read_text()
+
+
+PROPERTIES = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ENGINE = SimulatorEngine()
+
+
+@PROPERTIES
+@given(numbers=FEW, variant=st.sampled_from(VARIANTS), operator=st.sampled_from(["sum", "min", "max"]))
+def test_the_last_of_an_inclusive_scan_is_the_reduction(numbers: list[int], variant: str, operator: str) -> None:
+    values = np.array(numbers, np.int32)
+    result = run(ENGINE, variant, values, operator=operator, block=8).outputs["result"]
+    whole = {"sum": np.add, "min": np.minimum, "max": np.maximum}[operator].reduce(values, dtype=np.int32)
+    assert result[-1] == whole
+
+
+@PROPERTIES
+@given(numbers=FEW, variant=st.sampled_from(VARIANTS))
+def test_an_exclusive_scan_is_an_inclusive_one_shifted(numbers: list[int], variant: str) -> None:
+    values = np.array(numbers, np.int32)
+    inclusive, exclusive = (
+        run(ENGINE, variant, values, kind=kind, block=8).outputs["result"] for kind in ("inclusive", "exclusive")
+    )
+    assert exclusive.tolist() == [0, *inclusive[:-1]]
+    np.testing.assert_array_equal(exclusive + values, inclusive)
+
+
+@pytest.mark.parametrize("n", [2, 4, 16, 64, 1024])
+def test_the_textbook_for_one_section(n: int) -> None:
+    claims = {
+        "naive": (n * (n - 1) // 2, n - 1),
+        "kogge-stone": (n * log2(n) - (n - 1), log2(n)),
+        "double-buffer": (n * log2(n) - (n - 1), log2(n)),
+        "brent-kung": (2 * n - 2 - log2(n), 2 * log2(n) - 1),
+        "brent-kung-padded": (2 * n - 2 - log2(n), 2 * log2(n) - 1),
+    }
+    for variant in SCAN.variants:
+        if variant.textbook is None:
+            assert variant.name not in claims
+            continue
+        claim = variant.textbook({"block": "1024"}, n)
+        assert (claim.operations, claim.steps) == claims[variant.name]
+
+
+def test_the_textbook_for_several_sections() -> None:
+    """Two sections of eight and one of four, the scan of three totals, and twelve additions back."""
+    claim = SCAN.variant("naive").textbook
+    assert claim is not None
+    textbook = claim({"block": "8"}, 20)
+    assert textbook.operations == 28 + 28 + 6 + 3 + 12
+    assert textbook.steps == 7 + 2 + 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("n", [2**20 - 1, 10**7, 2**24 + 1])
+def test_large_arrays(n: int, variant: str) -> None:
+    from gpu import engines
+
+    engine = engines.create("cuda")
+    try:
+        for dtype in ("int32", "float32"):
+            for kind in ("inclusive", "exclusive"):
+                values = np.random.default_rng(n).integers(0, 100, n).astype(dtype)
+                assert run(engine, variant, values, kind=kind).report.verified
+    finally:
+        engine.close()
