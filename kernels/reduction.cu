@@ -66,9 +66,10 @@
 #define IDENTITY OF_VALUE(SMALLEST_, VALUE)
 #endif
 
-#define WARP 32
-#define ALL_LANES 0xffffffffu
-#define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
+// The lanes of a warp, which are fewer where the whole block is less than one.
+#define WARP (BLOCK_SIZE < 32 ? BLOCK_SIZE : 32)
+#define ALL_LANES (0xffffffffu >> (32 - WARP))
+#define WARPS (BLOCK_SIZE / WARP)
 
 // Idea: as in a tournament, neighbours first, then winners twice as far apart; in place, so a block leaves its partial
 // result in its first element (Cheng, Grossman, McKercher, Professional CUDA C Programming, ch. 3). Every thread reaches
@@ -164,7 +165,7 @@ extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, i
     if (t < WARP) {
 #pragma unroll
         for (int stride = WARP / 2; stride > 0; stride /= 2) {
-            if (t < stride && t + stride < blockDim.x) s[t] = COMBINE(s[t], s[t + stride]);
+            if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
             __syncwarp();
         }
     }
@@ -215,13 +216,13 @@ extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, in
 // Fold the values of a warp's lanes; lane 0 has the result.
 __device__ VALUE fold_warp(VALUE value) {
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        VALUE partner = __shfl_down_sync(ALL_LANES, value, distance);
+        VALUE partner = __shfl_down_sync(ALL_LANES, value, distance, WARP);
         value = COMBINE(value, partner);
     }
     return value;
 }
 
-// Fold the values of a block's threads, whole warps of them; thread 0 has the result. May be called again after a barrier.
+// Fold the values of a block's threads; thread 0 has the result. May be called again after a barrier.
 __device__ VALUE fold_block(VALUE value) {
     __shared__ VALUE of_warp[WARPS];
     int lane = threadIdx.x % WARP;

@@ -38,7 +38,6 @@ ORDER = 3
 
 _FILE = "reduction.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
-_WARP = 32
 
 # A grid that walks over the array is as large as keeps the device busy, and never so small that a thread's own sum
 # grows long: `_tolerance` counts on both bounds.
@@ -100,14 +99,14 @@ def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
     return run
 
 
-def _in_two_launches(kernel_name: str, *, shared_elements: int = 0, whole_warps: bool = False) -> HostProgram:
+def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgram:
     """Launch a kernel of any grid, then the same on one block for the partial results.
 
     `shared_elements` is how many elements of shared memory each thread brings with the launch.
     """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = max(int(params["block"]), _WARP if whole_warps else 1)
+        block = int(params["block"])
         kernel = _build(engine, params, block).kernel(kernel_name)
         data = engine.upload(typed(inputs, params))
         n = data.shape[0]
@@ -136,7 +135,7 @@ def _in_two_launches(kernel_name: str, *, shared_elements: int = 0, whole_warps:
 
 def _in_one_launch_with_atomics(kernel_name: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = max(int(params["block"]), _WARP)
+        block = int(params["block"])
         kernel = _build(engine, params, block).kernel(kernel_name)
         data = engine.upload(typed(inputs, params))
         n = data.shape[0]
@@ -157,7 +156,7 @@ def _in_one_launch(
     """Launch a kernel in which the block that ends last folds the others' results."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = max(int(params["block"]), _WARP)
+        block = int(params["block"])
         kernel = _build(engine, params, block).kernel(kernel_name)
         data = engine.upload(typed(inputs, params))
         n = data.shape[0]
@@ -329,7 +328,7 @@ PATTERN = Pattern(
         Variant(
             "shuffle",
             "Warp shuffle",
-            run=_in_two_launches("reduce_shuffle", whole_warps=True),
+            run=_in_two_launches("reduce_shuffle"),
             idea="Lanes read each other's registers; shared memory holds one value a warp.",
             limit="A second launch for the partial results.",
             kernels=("reduce_shuffle",),

@@ -81,6 +81,34 @@ def test_the_ladders_of_arrays(pattern: str, variant: str, n: int) -> None:
         assert races.findings + initialised.findings == []
 
 
+@pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("reduction").variants])
+@pytest.mark.parametrize(("n", "block"), [(0, 8), (16, 8), (5000, 64), (9000, 256)])
+def test_the_reductions(variant: str, n: int, block: int) -> None:
+    declared = find_pattern("reduction")
+    chosen = declared.variant(variant)
+    for operator, dtype in (("sum", "int32"), ("min", "float32")):
+        checker, initialised = RaceChecker(), UninitializedChecker({"partial"})
+        params = {"n": n, "block": block, "operator": operator, "dtype": dtype}
+        run_pattern(_Watched(checker, initialised), declared, chosen, {}, params, lambda progress: None)
+        assert initialised.findings == []
+        if not chosen.cautionary:
+            assert checker.findings == []
+
+
+@pytest.mark.parametrize("block", [8, 32, 64, 256])
+def test_the_last_warp_that_trusts_in_lockstep(block: int) -> None:
+    declared = find_pattern("reduction")
+    checker = RaceChecker()
+    run_pattern(
+        _Watched(checker), declared, declared.variant("volatile"), {}, {"n": 600, "block": block}, lambda progress: None
+    )
+    lines = (KERNELS / "reduction.cu").read_text().splitlines()
+    raced = {lines[position.line - 1] for finding in checker.findings for position in finding.positions}
+    assert checker.findings
+    assert all("w[t] = COMBINE(w[t]" in line or "partial[blockIdx.x] = s[0]" in line for line in raced)
+    assert all("of s (shared memory)" in finding.message for finding in checker.findings)
+
+
 def test_the_racy_histogram() -> None:
     path = KERNELS / "histogram.cu"
     module = SimulatedModule(path.read_text(), path, {})

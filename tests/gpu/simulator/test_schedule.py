@@ -168,6 +168,17 @@ def test_the_ladders(pattern: str, variant: str) -> None:
     assert same or chosen.cautionary
 
 
+@pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("reduction").variants])
+def test_the_reductions(variant: str) -> None:
+    """Whole numbers give the same bits in any order of the warps, those of the cautionary variant's one warp too."""
+    declared = find_pattern("reduction")
+    for n, block in ((100, 64), (1000, 128)):
+        report = run_pattern(
+            _Shuffled(), declared, declared.variant(variant), {}, {"n": n, "block": block}, lambda progress: None
+        ).report
+        assert report.verified
+
+
 @pytest.mark.parametrize(
     "text", ["", "shuffle", "shuffle:", "shuffle:-1", "shuffle:1.5", "Shuffle:1", "random:1", "shuffle:٣"]
 )
