@@ -16,7 +16,6 @@ from gpu.simulator.counting.traffic import (
     Passes,
     Warps,
     atomic_passes,
-    filled_sectors,
     narrow,
     queued_sectors,
     queues,
@@ -254,11 +253,7 @@ class Counters(Observer):
     def _global(self, access: Access, elements: Any) -> None:
         line, warps, size = self._line(access.site.position), self._of(access.mask), access.size
         names = _GLOBAL[access.site.action]
-        moved = different = ideal = warps.count
-        if isinstance(elements, np.ndarray):
-            lie_in, elements_of = sectors(warps.rows().of(elements), size)
-            moved, different = int(lie_in.sum()), int(elements_of.sum())
-            ideal = int(filled_sectors(elements_of, size).sum())
+        moved, different, ideal = (int(each.sum()) for each in sectors(warps, elements, size))
         line[names.requests] += warps.count
         line[names.sectors] += moved
         line[names.moved] += moved * SECTOR_BYTES
@@ -279,18 +274,19 @@ class Counters(Observer):
         rows = warps.rows().marked(elements)
         if space == "global":
             names = _ATOMIC if access.used else _REDUCTION
-            queue, moved = queued_sectors(rows, size)
+            queue, sectors_of = queued_sectors(rows, size)
+            moved = int(sectors_of.sum())
             line[names.requests] += warps.count
             line[names.sectors] += moved
             line[names.moved] += moved * SECTOR_BYTES
             line[names.asked] += mask.count * size
-            line[names.ideal] += warps.ideal_sectors(size)
+            line[names.ideal] += int(warps.ideal_sectors(size).sum())
         else:
             queue = queues(rows)
             _add_passes(line, _SHARED["atomic"], warps, atomic_passes(warps, elements, size))
         name = f"longest_atomic_queue_{space}"
-        line[name] = max(line[name], queue.longest)
-        line[f"atomic_queues_{space}"] += queue.total
+        line[name] = max(line[name], int(queue.max()))
+        line[f"atomic_queues_{space}"] += int(queue.sum())
         self._heat(gang, access, memory, elements)
 
     def _heat(self, gang: Gang, access: Access, memory: FlatMemory, elements: Array) -> None:
@@ -322,9 +318,10 @@ def _keep_hotter(hottest: dict[str, HotAddress], memory: FlatMemory, counts: Arr
 
 def _add_passes(line: defaultdict[str, int], names: _SharedNames, warps: Warps, passes: Passes) -> None:
     line[names.requests] += warps.count
-    line[names.wavefronts] += passes.total
-    line[names.conflicts] += passes.total - passes.least
-    line["worst_bank_conflict"] = max(line["worst_bank_conflict"], passes.worst)
+    total = int(passes.total.sum())
+    line[names.wavefronts] += total
+    line[names.conflicts] += total - int(passes.least.sum())
+    line["worst_bank_conflict"] = max(line["worst_bank_conflict"], int(passes.worst.max()))
 
 
 def _count(counts: Array, places: Array) -> None:

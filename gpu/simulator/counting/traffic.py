@@ -1,11 +1,12 @@
-"""What the lanes of a warp ask of a memory at once: sectors, wavefronts and queues, of all warps of a gang together.
+"""What the lanes of a warp ask of a memory at once: sectors, wavefronts and queues, for all warps of a gang together.
 
-Lanes are laid out as rows: a row is a warp, or the half or quarter of one that shared memory serves at a time. The
+Counters add up what is found here, and the view of a single step shows it as it is. Lanes are laid out as rows: a row is a warp, or the half or quarter of one that shared memory serves at a time. The
 rules are those that Nsight Compute's counters follow on a GPU of compute capability 9.0, found by experiment.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,16 +24,25 @@ _WORDS: dict[int, np.dtype[Any]] = {8: np.dtype("<u1"), 16: np.dtype("<u2"), 32:
 
 
 class Rows:
-    """The rows of a mask that have an active lane."""
+    """The rows of a mask that have an active lane.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    numbers : int array
+        Which of all rows they are.
+    """
 
     def __init__(self, mask: Mask, width: int) -> None:
         self.width = width
         words = _packed(mask.bits, width)
-        self.count = int(np.count_nonzero(words))
+        self.numbers = np.flatnonzero(words)
+        self.count = self.numbers.size
         self._active: Array | None = None
         self._source: Array | None = None
         if not mask.full:
-            rows = np.flatnonzero(words)
+            rows = self.numbers
             self._active = mask.bits.reshape(-1, width)[rows]
             self._source = _nearest_active(rows, self._active)
             self._lanes = (rows[:, None] * width + np.arange(width)).ravel()
@@ -67,7 +77,7 @@ class Warps:
         self.words = _packed(mask.bits, WARP)
         self.count = int(np.count_nonzero(self.words))
         self._rows: dict[int, Rows] = {}
-        self._ideal: dict[int, int] = {}
+        self._ideal: dict[int, Array] = {}
 
     def rows(self, width: int = WARP) -> Rows:
         """Return the lanes as rows of 32, or of 16 or 8."""
@@ -78,55 +88,68 @@ class Warps:
     def split(self, chosen: Array) -> tuple[Warps, Warps]:
         """Return some of the active warps, and the others; there are both."""
         which = np.zeros(self.words.size, np.bool_)
-        which[np.flatnonzero(self.words)] = chosen
+        which[self.active] = chosen
         ones, others = self.mask.split(np.repeat(which, WARP))
         assert ones is not None
         assert others is not None
         return Warps(ones), Warps(others)
 
-    def ideal_sectors(self, size: int) -> int:
-        """Return how many sectors the active lanes of each warp fill with `size` bytes each, side by side."""
+    @cached_property
+    def active(self) -> Array:
+        """The numbers of the warps that have an active lane."""
+        return np.flatnonzero(self.words)
+
+    def ideal_sectors(self, size: int) -> Array:
+        """Return how many sectors the lanes of each active warp fill with `size` bytes each, side by side."""
         if size not in self._ideal:
-            self._ideal[size] = int(filled_sectors(np.bitwise_count(self.words), size).sum())
+            self._ideal[size] = _filled_sectors(np.bitwise_count(self.words[self.active]), size)
         return self._ideal[size]
 
 
-def sectors(rows: Array, size: int) -> tuple[Array, Array]:
-    """Return how many sectors each row's elements of `size` bytes lie in, and how many different elements there are.
+class Sectors(NamedTuple):
+    """The sectors of loads or stores, each an array with one number for each active warp.
+
+    Attributes
+    ----------
+    moved : array
+        The sectors that the elements lie in.
+    elements : array
+        How many different elements there are.
+    ideal : array
+        How many sectors these would fill, side by side.
+    """
+
+    moved: Array
+    elements: Array
+    ideal: Array
+
+
+def sectors(warps: Warps, elements: Any, size: int) -> Sectors:
+    """Return the sectors of a load or store of `elements`, one for all lanes or one a lane.
 
     A size is 1, 2, 4, 8 or 16, so that no element lies in two sectors.
     """
+    if not isinstance(elements, np.ndarray):
+        ones = np.ones(warps.count, np.int64)
+        return Sectors(ones, ones, ones)
+    rows = warps.rows().of(elements)
     ordered, first = _in_order(rows)
-    return _count(_firsts(_sector(ordered, size)), rows), _count(first, rows)
+    different = _count(first, rows)
+    return Sectors(_count(_firsts(_sector(ordered, size)), rows), different, _filled_sectors(different, size))
 
 
-def filled_sectors(counts: Array, size: int) -> Array:
+def _filled_sectors(counts: Array, size: int) -> Array:
     """Return how many sectors so many elements of `size` bytes fill, side by side."""
     return -(counts.astype(np.int64) * -size // SECTOR_BYTES)
 
 
-class Queues(NamedTuple):
-    """The lanes of a row that want the same element wait for each other: the longest such queue of each row.
-
-    Attributes
-    ----------
-    total : int
-        Their sum.
-    longest : int
-        The longest of them all.
-    """
-
-    total: int
-    longest: int
-
-
-def queues(rows: Array) -> Queues:
-    """Return the queues of rows of elements; negative elements are nobody's."""
+def queues(rows: Array) -> Array:
+    """Return for each row the most lanes that want one element, for which they wait in a queue; negative: nobody's."""
     return _turns(*_in_order(rows))[0]
 
 
-def queued_sectors(rows: Array, size: int) -> tuple[Queues, int]:
-    """Return the queues of rows, and how many sectors atomics on these elements move in all.
+def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
+    """Return the longest queue of each row, and how many sectors atomics on its elements move.
 
     Each lane of a queue has a sector of its own; lanes that want different elements of a sector go together.
     """
@@ -135,32 +158,42 @@ def queued_sectors(rows: Array, size: int) -> tuple[Queues, int]:
     width = rows.shape[1]
     last = _packed(_firsts(_sector(ordered, size)), width) >> 1 | 1 << width - 1
     others = ~last
-    moved = 0
+    moved = np.zeros(rows.shape[0], np.int64)
     for waiting in turns:
         # In each sector's run of bits a carry reaches the last one if any is set.
-        moved += int(np.bitwise_count(((waiting & others) + others | waiting) & last).sum())
+        moved += np.bitwise_count(((waiting & others) + others | waiting) & last)
     return queue, moved
 
 
-def _turns(ordered: Array, first: Array) -> tuple[Queues, list[Array]]:
-    """Return the queues, and which lanes still wait at the first turn, at the second and so on: a bit a lane."""
+def _turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
+    """Return the longest queue of each row, and which lanes still wait at the first turn, at the second and so on: a bit a lane."""
     width = ordered.shape[1]
     waiting = _packed(ordered.reshape(-1) >= 0, width)
     behind = waiting & ~_packed(first, width)
-    total, turns = 0, []
-    while rows := np.count_nonzero(waiting):
-        total += int(rows)
+    longest, turns = np.zeros(ordered.shape[0], np.int64), []
+    while (left := waiting != 0).any():
+        longest += left
         turns.append(waiting)
         waiting = behind & waiting << 1
-    return Queues(total, len(turns)), turns
+    return longest, turns
 
 
 class Passes(NamedTuple):
-    """The wavefronts of an access to shared memory: all, the least possible, and the most of lanes served together."""
+    """The wavefronts of an access to shared memory, each an array with one number for each active warp.
 
-    total: int
-    least: int
-    worst: int
+    Attributes
+    ----------
+    total : array
+        All wavefronts.
+    least : array
+        As few as there would be if all lanes wanted the same.
+    worst : array
+        The most of lanes that are served together; 1 is no conflict.
+    """
+
+    total: Array
+    least: Array
+    worst: Array
 
 
 def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Passes:
@@ -171,8 +204,8 @@ def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Pas
     """
     width = _served_together(size)
     if not isinstance(elements, np.ndarray):
-        least = warps.rows(min(WARP, 2 * width) if reads else width).count
-        return Passes(least, least, 1)
+        rows = warps.rows(min(WARP, 2 * width) if reads else width)
+        return _by_warp(warps, rows, np.ones(rows.count, np.int64))
     if not reads or width == WARP:
         return _passes(warps, elements, size, width)
     paired = _in_pairs(warps, elements)
@@ -182,15 +215,19 @@ def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Pas
         return _passes(warps, elements, size, width)
     pairs, others = warps.split(paired)
     one, other = _passes(pairs, elements, size, 2 * width), _passes(others, elements, size, width)
-    return Passes(one.total + other.total, one.least + other.least, max(one.worst, other.worst))
+    merged = []
+    for of_pairs, of_others in zip(one, other, strict=True):
+        both = np.empty(warps.count, np.int64)
+        both[paired], both[~paired] = of_pairs, of_others
+        merged.append(both)
+    return Passes(*merged)
 
 
 def atomic_passes(warps: Warps, elements: Array, size: int) -> Passes:
     """Return the wavefronts of atomics in shared memory: of each bank as many as it has lanes, be it for one word."""
     rows = warps.rows(_served_together(size))
     words, banks = _words(rows.marked(elements), size)
-    total, worst = queues(np.where(words >= 0, words & (banks - 1), -1))
-    return Passes(total, rows.count, worst)
+    return _by_warp(warps, rows, queues(np.where(words >= 0, words & (banks - 1), -1)))
 
 
 def _served_together(size: int) -> int:
@@ -207,16 +244,25 @@ def _passes(warps: Warps, elements: Array, size: int, width: int) -> Passes:
     ordered, first = _in_order(words)
     # Words less than `banks` apart are in banks of their own.
     wide = np.flatnonzero(ordered[:, -1] - ordered[:, 0] >= banks)
-    if not wide.size:
-        return Passes(rows.count, rows.count, 1)
-    different = first.reshape(words.shape).take(wide, axis=0)
-    total, worst = queues(np.where(different, ordered.take(wide, axis=0) & (banks - 1), -1))
-    return Passes(rows.count - wide.size + total, rows.count, worst)
+    passes = np.ones(rows.count, np.int64)
+    if wide.size:
+        different = first.reshape(words.shape).take(wide, axis=0)
+        passes[wide] = queues(np.where(different, ordered.take(wide, axis=0) & (banks - 1), -1))
+    return _by_warp(warps, rows, passes)
+
+
+def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Passes:
+    """Put the passes of rows together to those of the warps that they are parts of."""
+    if rows.width == WARP:
+        return Passes(passes, np.ones(rows.count, np.int64), passes)
+    starts = np.searchsorted(rows.numbers * rows.width // WARP, warps.active)
+    total, worst = np.add.reduceat(passes, starts), np.maximum.reduceat(passes, starts)
+    return Passes(total, np.diff(starts, append=rows.count), worst)
 
 
 def _in_pairs(warps: Warps, elements: Array) -> Array:
     """Return in which active warps each lane wants what its neighbour wants, or else the next but one does."""
-    active = warps.words[warps.words != 0]
+    active = warps.words[warps.active]
     flat = warps.rows().of(elements).reshape(-1)
     paired = np.zeros(active.size, np.bool_)
     # Bit p of `same` says that lane p wants what lane p - step wants; the lower lanes of the pairs do not matter.
