@@ -1,7 +1,8 @@
 """What the lanes of a warp ask of a memory at once: sectors, wavefronts and queues, for all warps of a gang together.
 
-Counters add up what is found here, and the view of a single step shows it as it is. Lanes are laid out as rows: a row is a warp, or the half or quarter of one that shared memory serves at a time. The
-rules are those that Nsight Compute's counters follow on a GPU of compute capability 9.0, found by experiment.
+Counters add up what is found here, and the view of a single step shows it as it is. Lanes are laid out as rows: a row
+is a warp, or the half or quarter of one that shared memory serves at a time. The rules are those that Nsight Compute's
+counters follow on a GPU of compute capability 9.0, found by experiment.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
 
 
 def _turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
-    """Return the longest queue of each row, and which lanes still wait at the first turn, at the second and so on: a bit a lane."""
+    """Return the longest queue of each row, and who waits at the first turn, at the second and so on: a bit a lane."""
     width = ordered.shape[1]
     waiting = _packed(ordered.reshape(-1) >= 0, width)
     behind = waiting & ~_packed(first, width)

@@ -1,0 +1,134 @@
+"""Strands: lanes that go through a kernel together, whole gangs or, where warps run apart, single warps."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.trace.trace import Trace
+from gpu.stepping.columns import event_column
+
+Array = npt.NDArray[Any]
+
+WARP = 32
+_NEVER = np.iinfo(np.int64).max
+_AT_ONCE = 64
+
+
+class Strand:
+    """Lanes `start` to `stop` of the launch's (all blocks' lanes, one after the other), and what they executed.
+
+    Parameters
+    ----------
+    start, stop : int
+    events : int array
+        The events, ascending.
+    sets : int array
+        For each event the number of the set of lanes that executed it.
+    lanes : bool array, shape (sets, stop - start)
+        The sets.
+    returns : int array
+        The events by which lanes returned from the kernel.
+    barriers : int array
+        The events that are barriers.
+    """
+
+    def __init__(
+        self, start: int, stop: int, events: Array, sets: Array, lanes: Array, returns: Array, barriers: Array
+    ) -> None:
+        self.start, self.stop = start, stop
+        self.events, self.sets, self.lanes = events, sets, lanes
+        self.barriers = barriers
+        self.ended = np.full(stop - start, _NEVER)
+        for place in np.searchsorted(events, returns):
+            self.ended[lanes[sets[place]]] = events[place]
+        # By set and then by place in `events`, so that one search finds the last place of every set.
+        self._runs = np.sort(sets.astype(np.int64) * (events.size + 1) + np.arange(events.size))
+
+    def next(self, event: int) -> int:
+        """Return the place in `events` of the first one that is not before an event."""
+        return int(np.searchsorted(self.events, event))
+
+    def active(self, place: int) -> Array:
+        """Return which lanes execute an event: bool."""
+        mask: Array = self.lanes[self.sets[place]]
+        return mask
+
+    def parted(self, place: int) -> Array:
+        """Return for each lane the last event before a place that it executed with any of those who execute that one.
+
+        It is what parted them, because a lane that is excluded executes nothing until it is with them again. -1 where
+        there is none.
+        """
+        active = self.active(place)
+        found = np.full(active.size, -1, np.int64)
+        starts = np.arange(len(self.lanes)) * (self.events.size + 1)
+        runs = self._runs[np.maximum(np.searchsorted(self._runs, starts + place) - 1, 0)] - starts
+        earlier = np.flatnonzero((runs >= 0) & (runs < place))
+        last = runs[earlier]
+        newest = np.argsort(-last)
+        missing = np.ones(found.size, bool)
+        for start in range(0, newest.size, _AT_ONCE):
+            few = newest[start : start + _AT_ONCE]
+            inside = self.lanes[earlier[few]]
+            inside = inside & inside[:, active].any(axis=1, keepdims=True)
+            first = inside.argmax(axis=0)
+            fresh = missing & inside[first, np.arange(found.size)]
+            found[fresh] = self.events[last[few[first[fresh]]]]
+            missing &= ~fresh
+            if not missing.any():
+                break
+        return found
+
+
+def strands(trace: Trace, launch: int, *, apart: bool) -> list[Strand]:
+    """Return the strands of a launch of a trace that executed anything; `apart` where each warp is one."""
+    gangs, masks = event_column(trace, "gang"), event_column(trace, "mask")
+    # A gang that launches a kernel waits, and goes on when that has ended.
+    order = np.argsort(gangs, kind="stable")
+    borders = [*np.flatnonzero(np.diff(gangs[order], prepend=-1)).tolist(), gangs.size]
+    found = []
+    for begin, end in pairwise(borders):
+        events = order[begin:end]
+        gang = int(gangs[events[0]])
+        if trace.launch_of(gang).number != launch:
+            continue
+        start = trace.about["gangs"][gang][0] * trace.lanes_per_block_of(gang)
+        if not apart:
+            found.append(_strand(trace, start, 0, trace.gang_lanes(gang), events))
+            continue
+        own = np.unique(masks[events])
+        warp_of = np.array([trace.lanes_of_mask(int(mask))[0] // WARP for mask in own])
+        warps = warp_of[np.searchsorted(own, masks[events])]
+        found += [_strand(trace, start, int(warp) * WARP, WARP, events[warps == warp]) for warp in np.unique(warps)]
+    return found
+
+
+def _strand(trace: Trace, start: int, first: int, width: int, events: Array) -> Strand:
+    """Return the strand of `width` lanes from `first` on in a gang whose own first lane is `start`."""
+    masks = event_column(trace, "mask")[events]
+    # Equal sets of lanes may have been recorded more than once.
+    numbers: dict[bytes, int] = {}
+    sets: list[Array] = []
+    own, places = np.unique(masks, return_inverse=True)
+    set_of = np.empty(own.size, np.int64)
+    for place, mask in enumerate(own.tolist()):
+        lanes = trace.lanes_of_mask(mask)
+        set_of[place] = numbers.setdefault(lanes.tobytes(), len(numbers))
+        if set_of[place] == len(sets):
+            bits = np.zeros(width, bool)
+            bits[lanes - first] = True
+            sets.append(bits)
+    frames = event_column(trace, "frame")[events]
+    returns = events[_of_kind(trace, events, "return") & (frames == frames[0])]
+    barriers = events[_of_kind(trace, events, "barrier")]
+    return Strand(start + first, start + first + width, events, set_of[places], np.array(sets), returns, barriers)
+
+
+def _of_kind(trace: Trace, events: Array, kind: str) -> Array:
+    kinds: list[str] = trace.about["kinds"]
+    flags: Array = event_column(trace, "kind")[events] == (kinds.index(kind) if kind in kinds else -1)
+    return flags
