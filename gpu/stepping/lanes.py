@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.columns import event_column
 from gpu.stepping.recording import Recording
-from gpu.stepping.strands import WARP, strands
+from gpu.stepping.strands import WARP, event_column, strands
 
 Array = npt.NDArray[Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.simulator.trace.recorder import EVENT
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.columns import event_column
 
 Array = npt.NDArray[Any]
 
@@ -82,6 +82,12 @@ class Strand:
             if not missing.any():
                 break
         return found
+
+
+def event_column(trace: Trace, name: str) -> Array:
+    """Return a column of the events: int32, one an event."""
+    column: Array = trace.data.arrays["events"][:, EVENT.index(name)]
+    return column
 
 
 def strands(trace: Trace, launch: int, *, apart: bool) -> list[Strand]:
