@@ -227,7 +227,7 @@ def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Pas
 def atomic_passes(warps: Warps, elements: Array, size: int) -> Passes:
     """Return the wavefronts of atomics in shared memory: of each bank as many as it has lanes, be it for one word."""
     rows = warps.rows(_served_together(size))
-    words, banks = _words(rows.marked(elements), size)
+    words, banks = bank_words(rows.marked(elements), size)
     return _by_warp(warps, rows, queues(np.where(words >= 0, words & (banks - 1), -1)))
 
 
@@ -241,7 +241,7 @@ def _passes(warps: Warps, elements: Array, size: int, width: int) -> Passes:
     Elements of 8 and 16 bytes take two and four banks, all of which are asked for the same number of words.
     """
     rows = warps.rows(width)
-    words, banks = _words(rows.of(elements), size)
+    words, banks = bank_words(rows.of(elements), size)
     ordered, first = _in_order(words)
     # Words less than `banks` apart are in banks of their own.
     wide = np.flatnonzero(ordered[:, -1] - ordered[:, 0] >= banks)
@@ -285,7 +285,7 @@ def _sector(elements: Array, size: int) -> Array:
     return shifted
 
 
-def _words(rows: Array, size: int) -> tuple[Array, int]:
+def bank_words(rows: Array, size: int) -> tuple[Array, int]:
     """Return which word each lane wants, in words as wide as an element or a bank, and how many banks are as wide."""
     if size < BANK_BYTES:
         return rows >> (BANK_BYTES // size).bit_length() - 1, BANKS

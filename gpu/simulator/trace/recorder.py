@@ -23,7 +23,7 @@ from gpu.simulator.trace.recorded_memory import NONE, RecordedMemory, shared_siz
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
 EVENT = ("kind", "position", "function", "frame", "gang", "mask", "taken", "resumed", "access", "register", "operation")
-ACCESS = ("event", "action", "memory", "dtype", "mask", "elements", "write", "value")
+ACCESS = ("event", "action", "memory", "dtype", "mask", "elements", "write", "value", "part")
 REGISTER = ("event", "frame", "slot", "mask", "value", "node")
 OPERATION = (
     "event",
@@ -323,15 +323,17 @@ class Recorder(Observer):
             element = access.element if size == access.size else (access.element * access.size + offset) // size
             offset += size
             if access.site.action == "read":
-                nodes.append(self._read(gang, access.mask, memory, element, number.dtype))
+                nodes.append(self._read(gang, access.mask, memory, element, number.dtype, place))
             else:
                 node = self.incoming[place] if place < len(self.incoming) else NONE
-                self._write(gang, access.mask, memory, element, number, node)
+                self._write(gang, access.mask, memory, element, number, node, place)
         if self.outgoing is not None:
             self.outgoing.append((access.mask, tuple(nodes)))
 
-    def _read(self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any]) -> Any:
-        self._note("read", memory, dtype, mask, element, -1)
+    def _read(
+        self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
+    ) -> Any:
+        self._note("read", memory, dtype, mask, element, -1, part)
         if self.outgoing is None:
             return NONE
         flat = memory.flat(gang, element, dtype.itemsize, mask)
@@ -347,15 +349,25 @@ class Recorder(Observer):
         self.inputs.append((first, count, memory.number, unit))
         return first
 
-    def _write(self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, value: Any, node: Any) -> None:
+    def _write(
+        self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
+    ) -> None:
         flat = np.broadcast_to(memory.flat(gang, element, value.dtype.itemsize, mask), mask.count)
         nodes = np.broadcast_to(compact(node, mask), mask.count)
-        self._note("write", memory, value.dtype, mask, element, -1)
+        self._note("write", memory, value.dtype, mask, element, -1, part)
         memory.write(flat, np.broadcast_to(compact(value, mask), mask.count), nodes, self._new_input)
 
     def _note(
-        self, action: str, memory: RecordedMemory, dtype: np.dtype[Any], mask: Mask, element: Any, value: int
+        self,
+        action: str,
+        memory: RecordedMemory,
+        dtype: np.dtype[Any],
+        mask: Mask,
+        element: Any,
+        value: int,
+        part: int,
     ) -> None:
+        """Take note of an access, or of one `part` of several that a vector is read or written in at once."""
         if memory.dtype is None:
             memory.dtype = dtype
         self.accesses.add(
@@ -367,6 +379,7 @@ class Recorder(Observer):
             self.integers.add(compact(element, mask)),
             memory.writes,
             value,
+            part,
         )
 
     def atomic(self, gang: Gang, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
@@ -402,7 +415,7 @@ class Recorder(Observer):
             if op not in ("exch", "cas") and made is not start:
                 by = [compact(operands[0], mask)]
                 self._operate(f"atomic {op}", mask, after, [previous, given[0]], [before, *by])
-            self._note("atomic", memory, before.dtype, mask, access.element, self.values.add(before))
+            self._note("atomic", memory, before.dtype, mask, access.element, self.values.add(before), 0)
             memory.write(at, after, made, self._new_input)
             found[mask.lanes] = previous
         self._atomics.clear()

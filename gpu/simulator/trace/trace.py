@@ -119,8 +119,8 @@ class Trace(TraceState):
 
     def access(self, row: int) -> TraceAccess:
         """Return an access by its row."""
-        _, action, number, code, mask, elements, write, before = (int(each) for each in self._accesses[row])
-        assert len(ACCESS) == 8
+        _, action, number, code, mask, elements, write, before, _ = (int(each) for each in self._accesses[row])
+        assert len(ACCESS) == 9
         lanes = self.lanes_of_mask(mask)
         memory, log = self.about["memories"][number], self.log(number)
         dtype = np.dtype(self.about["dtypes"][code])
@@ -140,6 +140,12 @@ class Trace(TraceState):
         after = np.ascontiguousarray(raw).view(dtype).reshape(-1)
         values = self._values(before, lanes.size) if before >= 0 else after
         return TraceAccess(ACTIONS[action], lanes, array, element, values, after, nodes.astype(np.int64))
+
+    def places(self, row: int) -> tuple[Array, Array]:
+        """Return of an access, by its row, the lanes and the element of each, without looking up what was there."""
+        mask, elements = (int(self._accesses[row, ACCESS.index(name)]) for name in ("mask", "elements"))
+        lanes = self.lanes_of_mask(mask)
+        return lanes, self._integers(elements, lanes.size)
 
     # Variables.
 

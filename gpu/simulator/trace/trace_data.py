@@ -20,7 +20,7 @@ from gpu.simulator.trace.packing import Array, Growing
 from gpu.simulator.trace.recorder import ACCESS, BARRIER, EVENT, OPERATION, REGISTER, Recorder
 from gpu.simulator.types import Scalar
 
-VERSION = 2
+VERSION = 3
 
 _TABLES = {
     "events": EVENT,

@@ -1,0 +1,150 @@
+"""What statements ask of memory, by hand, and added up against the counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.simulator.counting.counters import Counters
+from gpu.simulator.module import SimulatedModule
+from gpu.stepping.traffic import Traffic, traffic_at
+from tests.gpu.simulator.running import _three
+from tests.gpu.stepping.recordings import launch
+
+STRIDED = """\
+__global__ void k({type} *a, int stride) {{
+    __shared__ {type} s[2048];
+    s[threadIdx.x * stride % 2048] = 1;
+    a[threadIdx.x * stride] = s[threadIdx.x * stride % 2048];
+}}
+"""
+
+
+def strided(stride: int, *, type: str = "float", threads: int = 32) -> tuple[Traffic, Traffic]:
+    array = np.zeros(2048, {"float": np.float32, "double": np.float64}[type])
+    recording = launch(STRIDED.format(type=type), [array, np.int32(stride)], block=threads)
+    return traffic_at(recording, 0), traffic_at(recording, 1)
+
+
+@pytest.mark.parametrize(("stride", "degree"), [(0, 1), (1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (32, 32)])
+def test_strides_in_shared_memory_hit_as_many_words_of_a_bank(stride, degree):
+    written, copied = strided(stride)
+    (write,) = written.accesses
+    read, _ = copied.accesses
+    for access in (write, read):
+        assert (access.degree, access.conflicts, access.wavefronts) == (degree, degree - 1, degree)
+        assert access.banks().max() == degree
+        assert access.banks().sum() == len(set(access.word[0].tolist()))
+    assert write.bank[0].tolist() == [lane * stride % 32 for lane in range(32)]
+    assert (write.blocks.tolist(), write.warps.tolist()) == ([0], [0])
+    assert written.banks.max() == degree
+
+
+def test_doubles_are_served_half_a_warp_at_a_time_and_take_two_banks_each():
+    (write,) = strided(1, type="double")[0].accesses
+    assert (write.degree, write.wavefronts, write.conflicts) == (1, 2, 0)
+    assert write.bank[0, :17].tolist() == [*range(0, 32, 2), 0]
+    (write,) = strided(2, type="double")[0].accesses
+    assert (write.degree, write.conflicts) == (2, 2)
+
+
+@pytest.mark.parametrize(("stride", "moved"), [(0, 1), (1, 4), (2, 8), (8, 32), (32, 32)])
+def test_sectors_of_global_memory(stride, moved):
+    traffic = strided(stride)[1]
+    write = traffic.accesses[1]
+    assert (write.action, write.space, write.array) == ("write", "global", "a")
+    assert (write.lanes, write.requests, write.sectors) == (32, 1, moved)
+    assert write.ideal_sectors == (1 if stride == 0 else 4)
+    assert write.asked_bytes == 128
+    assert traffic.sectors == moved
+
+
+def test_in_words():
+    assert strided(1)[0].summary == "shared: 32 writes, bank conflicts 0"
+    assert strided(2)[1].summary == "global: 32 writes, 8 sectors, 4 would do · shared: 32 reads, bank conflicts 1"
+    assert strided(1, threads=1)[0].summary == "shared: 1 write, bank conflicts 0"
+
+
+def test_atomics_queue_for_an_address():
+    source = """\
+__global__ void k(int *bins) {
+    __shared__ int s[4];
+    if (threadIdx.x < 4) s[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&s[threadIdx.x % 3 == 0], 1);
+    atomicAdd(&bins[threadIdx.x / 40], 1);
+}
+"""
+    recording = launch(source, [np.zeros(2, np.int32)], block=48)
+    shared, others = (traffic_at(recording, recording.moments - back) for back in (2, 1))
+    assert [(queue.array, queue.element, len(queue.threads)) for queue in shared.queues] == [
+        ("s", 0, 21), ("s", 1, 11), ("s", 0, 11), ("s", 1, 5)
+    ]  # fmt: skip
+    assert shared.queues[1].threads == tuple(range(0, 32, 3))
+    assert [(queue.element, queue.threads) for queue in others.queues] == [
+        (0, tuple(range(32))), (0, tuple(range(32, 40))), (1, tuple(range(40, 48)))
+    ]  # fmt: skip
+    assert others.summary == "global: 48 atomics, 40 sectors, 6 would do, 32 atomics queue for one address"
+    (access,) = shared.accesses
+    assert access.banks()[:2].tolist() == [21, 11]
+
+
+def test_a_vector_is_one_access():
+    source = "__global__ void k(float4 *a, float4 *b) { b[threadIdx.x] = a[threadIdx.x]; }"
+    arrays = [np.zeros(128, np.float32) for _ in range(2)]
+    traffic = traffic_at(launch(source, arrays, block=32), 0)
+    assert [(each.action, each.size, each.sectors, each.ideal_sectors) for each in traffic.accesses] == [
+        ("read", 16, 16, 16), ("write", 16, 16, 16)
+    ]  # fmt: skip
+
+
+def test_the_end_asks_nothing():
+    recording = launch(STRIDED.format(type="float"), [np.zeros(32, np.float32), np.int32(1)])
+    assert traffic_at(recording, recording.moments).summary == ""
+    assert traffic_at(recording, recording.moments).banks is None
+
+
+MIXED = """\
+__global__ void k(int *a, double *d, int2 *v, unsigned char *c) {
+    __shared__ int s[512];
+    __shared__ double w[128];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t * 5 % 512] = a[i * 7 % 300];
+    w[t * 3 % 128] = d[i % 100];
+    __syncthreads();
+    for (int j = 0; j < t % 5; j++) {
+        v[(i * 3 + j) % 50] = make_int2(s[(t * j) % 512], 1);
+        if (t % 3 == j)
+            c[i * j % 90] += w[(t >> j) % 128] > 0;
+        atomicAdd(&a[i * j % 11], 1);
+        atomicAdd(&s[t * j % 37], 1);
+    }
+}
+"""
+
+
+def test_all_events_add_up_to_what_the_counters_count():
+    arrays = [np.zeros(300, np.int32), np.zeros(100), np.zeros(100, np.int32), np.zeros(90, np.uint8)]
+    recording = launch(MIXED, arrays, grid=3, block=72)
+    found: dict[str, int] = {}
+    for moment in range(recording.moments):
+        for access in traffic_at(recording, moment).accesses:
+            for name in ("sectors", "ideal_sectors", "wavefronts", "conflicts", "requests"):
+                key = f"{access.space} {access.action} {name}"
+                found[key] = found.get(key, 0) + getattr(access, name)
+    counters = Counters()
+    module = SimulatedModule(MIXED, Path("kernel.cu"), {})
+    bound = [np.array(array).view(np.uint8) for array in arrays]
+    module.kernel("k").launch(_three(3), _three(72), bound, observers=[counters])
+    total = counters.total()
+    for action, op in (("read", "ld"), ("write", "st")):
+        assert found[f"global {action} sectors"] == total[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum"]
+        assert found[f"global {action} ideal_sectors"] == total[f"global_ideal_sectors_op_{op}"]
+        assert found[f"global {action} requests"] == total[f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum"]
+    assert found["global atomic sectors"] == total["l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"]
+    for action, op in (("read", "ld"), ("write", "st"), ("atomic", "atom")):
+        name = f"l1tex__data_{{}}_mem_shared_op_{op}.sum"
+        assert found[f"shared {action} wavefronts"] == total[name.format("pipe_lsu_wavefronts")]
+        assert found[f"shared {action} conflicts"] == total[name.format("bank_conflicts_pipe_lsu")]
