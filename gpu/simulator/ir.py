@@ -176,6 +176,7 @@ class Element:
     pointer: Expression
     index: Expression | None
     position: SourcePosition
+    volatile: bool = False
 
 
 Place = Local | Element
@@ -242,10 +243,14 @@ class Warp:
 
 @dataclass(frozen=True)
 class Fence:
-    """What orders memory between threads: the executor goes on, observers are told."""
+    """What orders memory between threads: the executor goes on, observers are told.
+
+    Of `__syncwarp` the lanes that it names, a mask; None for all.
+    """
 
     type: Type
     name: str
+    lanes: Expression | None = None
 
 
 @dataclass(frozen=True)

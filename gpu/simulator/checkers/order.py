@@ -18,24 +18,43 @@ Array = npt.NDArray[Any]
 _NEVER = np.iinfo(np.int64).max
 
 
+# A thread publishes a few things one after the other, such as a block's sum and then that of all blocks before it too.
+_KEPT_FENCES = 4
+
+
 class _Release:
-    """When a fence made visible what a group of threads (one, a warp, a block) had done, and up to which time."""
+    """When a fence made visible what a group of threads (one, a warp, a block) had done, and up to which time.
+
+    The last few are kept, newest first.
+    """
 
     def __init__(self, threads: int, size: int) -> None:
         self.size = size
-        self.fenced = np.zeros(-(-threads // size), np.int64)
-        self.upto = np.zeros_like(self.fenced)
+        self._fenced = np.zeros((_KEPT_FENCES, -(-threads // size)), np.int64)
+        self._upto = np.zeros_like(self._fenced)
 
     def add(self, threads: Array, time: int, upto: Array) -> None:
-        groups = threads // self.size
-        before = self.upto[groups]
-        np.maximum.at(self.upto, groups, upto)
+        groups, inverse = np.unique(threads // self.size, return_inverse=True)
+        latest = np.zeros(groups.size, np.int64)
+        np.maximum.at(latest, inverse, upto)
         # A fence that shows no more than an earlier one must not make it later.
-        self.fenced[groups[self.upto[groups] > before]] = time
+        new = latest > self._upto[0, groups]
+        groups = groups[new]
+        for kept, newest in ((self._upto, latest[new]), (self._fenced, time)):
+            kept[1:, groups] = kept[:-1, groups]
+            kept[0, groups] = newest
+
+    def any(self, threads: Array) -> Array:
+        """Whether a fence has made anything visible."""
+        found: Array = self._upto[0, threads // self.size] > 0
+        return found
 
     def time(self, threads: Array, events: Array) -> Array:
+        """Return when events became visible first."""
         groups = threads // self.size
-        times: Array = np.where(self.upto[groups] > events, self.fenced[groups], _NEVER)
+        times = np.full(groups.size, _NEVER)
+        for fenced, upto in zip(self._fenced, self._upto, strict=True):
+            times = np.where(upto[groups] > events, fenced[groups], times)
         return times
 
 
@@ -60,6 +79,9 @@ class Order:
         self._shape = (geometry.blocks, self._per_block)
         self._barrier = np.zeros(geometry.blocks, np.int64)
         self._warp_time = np.zeros(geometry.lanes, np.int64)
+        self._touched = np.zeros(geometry.lanes, np.int64)
+        self._known: Array | None = None
+        self._everyone = _words(geometry.everyone.bits)
         self._acquired: Array | None = None
         self.has_barriers = False
         self.has_warp_times = False
@@ -74,13 +96,38 @@ class Order:
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
         return passed
 
-    def warp_barrier(self, time: int, mask: Mask) -> None:
-        """Take note of a `__syncwarp`."""
-        self._warp_time[mask.lanes] = time
+    def warp_barrier(self, time: int, mask: Mask, named: Any = None) -> None:
+        """Take note of a `__syncwarp`; `named` are the lanes that it names, None for all."""
         self.has_warp_times = True
+        lanes = mask.lanes
+        warps = lanes // WARP
+        groups = _words(mask.bits)[warps]
+        if named is not None:
+            groups = groups & (named[lanes].astype(np.int64) if isinstance(named, np.ndarray) else int(named))
+        if self._known is None and (groups == self._everyone[warps]).all():
+            self._warp_time[lanes] = time
+        else:
+            self._meet(time, lanes, warps, groups)
         if self._acquired is not None:
-            latest = np.where(mask.bits, self._acquired, 0).reshape(-1, WARP).max(axis=1)
-            self._acquired[mask.lanes] = latest[mask.lanes // WARP]
+            _, group = np.unique((warps << WARP) | groups, return_inverse=True)
+            latest = np.zeros(group.max() + 1, np.int64)
+            np.maximum.at(latest, group, self._acquired[lanes])
+            self._acquired[lanes] = latest[group]
+
+    def _meet(self, time: int, lanes: Array, warps: Array, groups: Array) -> None:
+        """Let the lanes of each group, which is a part of a warp, know what any of them knew.
+
+        From here on each lane has a time for every lane of its warp: what that lane did before it is known.
+        """
+        if self._known is None:
+            rows = self._warp_time.reshape(-1, WARP)
+            self._known = np.minimum(rows[:, :, None], rows[:, None, :]).reshape(-1, WARP)
+        _, group = np.unique((warps << WARP) | groups, return_inverse=True)
+        order = np.argsort(group, kind="stable")
+        first = np.flatnonzero(np.diff(group[order], prepend=-1))
+        met = np.maximum.reduceat(self._known[lanes[order]], first, axis=0)
+        met[group, lanes % WARP] = time
+        self._known[lanes] = met[group]
 
     def fence(self, time: int, mask: Mask) -> None:
         """Take note of a fence for the whole device.
@@ -91,9 +138,19 @@ class Order:
             self._releases = [_Release(self._threads, size) for size in (1, WARP, self._per_block)]
         lanes = mask.lanes
         threads = self.first_thread + lanes
-        known = (np.full(lanes.size, time), self._warp_time[lanes], self._barrier[lanes // self._per_block])
+        warp_time = self._warp_time[lanes]
+        if self._known is not None:
+            others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
+            inside = others < self._threads
+            self._releases[0].add(others[inside], time, self._known[lanes][inside])
+            warp_time = np.zeros_like(warp_time)
+        known = (self._touched[lanes], warp_time, self._barrier[lanes // self._per_block])
         for release, upto in zip(self._releases, known, strict=True):
             release.add(threads, time, upto)
+
+    def touch(self, event: int, lanes: Array) -> None:
+        """Take note of an access that a fence has to show to others."""
+        self._touched[lanes] = event + 1
 
     def acquire(self, event: int, lanes: Array) -> None:
         """Take note of an atomic on global memory: what others fenced before it is ordered before what follows."""
@@ -109,8 +166,12 @@ class Order:
         ordered: Array = (theirs // self._per_block == block) & (events < self._barrier[block])
         if self.has_warp_times:
             neighbours = np.flatnonzero(theirs // WARP == lanes // WARP)
-            both = np.minimum(self._warp_time[lanes[neighbours]], self._warp_time[theirs[neighbours]])
-            ordered[neighbours] |= events[neighbours] < both
+            mine, others = lanes[neighbours], theirs[neighbours]
+            if self._known is None:
+                met = np.minimum(self._warp_time[mine], self._warp_time[others])
+            else:
+                met = self._known[mine, others % WARP]
+            ordered[neighbours] |= events[neighbours] < met
         return ordered
 
     def before(self, lanes: Array, threads: Array, events: Array, *, atomic: bool) -> Array:
@@ -126,7 +187,15 @@ class Order:
         times = [release.time(threads, events) for release in self._releases]
         if atomic:
             # In the pattern "write, fence, atomic" the atomic itself is what the other block sees.
-            fenced = [release.upto[threads // release.size] > 0 for release in self._releases]
+            fenced = [release.any(threads) for release in self._releases]
             times.append(np.where(np.logical_or.reduce(fenced), events, _NEVER))
         earliest: Array = np.minimum.reduce(times)
         return earliest
+
+
+def _words(bits: Array) -> Array:
+    """Return the lanes of each warp as the bits of one number."""
+    words: Array = (
+        np.packbits(bits.reshape(-1, WARP), axis=1, bitorder="little").view("<u4").reshape(-1).astype(np.int64)
+    )
+    return words

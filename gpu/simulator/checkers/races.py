@@ -43,8 +43,9 @@ class RaceChecker(Observer):
 
     Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`. Accesses of
     two blocks are ordered where the first thread, or one that it met at a barrier, then called `__threadfence`, and
-    the second, or one that it met, changed global memory by an atomic after that. Atomics do not race with each other,
-    nor do the lanes of a warp that write the same value in one instruction.
+    the second, or one that it met, changed global memory by an atomic after that, or read it as volatile. Atomics do
+    not race with each other, nor with volatile reads of global memory, nor these with volatile writes; nor do the lanes
+    of a warp that write the same value in one instruction.
 
     For each byte the checker remembers the last thread that wrote, and of those that read and of those whose atomics
     changed it the lowest and the highest: if any two of them are in different blocks, or warps, then these two are.
@@ -96,9 +97,9 @@ class RaceChecker(Observer):
             if memory in self._shadows:
                 self._shadows[memory].forget(passed)
 
-    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
+    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
         if name == "__syncwarp":
-            self._order.warp_barrier(self._time, mask)
+            self._order.warp_barrier(self._time, mask, named)
         elif name in ("__threadfence", "__threadfence_system"):
             self._order.fence(self._time, mask)
 
@@ -108,17 +109,24 @@ class RaceChecker(Observer):
             return
         shadow = self._shadow_of(memory, gang, access.size)
         now = _Now(gang, access, self._tick(access), shadow, *shadow.cells(gang.geometry, access))
-        self._compare(now, "writer")
+        is_flag = access.site.volatile and memory.space == "global"
+        self._compare(now, "writer", spares_volatile=is_flag and action == "read")
         if action != "read":
             self._compare(now, "reader high", "reader low")
-        if action != "atomic":
+        if action == "write" and not is_flag:
+            self._compare(now, "volatile reader high", "volatile reader low")
+        if action == "write" or (action == "read" and not is_flag):
             self._compare(now, "atomic high", "atomic low")
         if action == "write":
             self._enter_writers(now)
         else:
-            self._enter(now, "reader" if action == "read" else "atomic")
-        if action == "atomic" and memory.space == "global":
-            self._order.acquire(now.event, now.access.mask.lanes)
+            self._enter(now, "atomic" if action == "atomic" else "volatile reader" if is_flag else "reader")
+        if memory.space == "global":
+            waits = is_flag and action == "read"
+            if action == "atomic" or waits:
+                self._order.acquire(now.event, access.mask.lanes)
+            if not waits:
+                self._order.touch(now.event, access.mask.lanes)
 
     def _shadow_of(self, memory: FlatMemory, gang: Gang, size: int) -> Shadow:
         shadow = self._shadows.get(memory)
@@ -146,7 +154,7 @@ class RaceChecker(Observer):
         self._values.pop(event - _KEPT_VALUES, None)
         return event
 
-    def _compare(self, now: _Now, *slots: str) -> None:
+    def _compare(self, now: _Now, *slots: str, spares_volatile: bool = False) -> None:
         """Report the lanes that race with the records of some slots, each lane and cell once."""
         if now.shadow.get(slots[0]) is None:
             return
@@ -164,6 +172,8 @@ class RaceChecker(Observer):
                 threads = self._other_writer(now, left, lanes, records, threads)
             events = records & EVENT
             races = threads != self._threads[lanes]
+            if spares_volatile:
+                races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
             if races.any():
                 different = np.flatnonzero(races)
                 races[different] = ~self._order.before(

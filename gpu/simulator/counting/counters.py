@@ -210,7 +210,7 @@ class Counters(Observer):
         line["warp_barriers"] += warps.count
         line["block_barriers"] += int(np.count_nonzero(warps.words.reshape(gang.geometry.blocks, -1).any(axis=1)))
 
-    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
+    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
         # A fence is told without its place: it is part of the statement that was told last.
         if name == "__syncwarp":
             self._current["warp_syncs"] += self._of(mask).count

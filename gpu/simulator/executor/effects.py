@@ -20,10 +20,10 @@ def print_lanes(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.in
     return np.int32(len(values))
 
 
-def tell_fence(frame: Frame, name: str, mask: Mask) -> None:
+def tell_fence(frame: Frame, name: str, mask: Mask, named: Any) -> None:
     """Let an observer know of a fence; lanes that go together have nothing left to order."""
     if frame.gang.observer is not None:
-        frame.gang.observer.fence(frame.gang, name, mask)
+        frame.gang.observer.fence(frame.gang, name, mask, named)
 
 
 def assert_lanes(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePosition) -> None:

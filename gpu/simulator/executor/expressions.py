@@ -110,8 +110,9 @@ class ExpressionCompiler(ABC):
                 return self._atomic(expression)
             case ir.Warp():
                 return self._warp(expression)
-            case ir.Fence(_, name):
-                return lambda frame, mask: tell_fence(frame, name, mask)
+            case ir.Fence(_, name, lanes):
+                named = self.expression(lanes) if lanes is not None else None
+                return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask))
             case ir.Print(_, text, arguments):
                 return self._print(text, arguments)
             case ir.Assertion(_, condition, text, position):
@@ -275,7 +276,7 @@ class ExpressionCompiler(ABC):
 
     def _load(self, place: ir.Element) -> Evaluator:
         pointer, index, size = self._element(place)
-        site = Site(place.position, "read")
+        site = Site(place.position, "read", place.volatile)
         if isinstance(place.type, Scalar):
             dtype = place.type.dtype
             return lambda frame, mask: pointer(frame, mask).load(frame.gang, index(frame, mask), dtype, mask, site)
@@ -306,7 +307,7 @@ class ExpressionCompiler(ABC):
 
             return run_local
         pointer, index, size = self._element(place)
-        site = Site(place.position, "write")
+        site = Site(place.position, "write", place.volatile)
         parts, vector = leaves(place.type), vector_size(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
@@ -339,7 +340,7 @@ class ExpressionCompiler(ABC):
 
             return run_local
         pointer, index, size = self._element(place)
-        read, write = Site(place.position, "read"), Site(place.position, "write")
+        read, write = Site(place.position, "read", place.volatile), Site(place.position, "write", place.volatile)
         parts = leaves(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:

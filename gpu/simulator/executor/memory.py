@@ -26,6 +26,7 @@ class Site:
 
     position: SourcePosition
     action: str
+    volatile: bool = False
 
 
 class Memory(Protocol):

@@ -104,8 +104,11 @@ class Observer:
     def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
-    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
-        """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`."""
+    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
+        """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
+
+        `named` are the lanes that `__syncwarp` names: one uint32 for all threads, or one a lane; None for all lanes.
+        """
 
     def launched(self, gang: Gang, child: Child) -> None:
         """Take note that a thread launches a kernel, which runs later."""
@@ -157,9 +160,9 @@ class Observers(Observer):
         for observer in self._observers:
             observer.barrier(gang, position, mask)
 
-    def fence(self, gang: Gang, name: str, mask: Mask) -> None:
+    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
         for observer in self._observers:
-            observer.fence(gang, name, mask)
+            observer.fence(gang, name, mask, named)
 
     def launched(self, gang: Gang, child: Child) -> None:
         for observer in self._observers:

@@ -75,9 +75,15 @@ def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
     """Return the place that a pointer leads to."""
     if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.element, Void):
         raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
+    type = pointer.type.element
     if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
-        return ir.Element(pointer.type.element, pointer.pointer, pointer.index, start_of(cursor))
-    return ir.Element(pointer.type.element, pointer, None, start_of(cursor))
+        return ir.Element(type, pointer.pointer, pointer.index, start_of(cursor), is_volatile(cursor))
+    return ir.Element(type, pointer, None, start_of(cursor), is_volatile(cursor))
+
+
+def is_volatile(cursor: Cursor) -> bool:
+    """Whether an expression names a place that is declared volatile, or is seen as such."""
+    return bool(cursor.type.is_volatile_qualified())
 
 
 def index32(place: ir.Element) -> ir.Expression:

@@ -145,7 +145,8 @@ class Calls:
         if name == "__lockstep_wait_for_children":
             return ir.WaitForChildren(VOID, start_of(cursor))
         if name in FENCES:
-            return ir.Fence(VOID, name)
+            lanes = [self._expressions.value(each) for each in arguments if _is_given(each)]
+            return ir.Fence(VOID, name, *lanes)
         if name in WARP_OPERATIONS or name in BLOCK_VOTES:
             values = tuple(self._expressions.value(argument) for argument in arguments if _is_given(argument))
             assert isinstance(type, Scalar)

@@ -12,6 +12,7 @@ from gpu.simulator.frontend.conversions import (
     dereference,
     in_elements,
     index32,
+    is_volatile,
     negated,
     number_of,
     only_child,
@@ -164,7 +165,7 @@ class Expressions:
         if inner is None or isinstance(inner, ir.Local):
             return inner if inner is not None and inner.type == type else None
         if isinstance(type, Struct) and isinstance(inner.type, Struct):
-            return ir.Element(type, inner.pointer, inner.index, inner.position)
+            return ir.Element(type, inner.pointer, inner.index, inner.position, inner.volatile)
         return inner if decayed(type) == inner.type else None
 
     def _constant(self, cursor: Cursor) -> ir.Const:
@@ -221,7 +222,7 @@ class Expressions:
         return self._variable_place(variable.local, variable.type, cursor)
 
     def _variable_place(self, local: ir.Local, type: Type, cursor: Cursor) -> ir.Element:
-        return ir.Element(type, local, None, start_of(cursor))
+        return ir.Element(type, local, None, start_of(cursor), is_volatile(cursor))
 
     def _module_place(self, cursor: Cursor) -> ir.Element:
         declaration = cursor.referenced
@@ -232,7 +233,7 @@ class Expressions:
         if variable is None:
             raise refuse(cursor, f"the name {cursor.spelling} here")
         pointer = ir.Global(Pointer(decayed(variable.type)), variable.name)
-        return ir.Element(variable.type, pointer, None, start_of(cursor))
+        return ir.Element(variable.type, pointer, None, start_of(cursor), is_volatile(cursor))
 
     def _read(self, place: ir.Element) -> ir.Expression:
         """Return the value at a place; of an array, the pointer to its first element."""
@@ -278,7 +279,7 @@ class Expressions:
         # libclang gives anonymous structs no name to look for: their members are those of the struct around them.
         member = pointer.type.element.field(cursor.spelling)
         moved = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
-        return ir.Element(member.type, moved, None, start_of(cursor))
+        return ir.Element(member.type, moved, None, start_of(cursor), is_volatile(cursor))
 
     def _subscript(self, cursor: Cursor) -> ir.Element:
         base, subscript = cursor.get_children()
@@ -289,9 +290,9 @@ class Expressions:
             place = self._subscript(outer)
             # Arrays are smaller than 2^31 elements, so that 32 bits, whatever their sign, lead to the same element.
             flat = fold(ir.Binary(INT32, "+", times(index32(place), row.length), convert(index, INT32, cursor)))
-            return ir.Element(type, place.pointer, flat, start_of(cursor))
+            return ir.Element(type, place.pointer, flat, start_of(cursor), is_volatile(cursor))
         # Where the element is an array itself, the index counts rows, and the next subscript makes it one of elements.
-        return ir.Element(type, self.value(base), index, start_of(cursor))
+        return ir.Element(type, self.value(base), index, start_of(cursor), is_volatile(cursor))
 
     def _conditional(self, cursor: Cursor) -> ir.Expression:
         condition, chosen, other = cursor.get_children()

@@ -110,7 +110,7 @@ class TracingCompiler(TracingExpressions):
         return run
 
     def load_with_nodes(self, place: ir.Element) -> Evaluator:
-        where, parts, site = self._where(place), leaves(place.type), Site(place.position, "read")
+        where, parts, site = self._where(place), leaves(place.type), Site(place.position, "read", place.volatile)
         vector = vector_size(place.type)
         whole = not isinstance(place.type, Scalar | Pointer)
 
@@ -177,7 +177,7 @@ class TracingCompiler(TracingExpressions):
                 return new
 
             return run_local
-        where, parts, site = self._where(place), leaves(place.type), Site(place.position, "write")
+        where, parts, site = self._where(place), leaves(place.type), Site(place.position, "write", place.volatile)
         vector = vector_size(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
@@ -224,7 +224,7 @@ class TracingCompiler(TracingExpressions):
 
             return run_local
         where, parts = self._where(place), leaves(place.type)
-        read, write = Site(place.position, "read"), Site(place.position, "write")
+        read, write = Site(place.position, "read", place.volatile), Site(place.position, "write", place.volatile)
 
         def run(frame: Frame, mask: Mask) -> Any:
             by = value(frame, mask)

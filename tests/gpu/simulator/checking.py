@@ -25,11 +25,13 @@ def watch(
     block: Extent = 32,
     shared_bytes: int = 0,
     defines: Mapping[str, int | str] | None = None,
+    **options: Any,
 ) -> None:
     """Launch a kernel; arrays among the arguments are changed in place."""
     module = build(source, defines) if isinstance(source, str) else source
     bound = [given.reshape(-1).view(np.uint8) if isinstance(given, np.ndarray) else given for given in arguments]
-    module.kernel(kernel).launch(_three(grid), _three(block), bound, shared_bytes=shared_bytes, observers=[observer])
+    options |= {"shared_bytes": shared_bytes, "observers": [observer]}
+    module.kernel(kernel).launch(_three(grid), _three(block), bound, **options)
 
 
 def lines(findings: Sequence[Finding]) -> list[tuple[int, ...]]:

@@ -198,6 +198,33 @@ def test_syncwarp(statements: str, clean: bool) -> None:
     assert (check(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
 
 
+@pytest.mark.parametrize(
+    ("statements", "clean"),
+    [
+        ("s[t] = t; __syncwarp(0xffffffff); out[i] = s[t ^ 16];", True),
+        ("s[t] = t; __syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u); out[i] = s[t ^ 1];", True),
+        ("s[t] = t; __syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u); out[i] = s[t ^ 16];", False),
+        ("s[t] = t; __syncwarp(3u << (t % 32 & ~1)); out[i] = s[t ^ 1];", True),
+        ("s[t] = t; __syncwarp(3u << (t % 32 & ~1)); out[i] = s[t ^ 2];", False),
+        # Pairs one after the other: what lane 1 has learnt from lane 0 it tells lane 2.
+        (
+            "if (t < 2) { s[t] = t; __syncwarp(3); } if (t == 1 || t == 2) __syncwarp(6); if (t == 2) out[i] = s[0];",
+            True,
+        ),
+        (
+            "if (t == 1 || t == 2) __syncwarp(6); if (t < 2) { s[t] = t; __syncwarp(3); } if (t == 2) out[i] = s[0];",
+            False,
+        ),
+        ("if (t < 2) s[t] = t; if (t == 1 || t == 2) __syncwarp(6); if (t == 2) out[i] = s[0];", False),
+        # After a part of the warp has met, all of it does.
+        ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u); s[t] = t; __syncwarp(); out[i] = s[t ^ 16];", True),
+        ("__syncwarp(); s[t] = t; __syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u); out[i] = s[t ^ 16];", False),
+    ],
+)
+def test_syncwarp_of_the_lanes_that_it_names(statements: str, clean: bool) -> None:
+    assert (check(statements, "__shared__ int s[64];", block=64, grid=3) == []) is clean
+
+
 def test_the_sync_of_a_tile_is_one() -> None:
     source = """#include <cooperative_groups.h>
 __global__ void f(int *out) {
@@ -205,10 +232,11 @@ __global__ void f(int *out) {
     auto tile = cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());
     s[threadIdx.x] = threadIdx.x;
     SYNC;
-    out[threadIdx.x] = s[threadIdx.x ^ 1];
+    out[threadIdx.x] = s[threadIdx.x ^ BY];
 }"""
-    assert races(source, ints(64), block=64, defines={"SYNC": "tile.sync()"}) == []
-    assert lines(races(source, ints(64), block=64, defines={"SYNC": ""})) == [(5, 7)]
+    assert races(source, ints(64), block=64, defines={"SYNC": "tile.sync()", "BY": 15}) == []
+    assert lines(races(source, ints(64), block=64, defines={"SYNC": "", "BY": 15})) == [(5, 7)]
+    assert lines(races(source, ints(64), block=64, defines={"SYNC": "tile.sync()", "BY": 16})) == [(5, 7)]
 
 
 SCAN = """__global__ void f(int *data) {
@@ -355,3 +383,82 @@ def test_three_dimensions_and_partial_warps(block: tuple[int, ...], grid: tuple[
         assert lines([found]) == [(6, 8)]
         x, y, z = (extent - 1 for extent in block)
         assert found.threads == (f"thread ({x},{y},{z}) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
+
+
+LOOK_BACK = """struct Status { int flag, aggregate, prefix; };
+__global__ void f(const int *in, int *out, Status *status) {
+    __shared__ int s[64], before;
+    int t = threadIdx.x, b = blockIdx.x;
+    s[t] = in[b * 64 + t];
+    __syncthreads();
+    for (int by = 1; by < 64; by *= 2) {
+        int left = t >= by ? s[t - by] : 0;
+        __syncthreads();
+        s[t] += left;
+        __syncthreads();
+    }
+    if (t == 63) {
+        status[b].aggregate = s[t];
+        FENCE;
+        ((QUALIFIER Status *)status)[b].flag = 1;
+        int sum = 0;
+        for (int earlier = b - 1; earlier >= 0; earlier--) {
+            QUALIFIER int *flag = &status[earlier].flag;
+            while (*flag == 0) { }
+            FENCE;
+            if (*flag == 2) { sum += status[earlier].prefix; break; }
+            sum += status[earlier].aggregate;
+        }
+        before = sum;
+        status[b].prefix = sum + s[t];
+        FENCE;
+        ((QUALIFIER Status *)status)[b].flag = 2;
+    }
+    __syncthreads();
+    out[b * 64 + t] = before + s[t];
+}"""
+PUBLISHED, FLAGS = {14, 26}, {16, 28}
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
+@pytest.mark.parametrize("grid", [2, 9, 40])
+def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
+    """Each block waits for what those before it publish: a scan in one pass over memory."""
+
+    def written(qualifier: str, fence: str) -> set[int]:
+        """Return the lines of the writes that race."""
+        given, out = np.arange(64 * grid, dtype=np.int32), ints(64 * grid)
+        checker, defines = RaceChecker(), {"QUALIFIER": qualifier, "FENCE": fence}
+        arrays = (given, out, ints(3 * grid))
+        watch(checker, LOOK_BACK, *arrays, grid=grid, block=64, defines=defines, schedule=schedule)
+        assert (out == np.cumsum(given)).all()
+        return {line for pair in lines(checker.findings) for line in pair} & (PUBLISHED | FLAGS)
+
+    assert written("volatile", "__threadfence()") == set()
+    assert written("", "__threadfence()") & FLAGS
+    # Without a fence what is published may come after the flag, which itself is right.
+    assert written("volatile", "") & PUBLISHED
+    assert not written("volatile", "") & FLAGS
+    assert written("volatile", "__threadfence_block()") & PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("statements", "clean"),
+    [
+        ("volatile int *v = data;\nif (i == 0) v[0] = 1;\nout[i] = v[0];", True),
+        ("volatile int *v = data;\nif (i == 0) v[0] = 1;\nout[i] = data[0];", False),
+        ("volatile int *v = data;\nif (i == 0) data[0] = 1;\nout[i] = v[0];", False),
+        ("volatile int *v = data;\nout[i] = v[0];\nif (i == 0) v[0] = 1;", True),
+        ("volatile int *v = data;\nout[i] = v[0];\nif (i == 0) data[0] = 1;", False),
+        ("volatile int *v = data;\nv[0] = i;", False),
+        ("volatile int *v = data;\nv[0] += 1;", False),
+        ("volatile int *v = data;\nif (i == 0) atomicExch(data, 1);\nout[i] = v[0];", True),
+        ("volatile int *v = data;\nout[i] = v[0];\nif (i == 0) atomicExch(data, 1);", True),
+        ("if (i == 0) atomicExch(data, 1);\n*(volatile int *)data = 2;", False),
+        ("out[i] = *(volatile int *)&data[0];\nif (i == 0) *(volatile int *)data = 1;", True),
+        ("volatile int *v = s;\nif (t == 0) v[0] = 1;\nout[i] = v[0];", False),
+    ],
+)
+def test_volatile_accesses_to_global_memory(statements: str, clean: bool) -> None:
+    found = check(statements, "__shared__ int s[64];", block=64, grid=3)
+    assert (found == []) is clean
