@@ -74,6 +74,8 @@ class Recorder(Observer):
         # The nodes of the value that is stored next, one for each leaf; and those of what was loaded, where wanted.
         self.incoming: tuple[Any, ...] = ()
         self.outgoing: list[tuple[Mask, tuple[Any, ...]]] | None = None
+        # The frames of calls, each with that of its caller.
+        self.callers: list[tuple[int, int]] = []
         self._next_node = 1
         self._next_frame = 0
         self._frame = (0, 0)
@@ -189,7 +191,10 @@ class Recorder(Observer):
         if number == len(self.functions):
             self.functions.append(function)
         before = (self._frame, self._step)
-        self._frame = (number, self._kernel_frame if is_kernel else self._new_frame())
+        called = (number, self._kernel_frame if is_kernel else self._new_frame())
+        if self._step is not None:
+            self.callers.append((called[1], self._frame[1]))
+        self._frame = called
         return before
 
     def _new_frame(self) -> int:
@@ -405,14 +410,12 @@ class Recorder(Observer):
                 made = given[0]
             elif op == "cas":
                 made = _swapped(order, first, start, before, compact(operands[0], mask), given[1])
-            elif not (start.any() or given[0].any()):
-                made = start
             else:
                 base = self._next_node
                 made = np.arange(base, base + mask.count, dtype=np.int32)
             previous = np.empty_like(start)
             previous[order] = np.where(first, start[order], _previous(made[order]))
-            if op not in ("exch", "cas") and made is not start:
+            if op not in ("exch", "cas"):
                 by = [compact(operands[0], mask)]
                 self._operate(f"atomic {op}", mask, after, [previous, given[0]], [before, *by])
             self._note("atomic", memory, before.dtype, mask, access.element, self.values.add(before), 0)

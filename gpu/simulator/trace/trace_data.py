@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import InputError
-from gpu.simulator import ir
 from gpu.simulator.trace.packing import Array, Growing
 from gpu.simulator.trace.recorder import ACCESS, BARRIER, EVENT, OPERATION, REGISTER, Recorder
-from gpu.simulator.types import Scalar
+from gpu.simulator.trace.trace_functions import describe
 
 VERSION = 3
 
@@ -118,30 +117,12 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
         "operators": recorder.operators.things,
         "positions": [(place.file, place.line, place.column) for place in recorder.positions.things],
         "dtypes": recorder.values.dtypes,
-        "functions": [_describe(function) for function in recorder.functions],
+        "functions": [describe(function, recorder.positions.numbers) for function in recorder.functions],
         "memories": memories,
         "inputs": recorder.inputs,
+        "callers": recorder.callers,
     }
     return TraceData(described, arrays)
-
-
-def _describe(function: ir.Function) -> dict[str, Any]:
-    names = dict(enumerate(name for name, _ in function.parameters))
-    _find_names(function.body, names)
-    scalars = [slot for slot, (_, type) in enumerate(function.parameters) if isinstance(type, Scalar)]
-    return {"name": function.name, "slots": {str(slot): name for slot, name in names.items()}, "scalars": scalars}
-
-
-def _find_names(node: object, names: dict[int, str]) -> None:
-    """Gather the names of a function's variables, by slot."""
-    if isinstance(node, ir.Local):
-        names.setdefault(node.slot, node.name)
-    elif isinstance(node, tuple):
-        for each in node:
-            _find_names(each, names)
-    elif hasattr(node, "__dataclass_fields__") and not isinstance(node, ir.Function):
-        for each in vars(node).values():
-            _find_names(each, names)
 
 
 def save(data: TraceData, path: str | Path) -> None:

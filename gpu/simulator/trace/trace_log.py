@@ -36,7 +36,7 @@ class MemoryLog:
         self._initial = initial
         self.index, self.nodes = index, nodes
         self.borders = np.append(borders, index.size)
-        self._values = values.reshape(-1, self.unit)
+        self.values = values.reshape(-1, self.unit)
         self._base = base
         self._kept: dict[int, Array] = {}
 
@@ -60,7 +60,7 @@ class MemoryLog:
     def _apply(self, state: Array, start: int, end: int) -> None:
         whole = state.size // self.unit * self.unit
         kind = f"V{self.unit}" if self.unit not in (1, 2, 4, 8) else f"u{self.unit}"
-        values = np.ascontiguousarray(self._values[start:end]).reshape(-1).view(kind)
+        values = np.ascontiguousarray(self.values[start:end]).reshape(-1).view(kind)
         state[:whole].view(kind)[self.index[start:end]] = values
 
     def last_write(self, places: Array, write: int) -> Array:
@@ -82,4 +82,4 @@ class MemoryLog:
     def written(self, write: int, size: int) -> tuple[Any, Any]:
         """Return what a write of elements of `size` bytes wrote, as bytes a row, and the nodes."""
         start, end = int(self.borders[write]), int(self.borders[write + 1])
-        return self._values[start:end].reshape(-1, size), self.nodes[start : end : size // self.unit]
+        return self.values[start:end].reshape(-1, size), self.nodes[start : end : size // self.unit]

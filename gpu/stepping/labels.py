@@ -1,0 +1,127 @@
+"""What rows are called: after the loop variable that changed, else after the array or the line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.recorder import EVENT, REGISTER
+from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.trace_types import Register
+from gpu.stepping.recording import Recording
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow import Row
+
+_Variables = dict[str, str]
+
+_EVENTS = 16
+
+
+class Labels:
+    """Labels of rows, made when they are asked for.
+
+    Parameters
+    ----------
+    recording : Recording
+    rows : sequence of Row
+    """
+
+    def __init__(self, recording: Recording, rows: Sequence[Row]) -> None:
+        self._recording = recording
+        self._rows = rows
+        self._labels: dict[int, str] = {}
+        self._variables: dict[int, _Variables] = {}
+        self._loops: dict[int, dict[tuple[int, int], set[str]]] = {}
+
+    def __getitem__(self, number: int) -> str:
+        if number not in self._labels:
+            self._labels[number] = self._label(number)
+        return self._labels[number]
+
+    def _label(self, number: int) -> str:
+        row, before = self._rows[number], self._rows[number - 1] if number else None
+        if row.is_input:
+            return row.place.name
+        known = self._loop_variables(number)
+        follows = before is not None and not before.is_input and before.launch == row.launch
+        past = self._loop_variables(number - 1) if follows else {}
+        changed = [f"{name} = {value}" for name, value in known.items() if past.get(name) != value]
+        if changed:
+            return ", ".join(changed)
+        if before is None or before.place is not row.place:
+            return row.place.name or f"line {row.line}"
+        again = sum(each.position == row.position and each.launch == row.launch for each in self._rows[:number])
+        return f"line {row.line}" + (f", round {again + 1}" if again else "")
+
+    def _loop_variables(self, number: int) -> _Variables:
+        """Return the variables of the loops around a row that all its threads agree on, outermost loop first."""
+        if number not in self._variables:
+            row = self._rows[number]
+            launch = self._recording.launches[row.launch]
+            events = row.events[:_EVENTS] - launch.first
+            found = [self._uniform(launch.number, launch.trace, int(event)) for event in events]
+            same = found[0].items() if found else ()
+            self._variables[number] = {
+                name: value for name, value in same if all(each.get(name) == value for each in found)
+            }
+        return self._variables[number]
+
+    def _uniform(self, launch: int, trace: Trace, event: int) -> _Variables:
+        if launch not in self._loops:
+            self._loops[launch] = _variables_of_loops(trace)
+        loops = self._loops[launch]
+        found: _Variables = {}
+        callers = dict(trace.about["callers"])
+        events = trace.data.arrays["events"]
+        while event >= 0:
+            row = events[event]
+            function, position, frame = (int(row[EVENT.index(name)]) for name in ("function", "position", "frame"))
+            statements = trace.about["functions"][function]["statements"]
+            around = next((loops for at, loops in statements if at == position), ())
+            names = [name for loop in around for name in sorted(_of_loop(loops, function, loop))]
+            registers = trace.registers(event) if names else {}
+            lanes = trace.lanes_of_mask(int(row[EVENT.index("mask")]))
+            here = {name: text for name in names if (text := _text(registers.get(name), lanes))}
+            found = {**here, **found}
+            caller = callers.get(frame, -1)
+            earlier = np.flatnonzero(events[:event, EVENT.index("frame")] == caller) if caller >= 0 else np.zeros(0)
+            event = int(earlier[-1]) if earlier.size else -1
+        return found
+
+
+def _of_loop(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:
+    """Return the names of a loop's variables."""
+    return loops.get((function, loop), set())
+
+
+def _text(variable: Register | None, lanes: Array) -> str:
+    """Return a variable's value where all lanes have the same one; "" elsewhere."""
+    if variable is None or not variable.defined[lanes].all():
+        return ""
+    values = variable.values[lanes]
+    return str(values[0]) if values.dtype.kind in "iub" and bool((values == values[0]).all()) else ""
+
+
+def _variables_of_loops(trace: Trace) -> dict[tuple[int, int], set[str]]:
+    """Return the names of the variables that each loop advances: in its header, else somewhere in its body."""
+    events, registers = trace.data.arrays["events"], trace.data.arrays["registers"]
+    kinds = trace.about["kinds"]
+    of = registers[:, REGISTER.index("event")]
+    own = (of >= 0) & (events[of, EVENT.index("frame")] == registers[:, REGISTER.index("frame")])
+    columns = [events[of[own], EVENT.index(name)] for name in ("function", "position", "kind")]
+    written = np.unique(np.stack([*columns, registers[own, REGISTER.index("slot")]], axis=1), axis=0)
+    found: dict[tuple[int, int], set[str]] = {}
+    fallback: dict[tuple[int, int], set[str]] = {}
+    for function, position, kind, slot in written.tolist():
+        description = trace.about["functions"][function]
+        name = description["slots"].get(str(slot))
+        around = next((loops for at, loops in description["statements"] if at == position), ())
+        if not around or name is None or kinds[kind] == "declare":
+            continue
+        chosen = found if kinds[kind] == "advance" else fallback
+        chosen.setdefault((function, around[-1]), set()).add(name)
+    return fallback | found

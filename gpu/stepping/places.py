@@ -1,0 +1,112 @@
+"""Where values can be seen: the arrays of a host program and the variables of its threads, each a place with cells."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.trace_types import TraceArray
+from gpu.stepping.recording import Launch
+
+Array = npt.NDArray[Any]
+Space = Literal["global", "constant", "shared", "local", "register"]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """An array of all blocks, or a variable of all threads.
+
+    Cells are numbered block by block, thread by thread.
+
+    Parameters
+    ----------
+    number : int
+    name : str
+    space : {"global", "constant", "shared", "local", "register"}
+    dtype : numpy.dtype
+    count : int
+        How many cells there are.
+    section : int
+        How many cells each block has; of a global array, all.
+    extent : int
+        How many cells each thread has, or each block of a shared array, or a global array: the array's own length.
+    launch : int
+        The launch, or for a global array the first one that has it.
+    """
+
+    number: int
+    name: str
+    space: Space
+    dtype: np.dtype[Any]
+    count: int
+    section: int
+    extent: int
+    launch: int
+
+    @property
+    def is_array(self) -> bool:
+        """Whether threads share it."""
+        return self.space in ("global", "constant", "shared")
+
+
+class Places:
+    """The places of a recording, numbered as they are first asked for."""
+
+    def __init__(self) -> None:
+        self.all: list[Place] = []
+        self._known: dict[Hashable, Place] = {}
+
+    def __getitem__(self, number: int) -> Place:
+        return self.all[number]
+
+    def of_array(self, launch: Launch, array: TraceArray) -> Place:
+        """Return the place of an array: a global one is the same in all launches."""
+        buffer = launch.buffers[array.number]
+        if buffer is not None:
+            space: Space = "constant" if array.space == "constant" else "global"
+            return self._place(("buffer", buffer), array.name, space, array.dtype, 1, array.count, array.count, launch)
+        trace = launch.trace
+        gang = trace.about["memories"][array.memory]["gang"]
+        child, blocks, threads = _grid(trace, gang)
+        key = (launch.number, child, array.space, array.name, array.count)
+        if array.space == "shared":
+            return self._place(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
+        section = threads * array.count
+        return self._place(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
+
+    def of_variable(self, launch: Launch, gang: int, function: int, slot: int, dtype: np.dtype[Any]) -> Place:
+        """Return the place of a variable, which has a cell for each thread of the grid."""
+        trace = launch.trace
+        child, blocks, threads = _grid(trace, gang)
+        name = trace.about["functions"][function]["slots"].get(str(slot), "")
+        key = (launch.number, child, "register", function, slot)
+        return self._place(key, name, "register", dtype, blocks, threads, 1, launch)
+
+    def _place(
+        self,
+        key: Hashable,
+        name: str,
+        space: Space,
+        dtype: np.dtype[Any],
+        blocks: int,
+        section: int,
+        extent: int,
+        launch: Launch,
+    ) -> Place:
+        if key not in self._known:
+            made = Place(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)
+            self._known[key] = made
+            self.all.append(made)
+        return self._known[key]
+
+
+def _grid(trace: Trace, gang: int) -> tuple[int, int, int]:
+    """Return the number of a gang's launch, of its blocks, and of the threads of each."""
+    launch = trace.launch_of(gang)
+    grid, block = launch.grid, launch.block
+    return launch.number, grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]

@@ -1,0 +1,111 @@
+"""The rows of a dataflow picture: which steps of the program make one, and in which order they stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu.stepping.columns import Columns
+from gpu.stepping.history import Array, History
+from gpu.stepping.network import Network
+
+
+@dataclass(frozen=True)
+class RowOutline:
+    """Where a row stands, without its values.
+
+    Parameters
+    ----------
+    place : int
+    launch : int
+    step : int
+        The last step of the program that belongs to it: it shows what its place held after that.
+    writes : array
+        The rows of the history's writes that made something, ascending; empty for an input.
+    """
+
+    place: int
+    launch: int
+    step: int
+    writes: Array
+
+
+def outline(history: History, columns: Columns, network: Network) -> list[RowOutline]:
+    """Return the rows in order: before those of a launch the arrays that it was given."""
+    firsts = np.array(history.first_steps or [0])
+    made = _steps(history, network)
+    launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in made]
+    rows = [
+        RowOutline(place, launch, int(firsts[launch]), np.zeros(0, np.int64))
+        for launch, place in sorted(_inputs(history, columns, network), key=lambda each: _precedence(history, *each))
+    ]
+    rows += [RowOutline(each.place, at, each.step, each.writes) for each, at in zip(made, launches, strict=True)]
+    return sorted(rows, key=lambda row: (row.launch, row.step))
+
+
+def _inputs(history: History, columns: Columns, network: Network) -> set[tuple[int, int]]:
+    """Return launches, each with a place of which it uses what it found there."""
+    used = np.unique(columns.input_of(network.sources[1]))
+    found = {(history.inputs[number].launch, history.inputs[number].place) for number in used if number >= 0}
+    return found | {(launch, place) for place, launch in history.read.items() if _is_data(history, place)}
+
+
+def _precedence(history: History, launch: int, place: int) -> tuple[int, bool, bool, int]:
+    """Let arrays that are read come before those that are only changed, and those before constants."""
+    return launch, history.places[place].space == "constant", place not in history.read, place
+
+
+def _is_data(history: History, place: int) -> bool:
+    """Whether an array that nothing was made from is shown all the same: it chose what happened, as a key does."""
+    return history.places[place].space == "global"
+
+
+def _steps(history: History, network: Network) -> list[RowOutline]:
+    """Return a row for each step that made something in a place.
+
+    Statements that follow each other in one round, and neither depend on each other nor on a barrier, make one row, as
+    the two halves of a compare-exchange do.
+    """
+    writes, making = history.writes, network.making
+    step, place = writes.step[making.write], writes.place[making.write]
+    order = np.lexsort((making.write, place, step))
+    step, place, write, group = step[order], place[order], making.write[order], making.group[order]
+    borders = np.flatnonzero((step[1:] != step[:-1]) | (place[1:] != place[:-1])) + 1
+    starts = np.concatenate(([0], borders)) if step.size else np.zeros(0, np.int64)
+    ends = np.append(borders, step.size)
+    barriers = np.cumsum(history.barriers)
+    users, sources = network.sources
+    of_source = network.group_of_node(sources)
+    rows: list[RowOutline] = []
+    groups: set[int] = set()
+    cells: set[int] = set()
+    for start, end in zip(starts, ends, strict=False):
+        at, where, these = int(step[start]), int(place[start]), write[start:end]
+        own = set(group[start:end].tolist())
+        fresh = set(writes.cell[these].tolist())
+        before = rows[-1] if rows else None
+        if (
+            before is not None
+            and before.place == where
+            and history.scopes[before.step] == history.scopes[at]
+            and barriers[before.step] == barriers[at]
+            and not writes.is_atomic[these].any()
+            and not writes.is_atomic[before.writes].any()
+            and cells.isdisjoint(fresh)
+            and groups.isdisjoint(_used(users, of_source, own))
+        ):
+            rows[-1] = RowOutline(where, -1, at, np.concatenate((before.writes, these)))
+            groups |= own
+            cells |= fresh
+        else:
+            rows.append(RowOutline(where, -1, at, these))
+            groups, cells = own, fresh
+    return rows
+
+
+def _used(users: Array, of_source: Array, groups: set[int]) -> set[int]:
+    """Return the groups that some groups were made from; groups are numbered as their steps come."""
+    low, high = np.searchsorted(users, min(groups)), np.searchsorted(users, max(groups), side="right")
+    wanted = np.isin(users[low:high], list(groups))
+    return set(of_source[low:high][wanted].tolist())

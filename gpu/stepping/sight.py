@@ -1,0 +1,109 @@
+"""Where a value was last to be seen: the row and the cell that an edge starts from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu.stepping.columns import Columns
+from gpu.stepping.history import Array, History
+from gpu.stepping.network import Network
+from gpu.stepping.rows import RowOutline
+
+
+class Sight:
+    """Finds values in rows.
+
+    Parameters
+    ----------
+    history : History
+    columns : Columns
+    network : Network
+    rows : list of RowOutline
+    """
+
+    def __init__(self, history: History, columns: Columns, network: Network, rows: list[RowOutline]) -> None:
+        self._history, self._columns, self._network = history, columns, network
+        self._steps = len(history.scopes) + 2
+        self._count = len(rows) + 1
+        place, step = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("place", "step"))
+        # The rows of each place, as they stand; and the same as keys, by place and step and by place and row.
+        self._rows = np.lexsort((np.arange(len(rows)), place))
+        self._by_step = self._key_of_step(place[self._rows], step[self._rows])
+        self._by_row = place[self._rows] * self._count + self._rows
+        self._row_of_write = np.full(len(history.writes), -1)
+        for number, row in enumerate(rows):
+            self._row_of_write[row.writes] = number
+        self._shown = np.isin(np.arange(len(history.places.all)), place)
+        self._held = self._holdings()
+
+    def _key_of_step(self, place: Array, step: Array) -> Array:
+        key: Array = place * self._steps + step + 1
+        return key
+
+    def _holdings(self) -> tuple[Array, ...]:
+        """Return node, place, cell and the range of rows of the place in which the node is in the cell, by node."""
+        writes = self._history.writes
+        rows = np.flatnonzero(self._shown[writes.place])
+        order = rows[np.lexsort((rows, writes.cell[rows], writes.place[rows]))]
+        place, cell, step = writes.place[order], writes.cell[order], writes.step[order]
+        follows = (place[1:] == place[:-1]) & (cell[1:] == cell[:-1])
+        after = np.full(order.size, self._steps - 2)
+        after[:-1][follows] = step[1:][follows]
+        # What a launch found in an array stays until the first write.
+        nodes = np.unique(self._network.sources[1])
+        given, element = self._columns.of_inputs(nodes)
+        launch = np.array([each.launch for each in self._history.inputs] or [0])[self._columns.input_of(nodes)]
+        first = np.array([place.launch for place in self._history.places.all] or [0])
+        kept = (given >= 0) & (launch == first[given])
+        launch = launch[kept]
+        nodes, given, element = nodes[kept], given[kept], element[kept]
+        since = np.array(self._history.first_steps or [0])[launch]
+        until = self._first_after(place, cell, step, given, element, since)
+        node = np.concatenate((writes.node[order], nodes))
+        place, cell = np.concatenate((place, given)), np.concatenate((cell, element))
+        first = np.searchsorted(self._by_step, self._key_of_step(place, np.concatenate((step, since))))
+        last = np.searchsorted(self._by_step, self._key_of_step(place, np.concatenate((after, until))))
+        seen = np.flatnonzero((node > 0) & (first < last))
+        seen = seen[np.argsort(node[seen], kind="stable")]
+        return node[seen], place[seen], cell[seen], first[seen], last[seen]
+
+    def _first_after(self, place: Array, cell: Array, step: Array, given: Array, element: Array, since: Array) -> Array:
+        """Return the step of the first write to each given cell after a step; the end where there is none."""
+        width = max(int(cell.max(initial=0)), int(element.max(initial=0))) + 1
+        keys = (place * width + cell) * self._steps + step + 1
+        at = np.searchsorted(keys, (given * width + element) * self._steps + since + 1, side="right")
+        inside = np.minimum(at, max(keys.size - 1, 0))
+        if not keys.size:
+            return np.full(given.size, self._steps - 2)
+        same = (at < keys.size) & (place[inside] == given) & (cell[inside] == element)
+        return np.where(same, step[inside], self._steps - 2)
+
+    def find(self, node: Array, row: Array, place: Array, cell: Array) -> tuple[Array, Array]:
+        """Return for each node the last row before a given one that shows it, and the cell.
+
+        Of several cells the one of the same place counts, then the nearest to that of `cell`. A value that no earlier
+        row shows is in the row that made it.
+        """
+        nodes, places, cells, first, last = self._held
+        low, high = np.searchsorted(nodes, node), np.searchsorted(nodes, node, side="right")
+        counts = high - low
+        query = np.repeat(np.arange(node.size), counts)
+        held = np.arange(query.size) - (np.cumsum(counts) - counts)[query] + low[query]
+        before = np.searchsorted(self._by_row, places[held] * self._count + row[query]) - 1
+        at = np.minimum(before, last[held] - 1)
+        seen = at >= first[held]
+        query, held, at = query[seen], held[seen], at[seen]
+        shown = self._rows[at]
+        distance = np.abs(self._columns.of(places[held], cells[held]) - self._columns.of(place[query], cell[query]))
+        best = np.lexsort((-distance, places[held] == place[query], shown, query))
+        query, held, shown = query[best], held[best], shown[best]
+        final = np.flatnonzero(np.append(query[1:] != query[:-1], True)[: query.size])
+        found_row, found_cell = self._makers(node)
+        found_row[query[final]], found_cell[query[final]] = shown[final], cells[held[final]]
+        return found_row, found_cell
+
+    def _makers(self, node: Array) -> tuple[Array, Array]:
+        """Return the row and the cell in which each node was made; -1 for what no row made."""
+        of = np.append(self._network.kept, -1)[self._network.operation[node]]
+        row = np.where(of >= 0, self._row_of_write[of], -1)
+        return row, np.where(of >= 0, self._history.writes.cell[of], 0)

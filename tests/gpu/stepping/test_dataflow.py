@@ -1,0 +1,135 @@
+"""Pictures of textbook algorithms, against networks derived by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.stepping.dataflow import Dataflow
+from tests.gpu.stepping.flows import check, columns_reached, edges, made_columns
+from tests.gpu.stepping.recordings import launch
+
+VALUES = np.array([3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4], np.int32)
+
+BRENT_KUNG = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[2 * BLOCK];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    s[t + BLOCK] = in[t + BLOCK];
+    for (int stride = 1; stride <= BLOCK; stride *= 2) {
+        __syncthreads();
+        int i = (t + 1) * 2 * stride - 1;
+        if (i < 2 * BLOCK) s[i] += s[i - stride];
+    }
+    for (int stride = BLOCK / 2; stride > 0; stride /= 2) {
+        __syncthreads();
+        int i = (t + 1) * 2 * stride - 1;
+        if (i + stride < 2 * BLOCK) s[i + stride] += s[i];
+    }
+    __syncthreads();
+    out[t] = s[t];
+    out[t + BLOCK] = s[t + BLOCK];
+}
+"""
+
+KOGGE_STONE = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[16];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    for (int d = 1; d < 16; d *= 2) {
+        __syncthreads();
+        int v = t >= d ? s[t - d] : 0;
+        __syncthreads();
+        if (t >= d) s[t] += v;
+    }
+    out[t] = s[t];
+}
+"""
+WAITING = KOGGE_STONE.replace("int v = t >= d ? s[t - d] : 0;", "int v; if (t >= d) v = s[t - d] + s[t];").replace(
+    "s[t] += v", "s[t] = v"
+)
+
+
+def picture(source: str, *arguments, **options) -> Dataflow:
+    return check(Dataflow(launch(source, list(arguments), **options)))
+
+
+def brent_kung(half: int) -> Dataflow:
+    values = np.resize(VALUES, 2 * half)
+    source = f"#define BLOCK {half}\n{BRENT_KUNG}"
+    return picture(source, values, np.zeros(2 * half, np.int32), block=half)
+
+
+def test_brent_kung_is_the_textbook_s_picture():
+    flow = brent_kung(8)
+    assert [row.label for row in flow.rows] == [
+        "in",
+        *(f"stride = {stride}" for stride in (1, 2, 4, 8, 4, 2, 1)),
+    ]
+    assert [int(row.made.sum()) for row in flow.rows] == [0, 8, 4, 2, 1, 1, 3, 7]
+    assert made_columns(flow)[1:] == [
+        [1, 3, 5, 7, 9, 11, 13, 15],
+        [3, 7, 11, 15],
+        [7, 15],
+        [15],
+        [11],
+        [5, 9, 13],
+        [2, 4, 6, 8, 10, 12, 14],
+    ]
+    assert edges(flow, 5) == {(11, 4, 7), (11, 4, 11)}, "from where the values were last to be seen"
+    assert edges(flow, 1) == {(i, 0, j) for i in range(1, 16, 2) for j in (i - 1, i)}
+    assert flow.rows[-1].value.tolist() == np.cumsum(VALUES).tolist()
+    row = flow.rows[6]
+    assert row.thread[row.made].tolist() == [0, 1, 2]
+    assert row.operator == ("+",)
+    assert flow.columns == 16
+
+
+@pytest.mark.parametrize("half", [1, 2, 32, 64, 128])
+def test_brent_kung_over_several_warps(half: int):
+    flow = brent_kung(half)
+    n = 2 * half
+    levels = n.bit_length() - 1
+    up = [n >> level for level in range(1, levels + 1)]
+    down = [(n >> level) - 1 for level in range(levels - 1, 0, -1)]
+    assert [int(row.made.sum()) for row in flow.rows] == [0, *up, *down]
+    assert sum(int(row.count.sum()) for row in flow.rows) == 2 * n - 2 - levels
+    assert flow.rows[-1].value.tolist() == np.cumsum(np.resize(VALUES, n)).tolist()
+    for element in {0, half - 1, half, n - 1}:
+        assert columns_reached(flow, len(flow.rows) - 1, element, "in") == list(range(element + 1))
+
+
+@pytest.mark.parametrize("source", [KOGGE_STONE, WAITING])
+def test_kogge_stone(source: str):
+    flow = picture(source, VALUES, np.zeros(16, np.int32), block=16)
+    assert [row.label for row in flow.rows] == ["in", "d = 1", "d = 2", "d = 4", "d = 8"]
+    assert [int(row.made.sum()) for row in flow.rows] == [0, 15, 14, 12, 8]
+    for number, d in enumerate((1, 2, 4, 8), 1):
+        assert edges(flow, number) == {(i, number - 1, j) for i in range(d, 16) for j in (i - d, i)}
+        assert {row.place.name for row in flow.rows[1:]} == {"s"}
+
+
+def test_a_scan_between_two_halves_of_an_array_shows_what_is_carried_over():
+    source = """
+    __global__ void k(const int *in, int *out) {
+        __shared__ int s[2][16];
+        int t = threadIdx.x, from = 0;
+        s[0][t] = in[t];
+        for (int d = 1; d < 16; d *= 2) {
+            __syncthreads();
+            s[1 - from][t] = t >= d ? s[from][t] + s[from][t - d] : s[from][t];
+            from = 1 - from;
+        }
+        out[t] = s[from][t];
+    }
+    """
+    flow = picture(source, VALUES, np.zeros(16, np.int32), block=16)
+    assert [(int(row.made.sum()), int(row.count.sum())) for row in flow.rows[1:]] == [
+        (16, 15),
+        (16, 14),
+        (16, 12),
+        (16, 8),
+    ]
+    assert columns_reached(flow, 4, 15, "in") == list(range(16))
