@@ -157,6 +157,7 @@ def record(
     *,
     sources: Mapping[str, str] | None = None,
     seed: int = 0,
+    schedule: str = "round-robin",
 ) -> Recording:
     """Run one variant on the simulator and return the recording of all its launches.
 
@@ -175,7 +176,7 @@ def record(
     params = pattern.check(given)
     inputs = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
     pattern.accept(inputs, params)
-    engine = TracingEngine()
+    engine = TracingEngine(schedule)
     engine.sources = dict(sources or {})
     failure = ""
     with closing(engine):
@@ -251,7 +252,16 @@ def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     variant = pattern.variant(request.variant)
-    recording = record(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
+    recording = record(
+        pattern,
+        variant,
+        inputs,
+        request.params,
+        tell,
+        sources=request.sources,
+        seed=request.seed,
+        schedule=request.schedule,
+    )
     file = BytesIO()
     recording.save(file)
     handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+
+import numpy.typing as npt
 
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import KernelError, LaunchError
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Recording
@@ -46,15 +49,20 @@ class TracingEngine(SimulatorEngine):
 
     Parameters
     ----------
+    schedule : str
+        The order in which warps run: "round-robin", or "shuffle:SEED" for a random one.
     max_lane_events : int
         How many statements of single lanes are recorded; what is launched after that runs unrecorded.
     """
 
-    def __init__(self, *, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
+    def __init__(self, schedule: str = ROUND_ROBIN, *, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
         super().__init__()
         # Few enough blocks to be looked at, and more than one.
         self.device = replace(self.device, multiprocessors=2)
+        self._schedule = schedule
         self._left = max_lane_events
+        # What was allocated, and by now neither filled nor given to a kernel.
+        self._empty: set[SimulatedBuffer] = set()
         self._traces: list[tuple[Trace, tuple[int | None, ...]]] = []
         self._texts: dict[str, str] = {}
         self._stopped = ""
@@ -79,16 +87,24 @@ class TracingEngine(SimulatorEngine):
         self._texts[file] = kernel_text(file, self.sources)
         return TracedModule(self._built(file, defines))
 
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
+        buffer = super().allocate(shape, dtype)
+        self._empty.add(buffer)
+        return buffer
+
     def fill(self, buffer: Buffer, value: float) -> None:
         super().fill(buffer, value)
         assert isinstance(buffer, SimulatedBuffer)
         self._numbers.pop(buffer, None)
+        self._empty.discard(buffer)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, TracedKernel)
         if self._left <= 0:
             super().launch(kernel.plain, grid, block, *arguments, shared_bytes=shared_bytes)
             return
+        given = self._given(kernel, arguments)
+        empty = [name for name, argument in given.items() if argument in self._empty]
         values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
         with self._timed("kernel"):
             trace = kernel.module.trace(
@@ -98,18 +114,25 @@ class TracingEngine(SimulatorEngine):
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
                 max_lane_events=self._left,
+                schedule=self._schedule,
+                uninitialized=empty,
             )
-        self._traces.append((trace, self._buffers(trace, kernel, arguments)))
+        self._empty -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
+        self._traces.append((trace, self._buffers(trace, kernel, given)))
         self._left = 0 if trace.stopped else self._left - trace.lane_events
         self._stopped = self._stopped or trace.stopped
         if trace.failure:
             raise LaunchError(trace.failure)
         self.on_progress(1.0)
 
-    def _buffers(self, trace: Trace, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> tuple[int | None, ...]:
+    def _given(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, Argument]:
+        """Return the buffers among the arguments, by the names of the parameters."""
+        pairs = zip(kernel.plain.parameters, arguments, strict=False)  # the launch refuses what does not fit
+        return {name: argument for (name, _), argument in pairs if isinstance(argument, SimulatedBuffer)}
+
+    def _buffers(self, trace: Trace, kernel: TracedKernel, given: dict[str, Argument]) -> tuple[int | None, ...]:
         """Return the number of the buffer or module variable behind each array of a trace."""
-        parameters = (name for name, _ in kernel.plain.parameters)
-        given: dict[str, Argument] = dict(zip(parameters, arguments, strict=True))
+        given = dict(given)
         numbers: list[int | None] = []
         for array in trace.arrays:
             if array.space not in ("global", "constant"):

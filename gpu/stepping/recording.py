@@ -17,6 +17,7 @@ from typing import IO
 import numpy as np
 
 from gpu.errors import InputError
+from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import trace_data
 from gpu.simulator.trace.trace import Trace
 
@@ -118,6 +119,13 @@ class Recording:
             raise InputError(f"The recording has {self.moments} events; there is no moment {moment}.")
         launch = self.launches[int(np.searchsorted(self._firsts, moment, side="right")) - 1]
         return launch, moment - launch.first
+
+    @cached_property
+    def findings(self) -> tuple[tuple[int, Finding], ...]:
+        """The kernels' mistakes, each with the number of the event in which it was found first."""
+        return tuple(
+            (launch.first + found.event, found.finding) for launch in self.launches for found in launch.trace.findings
+        )
 
     def text(self, file: str) -> str:
         """Return a source file as it was compiled; "" for one that no kernel came from."""

@@ -135,3 +135,57 @@ def test_what_is_no_recording_is_refused(tmp_path):
     path.write_bytes(whole.replace(b"0/arrays.npz", b"0/arrays.xyz"))
     with pytest.raises(InputError, match="is not a recording, or is damaged"):
         _ = Recording.load(path).launches[0].trace
+
+
+RACE = """
+__global__ void k(int *a) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    a[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+
+def test_findings_have_the_moment_of_the_whole_program(tmp_path):
+    def twice(engine, module):
+        buffer = engine.allocate((64,), np.int32)
+        for _ in range(2):
+            engine.launch(module.kernel("k"), (1, 1, 1), (64, 1, 1), buffer)
+
+    recording = record(RACE, twice)
+    recording.save(tmp_path / "a.zip")
+    for found in (recording, Recording.load(tmp_path / "a.zip")):
+        (first, race), (second, again) = found.findings
+        assert (race.kind, again.kind) == ("race", "race")
+        assert found.at(first)[0].number == 0
+        assert found.at(second)[0].number == 1
+        assert first + recording.launches[1].first == second
+
+
+def test_only_what_nobody_filled_or_wrote_is_uninitialised():
+    source = "__global__ void k(int *a, int *b) { b[threadIdx.x] = a[threadIdx.x]; }"
+
+    def reads(engine, module):
+        empty, filled, out = (engine.allocate((8,), np.int32) for _ in range(3))
+        engine.fill(filled, 1)
+        for given in (filled, empty):
+            engine.launch(module.kernel("k"), (1, 1, 1), (8, 1, 1), given, out)
+        engine.launch(module.kernel("k"), (1, 1, 1), (8, 1, 1), out, filled)
+
+    recording = record(source, reads)
+    assert [(found.kind, recording.at(event)[0].number) for event, found in recording.findings] == [
+        ("uninitialized", 1)
+    ]
+
+
+def test_warps_run_in_the_order_that_is_asked_for():
+    def program(engine, module):
+        engine.launch(module.kernel("k"), (1, 1, 1), (64, 1, 1), engine.allocate((64,), np.int32))
+
+    orders = {}
+    for schedule in ("round-robin", "shuffle:1", "shuffle:2", "shuffle:1 "):
+        recording = record(RACE, program, schedule=schedule.strip())
+        orders[schedule] = [event.lanes.tolist() for event in recording.launches[0].trace.events]
+    assert orders["shuffle:1"] == orders["shuffle:1 "]
+    assert len(orders["round-robin"]) == 2
+    assert len(orders["shuffle:1"]) == 4
