@@ -72,7 +72,7 @@ def report_as_text(report: Report, pattern: Pattern, about: str, result: Array |
     rows.append(("verified", _verdict(report.verified, variant)))
     if result is not None:
         more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
-        rows.append(("result", " ".join(f"{value:.9g}" for value in result[:_PRINTED_ELEMENTS].tolist()) + more))
+        rows.append(("result", " ".join(map(_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
     if target:
         rows.append(("saved", target))
     return "\n".join([pattern.title, *(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)])
@@ -171,6 +171,11 @@ def _figure(value: float) -> str:
         return f"{value:g}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(digits, 6)}f}"
+
+
+def _exact(value: float) -> str:
+    """Return a whole number, or a float32 to as many digits as it takes to tell it from its neighbours."""
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
 def _finite(value: float | None) -> float | None:

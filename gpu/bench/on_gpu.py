@@ -44,6 +44,9 @@ def cases() -> Iterator[Case]:
         yield Case(convolution_work(size), "convolution", random_image(_SIDE, _SIDE), params)
     yield Case(histogram_work("uniform"), "histogram", random_image(*_COUNTED))
     yield Case(histogram_work("constant"), "histogram", constant_image(*_COUNTED))
+    for length in _LENGTHS:
+        params = {"n": length, "dtype": "float32", "operator": "sum"}
+        yield Case(array_work("reduction", length), "reduction", params=params)
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:

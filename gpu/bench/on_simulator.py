@@ -26,6 +26,10 @@ _CONVOLUTION = Case(
     {"filter": "gaussian", "size": 5},
 )
 _HISTOGRAM = Case("histogram, 256 bins, 1024 x 1024 uint8", "histogram", _COUNTED)
+_REDUCED = 2**20
+_REDUCTION = Case(
+    "reduction (sum), 2^20 float32", "reduction", params={"n": _REDUCED, "dtype": "float32", "operator": "sum"}
+)
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
 _TRACED = """
@@ -63,7 +67,7 @@ print(outcome.report.time_ms.kernel, peak, outcome.report.verified)
 def run(seed: int, repetitions: int) -> Iterator[Row]:
     """Measure the variants, then the peers, and yield a row for each."""
     engine = engines.create("simulator")
-    for case in (_CONVOLUTION, _HISTOGRAM):
+    for case in (_CONVOLUTION, _HISTOGRAM, _REDUCTION):
         yield from measure(engine, case, seed, repetitions)
     yield from _peers(seed, repetitions)
     yield from interpreter.run(seed, repetitions)
@@ -86,6 +90,10 @@ def _peers(seed: int, repetitions: int) -> Iterator[Row]:
     pixels = _COUNTED(np.random.default_rng(seed))["image"].ravel()
     times = interpreter.time_ms(lambda: np.bincount(pixels, minlength=256), repetitions)
     yield Row(_HISTOGRAM.work, "NumPy bincount", False, times, pixels.size / 1e9, "GB/s")
+    values = np.random.default_rng(seed).random(_REDUCED, np.float32)
+    yield Row(
+        _REDUCTION.work, "NumPy sum", False, interpreter.time_ms(values.sum, repetitions), values.nbytes / 1e9, "GB/s"
+    )
 
 
 def _traced(seed: int, repetitions: int) -> Row:

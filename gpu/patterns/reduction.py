@@ -190,14 +190,17 @@ def _reference(inputs: Inputs, params: Params) -> Array:
     """Combine in float64; whole numbers exactly, modulo 2^32 as int32 wraps around."""
     operator, dtype = params["operator"], params["dtype"]
     ufunc, values = _UFUNCS[operator], typed(inputs, params)
-    wraps = dtype == "int32" and operator in ("sum", "product")
-    total = identity(operator, dtype).astype(np.uint32 if wraps else np.float64)
-    for piece in _pieces(values):
-        if wraps:
-            total[0] = ufunc(total[0], ufunc.reduce(piece.view(np.uint32), dtype=np.uint32), dtype=np.uint32)
-        else:
-            total[0] = ufunc(total[0], ufunc.reduce(piece.astype(np.float64)))
-    return total.view(np.int32) if wraps else total
+    wraps = operator in ("sum", "product")
+    total = identity(operator, dtype)
+    if dtype == "float32":
+        total = total.astype(np.float64)
+    elif wraps:
+        values, total = values.view(np.uint32), total.view(np.uint32)
+    with np.errstate(over="ignore", under="ignore"):
+        for piece in _pieces(values):
+            folded = ufunc.reduce(piece.astype(total.dtype, copy=False), dtype=total.dtype)
+            total[:] = ufunc(total, folded, dtype=total.dtype)
+    return total.view(np.int32) if dtype == "int32" else total
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:

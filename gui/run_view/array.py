@@ -134,7 +134,8 @@ class ArrayView(RunView):
         self.before.show_outline(arrays["input"], elements)
         self._about_input.say(f"{as_count(elements)} × {params['dtype']}, {params['input']}")
         if result.shape[1] == 1:
-            self.value.setText(f"{result[0, 0].item():.9g}")
+            value = result[0, 0].item()
+            self.value.setText(str(value) if isinstance(value, int) else f"{value:.9g}")
             self.result.setCurrentIndex(1)
         else:
             self.after.show_outline(result, elements)

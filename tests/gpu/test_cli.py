@@ -100,6 +100,8 @@ def test_run_of_an_array_takes_a_kind_or_a_file_and_saves_the_result(command, tm
     assert np.loadtxt(out) == 6
     command(*arguments, "--input", "ramp", "--n", "5")
     assert np.loadtxt(out) == 10
+    numbers.write_text("-2147483647\n-1\n")
+    assert "result      -2147483648\n" in command(*arguments, "--input", str(numbers)).out
     numbers.write_text("")
     command(*arguments, "--input", str(numbers))
     assert np.loadtxt(out) == 0

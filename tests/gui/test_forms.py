@@ -96,6 +96,20 @@ def test_a_slider_over_a_wide_range_moves_in_ratios_and_reaches_both_ends(qtbot)
     assert field.value == 256
 
 
+def test_a_slider_over_a_wide_range_from_zero_has_zero_at_its_end(qtbot):
+    field = IntegerField(Integer(name="n", label="Elements", default=2**20, minimum=0, maximum=2**30))
+    qtbot.addWidget(field)
+    field.slider.setValue(0)
+    assert field.value == 0
+    field.slider.setValue(field.slider.maximum())
+    assert field.value == 2**30
+    field.set_value(2**15)
+    assert field.slider.value() == field.slider.maximum() // 2
+    for value in (0, 1):
+        field.box.setValue(value)
+        assert field.slider.value() == 0
+
+
 def test_set_values_is_silent(form):
     form.set_values({"filter": "custom", "size": 31, "weights": np.ones((5, 5))})
     assert not form.seen

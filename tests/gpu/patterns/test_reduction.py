@@ -181,6 +181,11 @@ def test_loaded_values_become_the_type_that_is_asked_for(engine: Engine) -> None
         run_pattern(engine, PATTERN, variant, {"values": np.array([0.5])}, {"dtype": "int32"}, lambda progress: None)
 
 
+def test_a_product_past_the_largest_float_is_not_called_right(engine: Engine) -> None:
+    report = reduce(engine, "shuffle", np.full(400, 1e30, np.float32), "product").report
+    assert report.verified is False
+
+
 def test_what_is_presented(engine: Engine) -> None:
     presented = reduce(engine, "shuffle", np.arange(5000, dtype=np.int32), "max").presented
     assert presented["elements"] == 5000

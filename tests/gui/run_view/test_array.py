@@ -41,7 +41,10 @@ def test_the_result_of_a_reduction_is_shown_as_a_number(qtbot, reducing):
     assert view.result.currentWidget().isAncestorOf(view.value)
     assert view._about_input.toolTip() == "5 × int32, ramp"
     assert view._about_result.toolTip() == "sum, shuffle"
-    reducing.page.form.change(n=0)
+    reducing.page.form.change(operator="max", n=2**31 // 1000, input="random")
+    settle(qtbot, reducing)
+    assert view.value.text() == str(int(reducing.bench.outcomes["reduction"].arrays["result"][0]))
+    reducing.page.form.change(n=0, operator="sum", input="ramp")
     settle(qtbot, reducing)
     assert view.value.text() == "0"
     assert view._about_input.toolTip() == "0 × int32, ramp"
