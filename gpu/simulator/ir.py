@@ -7,6 +7,7 @@ lazy; a statement that is an expression is an `Evaluate`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -282,6 +283,17 @@ class Call:
 
 
 @dataclass(frozen=True)
+class IndirectCall:
+    """A call through a pointer, which is the number of one of `functions`: of all whose address is taken."""
+
+    type: Type
+    function: Expression
+    functions: Mapping[int, Function]
+    arguments: tuple[Expression, ...]
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Launch:
     """A launch of another kernel by each lane: `grid` and `block` are values of dim3, `stream` is a pointer."""
 
@@ -331,6 +343,7 @@ Expression = (
     | Print
     | Assertion
     | Call
+    | IndirectCall
     | Launch
     | WaitForChildren
 )
@@ -358,7 +371,8 @@ class Declare:
 class DeclareMemory:
     """Memory of each thread's own comes to life: an array, a struct, or a variable whose address is taken.
 
-    `values` are stored at their offsets in bytes, and zeros elsewhere where `zeroed`. The slot holds the address.
+    `values` are stored at their offsets in bytes, and zeros elsewhere where `zeroed`. The slot holds the address. Where
+    it is `punned`, as a union is, its bytes may be read in another size than written.
     """
 
     slot: int
@@ -367,6 +381,7 @@ class DeclareMemory:
     zeroed: bool
     name: str
     position: SourcePosition
+    punned: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,16 +74,29 @@ class ArrayOf:
 
 @dataclass(frozen=True)
 class Field:
-    """A member of a struct, `offset` bytes from its beginning."""
+    """A member of a struct, `offset` bytes from its beginning.
+
+    A reference is kept as a pointer, and `refers_to` says what it is a reference to.
+    """
 
     name: str
     type: Type
     offset: int
+    refers_to: Type | None = None
+
+    @property
+    def is_reference(self) -> bool:
+        return self.refers_to is not None
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether this is a base class, or a struct or union whose members are those of the one around it."""
+        return not self.name or "(anonymous " in self.name
 
 
 @dataclass(eq=False)
 class Struct:
-    """A struct or class; base classes are fields without a name.
+    """A struct, class or union; base classes are fields without a name.
 
     Equal only to itself. `fields` and `size` are filled in after the object exists, so that a struct may hold pointers
     to its own kind.
@@ -93,18 +106,19 @@ class Struct:
     fields: tuple[Field, ...] = ()
     size: int = 0
     alignment: int = 1
+    is_union: bool = False
 
     def field(self, name: str) -> Field:
         """Return the member of that name, of a base class too, with its offset from the beginning of this struct."""
         for member in self.fields:
             if member.name == name:
                 return member
-            if not member.name and isinstance(member.type, Struct):
+            if member.is_anonymous and isinstance(member.type, Struct):
                 try:
                     inherited = member.type.field(name)
                 except KeyError:
                     continue
-                return Field(name, inherited.type, member.offset + inherited.offset)
+                return Field(name, inherited.type, member.offset + inherited.offset, inherited.refers_to)
         raise KeyError(name)
 
     def __str__(self) -> str:
@@ -139,6 +153,10 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
         case ArrayOf(element, length):
             inner = leaves(element)
             return tuple((number * element.size + offset, leaf) for number in range(length) for offset, leaf in inner)
+        case Struct(is_union=True):
+            # Words, whatever the members are: a copy of a union copies all of its bytes.
+            word = Scalar(f"uint{8 * min(type.alignment, 8)}")
+            return tuple((offset, word) for offset in range(0, type.size, word.size))
         case Struct():
             return tuple(
                 (member.offset + offset, leaf) for member in type.fields for offset, leaf in leaves(member.type)
@@ -147,7 +165,17 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
             return ()
 
 
+def has_union(type: Type) -> bool:
+    """Whether a value is a union or has one in it, so that its bytes may be read in another size than written."""
+    if isinstance(type, ArrayOf):
+        return has_union(type.innermost)
+    return isinstance(type, Struct) and (type.is_union or any(has_union(member.type) for member in type.fields))
+
+
 VOID = Void()
 BOOL = Scalar("bool")
 INT32 = Scalar("int32")
 INT64 = Scalar("int64")
+
+#: A pointer to a function, which is the function's number; 0 is null.
+FUNCTION_POINTER = Scalar("uint64")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.executor.memory import LocalMemory, Site
 from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
 from gpu.simulator.operations import UNARY, binary, cast
-from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves, vector_size
+from gpu.simulator.types import INT64, Pointer, Scalar, Type, has_union, leaves, vector_size
 
 MAXIMUM_DEPTH = 64
 
@@ -120,6 +120,8 @@ class ExpressionCompiler(ABC):
                 return lambda frame, mask: assert_lanes(frame, mask, holds(frame, mask), text, position)
             case ir.Call(_, function, arguments):
                 return self._call(function, arguments)
+            case ir.IndirectCall():
+                return self._indirect_call(expression)
             case ir.Launch():
                 return self._launch(expression)
             case ir.WaitForChildren():
@@ -218,10 +220,10 @@ class ExpressionCompiler(ABC):
         type = expression.type.element
         parts = leaves(type)
         value = self.expression(expression.value) if expression.value is not None else None
-        site = Site(SourcePosition("", 0), "write")
+        site, punned = Site(SourcePosition("", 0), "write"), has_union(type)
 
         def run(frame: Frame, mask: Mask) -> Address:
-            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes))
+            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes, punned=punned))
             if value is not None:
                 store_value(frame, address, parts, value(frame, mask), mask, site)
             return address
@@ -383,6 +385,22 @@ class ExpressionCompiler(ABC):
 
         return run
 
+    def _indirect_call(self, expression: ir.IndirectCall) -> Evaluator:
+        number = self.expression(expression.function)
+        evaluators = [self.expression(argument) for argument in expression.arguments]
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            numbers = number(frame, mask)
+            given = [evaluate(frame, mask) for evaluate in evaluators]
+            result: Any = None
+            for function, lanes in called_functions(frame, mask, numbers, expression):
+                limit_depth(frame, lanes, function)
+                made = self.function(function).call(frame, lanes, [*own_object(function), *given])
+                result = assign_local(result, made, lanes)
+            return result
+
+        return run
+
     def _launch(self, expression: ir.Launch) -> Evaluator:
         compiled, position = self.function(expression.function), expression.position
         parts = (expression.grid, expression.block, expression.shared_bytes, expression.stream)
@@ -399,6 +417,31 @@ class ExpressionCompiler(ABC):
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
 
         return run
+
+
+def called_functions(
+    frame: Frame, mask: Mask, numbers: Any, expression: ir.IndirectCall
+) -> Iterator[tuple[ir.Function, Mask]]:
+    """Yield the functions that a pointer leads to, each with its lanes."""
+    left: Mask | None = mask
+    while left is not None:
+        number = numbers[left.lanes[0]] if isinstance(numbers, np.ndarray) else numbers
+        lanes, left = left.split(numbers == number)
+        assert lanes is not None
+        if int(number) not in expression.functions:
+            who = frame.gang.describe(int(lanes.lanes[0]))
+            raise LaunchError(
+                f"{expression.position}: {who} calls through a pointer that is no function's.",
+                position=expression.position,
+                kind="null-pointer",
+                thread=who,
+            )
+        yield expression.functions[int(number)], lanes
+
+
+def own_object(function: ir.Function) -> list[Any]:
+    """Return what a function that is called through a pointer needs before its arguments: a lambda's has no object."""
+    return [Address(None)] if function.parameters and function.parameters[0][0] == "this" else []
 
 
 def limit_depth(frame: Frame, mask: Mask, function: ir.Function) -> None:

@@ -143,14 +143,15 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
     def _declare_memory(self, statement: ir.DeclareMemory) -> Step:
-        slot, size, name, zeroed = statement.slot, statement.size, statement.name, statement.zeroed
+        slot, size, name = statement.slot, statement.size, statement.name
+        zeroed, punned = statement.zeroed, statement.punned
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
         told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
-            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed))
+            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed, punned=punned))
             for offset, parts, value in values:
                 store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
             _declare_slot(frame, slot, address, mask)
@@ -264,11 +265,11 @@ def shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
     return Address(gang.shared[key])
 
 
-def local_memory(gang: Gang, declaration: object, name: str, size: int, *, zeroed: bool) -> LocalMemory:
+def local_memory(gang: Gang, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
     """Return new memory for a variable of each thread's own that some lanes declare."""
     if gang.warps is not None:
-        return gang.warps.local(declaration, name, size, zeroed=zeroed)
-    return LocalMemory(name, size, gang.geometry.lanes, zeroed=zeroed)
+        return gang.warps.local(declaration, name, size, zeroed=zeroed, punned=punned)
+    return LocalMemory(name, size, gang.geometry.lanes, zeroed=zeroed, punned=punned)
 
 
 def _declare_slot(frame: Frame, slot: int, value: Any, mask: Mask) -> None:

@@ -168,20 +168,23 @@ class LocalMemory:
     """Memory of each lane's own: `size` bytes, kept as a GPU keeps it, lane beside lane.
 
     The element of `s` bytes at offset `o` of all lanes lies in the bytes from `o * lanes` on, so that one index for all
-    lanes is a row. That holds as long as every element is read in the size that it was written in.
+    lanes is a row. That holds as long as every element is read in the size that it was written in; the bytes of
+    memory that is `punned` lie lane after lane instead, and may be read in any size.
     """
 
-    def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False) -> None:
+    def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False, punned: bool = False) -> None:
         self.name = name
         self.space = "local"
         self.size = size
         self.zeroed = zeroed
+        self.punned = punned
         self._lanes = lanes
-        self._data = np.full(size * lanes, 0 if zeroed else POISON, np.uint8)
+        self.stride = -(-size // 16) * 16 if punned else size
+        self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
         self._sizes: set[int] = set()
 
     def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
-        if self._sizes and dtype.itemsize not in self._sizes:
+        if self._sizes and dtype.itemsize not in self._sizes and not self.punned:
             raise LaunchError(
                 f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
                 "bytes that are read here, which the simulator does not support in a thread's own memory.",
@@ -190,6 +193,10 @@ class LocalMemory:
             )
         self._check(gang, element, dtype, mask, site)
         view = self._data.view(dtype) if self._data.size else self._data
+        if self.punned:
+            values = np.zeros(gang.geometry.lanes, dtype)
+            values[mask.lanes] = view[self._punned_index(element, dtype, mask)]
+            return values
         if isinstance(element, int):
             # A copy: a later store must not change the value.
             return view[element * self._lanes : (element + 1) * self._lanes].copy()
@@ -203,7 +210,9 @@ class LocalMemory:
         self._check(gang, element, dtype, mask, site)
         self._sizes.add(dtype.itemsize)
         view = self._data.view(dtype)
-        if mask.full and isinstance(element, int):
+        if self.punned:
+            view[self._punned_index(element, dtype, mask)] = _of_lanes(value, mask.lanes)
+        elif mask.full and isinstance(element, int):
             view[element * self._lanes : (element + 1) * self._lanes] = value
         else:
             index = _of_lanes(element, mask.lanes)
@@ -218,6 +227,12 @@ class LocalMemory:
             kind="other",
             thread=gang.describe(int(mask.lanes[0])),
         )
+
+    def _punned_index(self, element: Any, dtype: DType, mask: Mask) -> Array:
+        index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(
+            _of_lanes(element, mask.lanes), np.intp
+        )
+        return index
 
     def _check(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
         count = self.size // dtype.itemsize

@@ -182,7 +182,7 @@ class Warps:
         assert meeting.passed is not None
         return meeting.passed, meeting.votes
 
-    def local(self, declaration: object, name: str, size: int, *, zeroed: bool) -> LocalMemory:
+    def local(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
         """Return the memory of an array of each thread's own that the running warp declares.
 
         It is the same for all warps that declare it the same time, so that an array is one for all threads.
@@ -193,7 +193,8 @@ class Warps:
         warp.declared[id(declaration)] += 1
         memory = self._locals.get(key)
         if memory is None:
-            memory = self._locals[key] = LocalMemory(name, size, self._gang.geometry.lanes, zeroed=zeroed)
+            lanes = self._gang.geometry.lanes
+            memory = self._locals[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
         return memory
 
     def _live(self, warp: _Warp, kernel: Callable[[Mask], Mask | None]) -> None:

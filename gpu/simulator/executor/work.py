@@ -18,6 +18,8 @@ def operations(expression: ir.Expression | None) -> int:
             return (type != BOOL) + operations(operand)
         case ir.Intrinsic(_, _, arguments) | ir.Warp(_, _, arguments, _) | ir.Call(_, _, arguments):
             return isinstance(expression, ir.Intrinsic) + sum(map(operations, arguments))
+        case ir.IndirectCall(_, _, _, arguments):
+            return sum(map(operations, arguments))
         case ir.Construct(_, parts):
             return sum(map(operations, parts))
         case ir.Atomic(_, op, _, arguments):

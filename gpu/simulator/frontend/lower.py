@@ -9,11 +9,12 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, evaluate, operand_positions, start_of
+from gpu.simulator.frontend.closures import THIS, is_in_closure
 from gpu.simulator.frontend.lower_calls import is_implicit
 from gpu.simulator.frontend.lower_expressions import Expressions
 from gpu.simulator.frontend.lower_types import is_reference, refuse
 from gpu.simulator.frontend.scope import Scope, decayed, is_reference_function, value_type
-from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void
+from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, has_union
 
 if TYPE_CHECKING:
     from gpu.simulator.frontend.program import Program
@@ -24,6 +25,7 @@ _NO_CODE = (
     CursorKind.TYPE_ALIAS_DECL,
     CursorKind.STATIC_ASSERT,
     CursorKind.STRUCT_DECL,
+    CursorKind.UNION_DECL,
     CursorKind.CLASS_DECL,
     CursorKind.ENUM_DECL,
     CursorKind.USING_DECLARATION,
@@ -58,8 +60,14 @@ class FunctionLowering:
         before: list[ir.Statement] = []
         if self._definition.kind in _METHODS and not self._definition.is_static_method():
             owner = self._types.lower(self._definition.semantic_parent.type, self._definition)
-            self._scope.this = ir.Local(Pointer(owner), self._scope.new_slot(), "this")
+            this = ir.Local(Pointer(owner), self._scope.new_slot(), "this")
             parameters.append(("this", Pointer(owner)))
+            if is_in_closure(self._definition):
+                self._scope.closure = this
+                around = self._scope.captured(THIS, start_of(self._definition))
+                self._scope.this = ir.Load(around.type, around) if around is not None else None
+            else:
+                self._scope.this = this
         moved: list[tuple[Cursor, Type, ir.Local]] = []
         for parameter in self._definition.get_arguments():
             type = self._types.lower(parameter.type, parameter)
@@ -76,7 +84,15 @@ class FunctionLowering:
         for parameter, type, given in moved:
             local = self._scope.declare(parameter, type, in_memory=True)
             before.append(
-                ir.DeclareMemory(local.slot, type.size, ((0, given),), False, parameter.spelling, start_of(parameter))
+                ir.DeclareMemory(
+                    local.slot,
+                    type.size,
+                    ((0, given),),
+                    False,
+                    parameter.spelling,
+                    start_of(parameter),
+                    has_union(type),
+                )
             )
         self._function.parameters = tuple(parameters)
         before += self._member_initialisers()
@@ -106,6 +122,12 @@ class FunctionLowering:
             else:
                 type, offset = self._types.lower(member.type, member), 0
             target = ir.Member(Pointer(decayed(type)), this, offset)
+            if member.kind == CursorKind.MEMBER_REF and field.is_reference:
+                bound = ir.Assign(
+                    type, ir.Element(type, target, None, start_of(value)), self._expressions.address(value)
+                )
+                made.append(ir.Evaluate(bound, start_of(value)))
+                continue
             if isinstance(type, ArrayOf):
                 continue
             place = ir.Element(type, target, None, start_of(value))
@@ -295,7 +317,7 @@ class FunctionLowering:
         position = start_of(cursor)
         if in_memory:
             values = () if value is None else ((0, value),)
-            return ir.DeclareMemory(local.slot, type.size, values, False, cursor.spelling, position)
+            return ir.DeclareMemory(local.slot, type.size, values, False, cursor.spelling, position, has_union(type))
         if not isinstance(type, Scalar | Pointer):
             raise refuse(cursor, f"a variable of type {type}")
         return ir.Declare(local.slot, type, value, position)
@@ -308,7 +330,9 @@ class FunctionLowering:
             elements = self._expressions.array_values(initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
         local = self._scope.declare(cursor, type, in_memory=True)
-        return ir.DeclareMemory(local.slot, type.size, values, braces, cursor.spelling, start_of(cursor))
+        return ir.DeclareMemory(
+            local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type)
+        )
 
 
 def _is_trivial(initial: Cursor) -> bool:

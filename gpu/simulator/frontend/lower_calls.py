@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clang import cindex
+
 from gpu.simulator import ir
 from gpu.simulator.frontend.child_launches import CONFIGURE
 from gpu.simulator.frontend.clang import (
@@ -14,11 +16,12 @@ from gpu.simulator.frontend.clang import (
     start_of,
     string_of,
 )
+from gpu.simulator.frontend.closures import is_closure, is_in_closure
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.lower_types import is_reference, refuse
-from gpu.simulator.frontend.scope import Scope, call_arguments, is_reference_function, value_type
+from gpu.simulator.frontend.scope import Scope, call_arguments, called_prototype, is_reference_function, value_type
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
-from gpu.simulator.types import INT32, VOID, Pointer, Scalar, Struct
+from gpu.simulator.types import FUNCTION_POINTER, INT32, VOID, Pointer, Scalar, Struct
 
 if TYPE_CHECKING:
     from gpu.simulator.frontend.lower_expressions import Expressions
@@ -35,8 +38,13 @@ class Calls:
         """Lower a call to its value."""
         callee = cursor.referenced
         name = cursor.spelling
+        prototype = called_prototype(cursor)
+        if prototype is not None:
+            return self._indirect(cursor, prototype)
         if callee is None:
             raise refuse(cursor, f"a call of {name or 'something without a name'}")
+        if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.semantic_parent):
+            return self._closure_as_pointer(cursor, callee.semantic_parent)
         if callee.kind == CursorKind.CONSTRUCTOR:
             return self._constructor(cursor, callee)
         if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
@@ -78,6 +86,33 @@ class Calls:
         if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
             arguments.insert(0, self._object(cursor))
         return ir.Call(function.type, function, tuple(arguments))
+
+    def _indirect(self, cursor: Cursor, prototype: cindex.Type) -> ir.Expression:
+        """Lower a call through a pointer; where that is a template's argument, the function is known."""
+        pointer, *given = cursor.get_children()
+        called = self._expressions.value(pointer)
+        arguments = []
+        for argument, type in zip(given, prototype.argument_types(), strict=True):
+            if is_reference(type):
+                arguments.append(self._expressions.address(argument))
+            else:
+                held = value_type(self._scope.program.types.lower(type, argument))
+                arguments.append(self._expressions.converted(argument, held))
+        functions = self._scope.program.functions_by_number
+        if isinstance(called, ir.Const) and int(called.value) in functions:
+            function = functions[int(called.value)]
+            return ir.Call(function.type, function, tuple(arguments))
+        if is_reference(prototype.get_result()):
+            raise refuse(cursor, "a call through a pointer to a function that returns a reference")
+        result = self._scope.program.types.lower(prototype.get_result(), cursor)
+        return ir.IndirectCall(value_type(result), called, functions, tuple(arguments), start_of(cursor))
+
+    def _closure_as_pointer(self, cursor: Cursor, closure: Cursor) -> ir.Expression:
+        """A lambda that captures nothing is a function."""
+        for method in closure.get_children():
+            if method.kind == CursorKind.CXX_METHOD and method.spelling == "operator()":
+                return number_of(FUNCTION_POINTER, self._scope.address_taken(method))
+        raise refuse(cursor, "a pointer to this lambda", instead="Write a __device__ function.")
 
     def _arguments(self, cursor: Cursor, callee: Cursor) -> list[ir.Expression]:
         """Lower the arguments to what the parameters hold: values, or addresses where they are references."""
@@ -185,6 +220,8 @@ def _has_body(callee: Cursor) -> bool:
 
 def is_implicit(callee: Cursor) -> bool:
     """Whether the compiler wrote a method: then it stands where its class does. `= default` is the same in writing."""
+    if is_in_closure(callee):
+        return False
     written_by_clang = callee.location.offset == callee.semantic_parent.location.offset
     return bool(written_by_clang or callee.is_default_method())
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, binary_operator, evaluate, start_of, unary_operator
+from gpu.simulator.frontend.closures import THIS, captured_variable, is_declared_in
 from gpu.simulator.frontend.conversions import (
     address_of,
     convert,
@@ -22,9 +24,23 @@ from gpu.simulator.frontend.conversions import (
 )
 from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lower_calls import Calls
-from gpu.simulator.frontend.lower_types import is_reference, refuse
-from gpu.simulator.frontend.scope import Scope, decayed, value_type
-from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
+from gpu.simulator.frontend.lower_types import is_function_type, is_reference, refuse
+from gpu.simulator.frontend.scope import Scope, decayed, referred_place, value_type
+from gpu.simulator.types import (
+    BOOL,
+    FUNCTION_POINTER,
+    INT32,
+    INT64,
+    VOID,
+    ArrayOf,
+    Pointer,
+    Scalar,
+    Struct,
+    Type,
+    Void,
+    has_union,
+    leaves,
+)
 
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _AXES = ("x", "y", "z")
@@ -42,7 +58,6 @@ _CASTS = (
     CursorKind.CXX_CONST_CAST_EXPR,
 )
 _INSTEAD = {
-    "LAMBDA_EXPR": "Write a __device__ function, or a struct with operator().",
     "CXX_NEW_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
     "CXX_DELETE_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
     "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
@@ -108,6 +123,8 @@ class Expressions:
             return self._calls.call(cursor)
         if kind == CursorKind.INIT_LIST_EXPR:
             return self._braces(cursor, self.type_of(cursor))
+        if kind == CursorKind.LAMBDA_EXPR:
+            return self._closure(cursor)
         if kind == CursorKind.CXX_THIS_EXPR and self._scope.this is not None:
             return self._scope.this
         if kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
@@ -198,11 +215,16 @@ class Expressions:
             return convert(self.value(only_child(cursor)), self.type_of(cursor), cursor)
         if declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
             return number_of(self.type_of(cursor), declaration.enum_value)
+        if declaration.kind in (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD):
+            return number_of(FUNCTION_POINTER, self._scope.address_taken(declaration))
         variable = self._scope.find(declaration)
         if variable is not None:
             if not variable.in_memory:
                 return variable.local
             return self._read(self._variable_place(variable.local, variable.type, cursor))
+        captured = self._scope.captured(cursor.spelling, start_of(cursor))
+        if captured is not None:
+            return self._read(captured)
         type = self.type_of(cursor)
         if isinstance(type, Scalar) and not self._scope.program.is_variable(declaration):
             number = evaluate(declaration)
@@ -216,7 +238,7 @@ class Expressions:
             return None
         variable = self._scope.find(declaration)
         if variable is None:
-            return self._module_place(cursor)
+            return self._scope.captured(cursor.spelling, start_of(cursor)) or self._module_place(cursor)
         if not variable.in_memory:
             return variable.local
         return self._variable_place(variable.local, variable.type, cursor)
@@ -259,6 +281,9 @@ class Expressions:
         if not isinstance(whole.type, Struct):
             raise refuse(cursor, f"the member {cursor.spelling} of this")
         member = whole.type.field(cursor.spelling)
+        if has_union(whole.type):
+            moved = ir.Member(Pointer(decayed(member.type)), ir.Temporary(Pointer(whole.type), whole), member.offset)
+            return self._read(referred_place(member, moved, start_of(cursor)))
         first = next(n for n, (offset, _) in enumerate(leaves(whole.type)) if offset >= member.offset)
         return ir.Extract(member.type, whole, first)
 
@@ -279,7 +304,7 @@ class Expressions:
         # libclang gives anonymous structs no name to look for: their members are those of the struct around them.
         member = pointer.type.element.field(cursor.spelling)
         moved = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
-        return ir.Element(member.type, moved, None, start_of(cursor), is_volatile(cursor))
+        return referred_place(member, moved, start_of(cursor), volatile=is_volatile(cursor))
 
     def _subscript(self, cursor: Cursor) -> ir.Element:
         base, subscript = cursor.get_children()
@@ -357,6 +382,8 @@ class Expressions:
         operator = unary_operator(cursor)
         if operator in ("x++", "++x", "x--", "--x"):
             return self._increment(operand, operator)
+        if operator in ("*", "&") and is_function_type(cursor.type):
+            return self.value(operand)
         if operator == "*":
             return self._read(dereference(self.value(operand), cursor))
         if operator == "&":
@@ -387,8 +414,21 @@ class Expressions:
             return self.converted(given[0], type) if given else zero_of(type)
         parts: list[ir.Expression] = []
         members = list(type.fields)
+        if type.is_union:
+            if not given:
+                return zero_of(type)
+            held = ir.Local(Pointer(type), self._scope.new_slot(), "a union")
+            first = members[0]
+            place = ir.Element(first.type, ir.Member(Pointer(decayed(first.type)), held, 0), None, start_of(cursor))
+            if isinstance(first.type, ArrayOf):
+                raise refuse(cursor, "braces for a union that starts with an array", instead="Assign its elements.")
+            fresh = ir.Assign(held.type, held, ir.Temporary(Pointer(type), zero_of(type)))
+            made = ir.Sequence(VOID, fresh, ir.Assign(first.type, place, self.converted(given[0], first.type)))
+            return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, start_of(cursor))))
         for number, member in enumerate(members):
-            if number >= len(given):
+            if member.is_reference:
+                parts.append(self.address(given[number]))
+            elif number >= len(given):
                 parts.append(zero_of(member.type))
             elif isinstance(member.type, ArrayOf):
                 parts += self.array_values(given[number], member.type)
@@ -396,8 +436,54 @@ class Expressions:
                 parts.append(self.converted(given[number], member.type))
         return ir.Construct(type, tuple(parts))
 
+    def _closure(self, cursor: Cursor) -> ir.Expression:
+        """Lower a lambda to the struct of what it captures."""
+        type = self.type_of(cursor)
+        assert isinstance(type, Struct)
+        parts: list[ir.Expression] = []
+        for member in type.fields:
+            if member.name == THIS and self._scope.this is not None:
+                parts.append(self._scope.this)
+                continue
+            declaration = captured_variable(cursor, member.name)
+            if declaration is None:
+                raise refuse(cursor, "this lambda's captures", instead="Write a struct with operator().")
+            if is_declared_in(declaration, cursor):
+                initial = only_child(declaration)
+                parts.append(self.address(initial) if member.is_reference else self.converted(initial, member.type))
+                continue
+            place = self._place_of(declaration, start_of(cursor))
+            if place is None:
+                raise refuse(cursor, f"the capture of {member.name}", instead="Write a struct with operator().")
+            if isinstance(place, ir.Local):
+                parts.append(place)
+            elif member.is_reference:
+                parts.append(address_of(place))
+            elif isinstance(member.type, ArrayOf):
+                parts += self._elements_of(place, member.type)
+            else:
+                parts.append(ir.Load(place.type, place))
+        return ir.Construct(type, tuple(parts))
+
+    def _place_of(self, declaration: Cursor, position: SourcePosition) -> ir.Place | None:
+        """Return the place of a variable of this function, or of one that this lambda has captured."""
+        variable = self._scope.find(declaration)
+        if variable is None:
+            return self._scope.captured(declaration.spelling, position)
+        return ir.Element(variable.type, variable.local, None, position) if variable.in_memory else variable.local
+
+    def _elements_of(self, place: ir.Element, type: ArrayOf) -> list[ir.Expression]:
+        """Return the value of each innermost element of an array."""
+        first, element = address_of(place), type.innermost
+        return [
+            ir.Load(element, ir.Element(element, first, number_of(INT32, number), place.position))
+            for number in range(type.count)
+        ]
+
     def fresh_value(self, type: Struct, declaration: Cursor) -> ir.Expression:
         """Return what a struct holds that nothing was given: its members' own initialisers, else zeros."""
+        if type.is_union:
+            return zero_of(type)
         initial = {
             member.spelling: expressions[-1]
             for member in declaration.get_children()

@@ -6,7 +6,8 @@ from clang import cindex
 
 from gpu.errors import CompileError
 from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, start_of
-from gpu.simulator.types import BOOL, VOID, ArrayOf, Field, Pointer, Scalar, Struct, Type, leaves
+from gpu.simulator.frontend.closures import is_closure, name_of_capture
+from gpu.simulator.types import BOOL, FUNCTION_POINTER, VOID, ArrayOf, Field, Pointer, Scalar, Struct, Type, leaves
 
 _SIGNED = {TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG}
 _UNSIGNED = {
@@ -29,7 +30,15 @@ def refuse(cursor: Cursor, construct: str, *, instead: str = "") -> CompileError
 
 def is_reference(type: cindex.Type) -> bool:
     """Whether a type of clang's is `T &` or `T &&`."""
-    return type.get_canonical().kind in REFERENCES
+    return type.get_canonical().kind in REFERENCES and not is_function_type(type)
+
+
+def is_function_type(type: cindex.Type) -> bool:
+    """Whether a type is that of a function, or of a pointer or a reference to one."""
+    canonical = type.get_canonical()
+    if canonical.kind in (TypeKind.POINTER, *REFERENCES):
+        canonical = canonical.get_pointee().get_canonical()
+    return bool(canonical.kind == TypeKind.FUNCTIONPROTO)
 
 
 class TypeLowering:
@@ -54,8 +63,10 @@ class TypeLowering:
             return Scalar(f"uint{8 * canonical.get_size()}")
         if kind == TypeKind.ENUM:
             return self.lower(canonical.get_declaration().enum_type, cursor)
+        if is_function_type(canonical):
+            return FUNCTION_POINTER
         if kind == TypeKind.POINTER:
-            return Pointer(self._pointee(canonical.get_pointee(), cursor))
+            return Pointer(self.lower(canonical.get_pointee(), cursor))
         if kind in REFERENCES:
             return self.lower(canonical.get_pointee(), cursor)
         if kind == TypeKind.CONSTANTARRAY:
@@ -66,25 +77,25 @@ class TypeLowering:
             return self._struct(canonical, cursor)
         raise refuse(cursor, f"the type {type.spelling}")
 
-    def _pointee(self, type: cindex.Type, cursor: Cursor) -> Type:
-        if type.get_canonical().kind in (TypeKind.FUNCTIONPROTO, TypeKind.FUNCTIONNOPROTO):
-            raise refuse(cursor, "a pointer to a function", instead="Call the function by its name, or pass a functor.")
-        return self.lower(type, cursor)
-
     def _struct(self, canonical: cindex.Type, cursor: Cursor) -> Struct:
+        declaration = canonical.get_declaration()
         name = canonical.spelling
+        if is_closure(declaration):  # each instantiation of a template has one of its own, under the same name
+            name += f" {declaration.hash}"
         if name in self._structs:
             return self._structs[name]
-        declaration = canonical.get_declaration()
-        if declaration.kind == CursorKind.UNION_DECL:
-            raise refuse(cursor, f"the union {name}", instead="Use reinterpret_cast or __int_as_float.")
-        struct = self._structs[name] = Struct(name)
+        struct = self._structs[name] = Struct(name, is_union=declaration.kind == CursorKind.UNION_DECL)
         fields = [*self._bases(declaration.get_definition() or declaration, cursor)]
         for member in canonical.get_fields():
             if member.is_bitfield():
                 raise refuse(cursor, f"the bit field {member.spelling} of {name}")
-            offset = canonical.get_offset(member.spelling) if member.spelling else member.get_field_offsetof()
-            fields.append(Field(member.spelling, self.lower(member.type, cursor), offset // 8))
+            is_named = bool(member.spelling) and "(anonymous " not in member.spelling
+            offset = canonical.get_offset(member.spelling) if is_named else member.get_field_offsetof()
+            type = self.lower(member.type, cursor)
+            named = name_of_capture(member) if is_closure(declaration) else member.spelling
+            by_reference = is_reference(member.type)
+            held = Pointer(type.innermost if isinstance(type, ArrayOf) else type) if by_reference else type
+            fields.append(Field(named, held, offset // 8, type if by_reference else None))
         struct.fields, struct.size = tuple(fields), max(canonical.get_size(), 1)
         struct.alignment = canonical.get_align()
         return struct

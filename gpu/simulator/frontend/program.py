@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ from gpu.simulator.frontend.clang import (
     parse,
     start_of,
 )
+from gpu.simulator.frontend.closures import is_in_closure
 from gpu.simulator.frontend.conversions import convert
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
@@ -72,6 +74,7 @@ class Program:
         self.types = TypeLowering()
         self.variables: dict[str, ir.GlobalVariable] = {}
         self._functions: dict[str, ir.Function] = {}
+        self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
@@ -124,7 +127,8 @@ class Program:
         definition = cursor.get_definition()
         if definition is None:
             raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
-        key = definition.get_usr() or str(definition.hash)
+        # Two instantiations of a template share the name of a lambda in it.
+        key = str(definition.hash) if is_in_closure(definition) else definition.get_usr() or str(definition.hash)
         if key not in self._functions:
             for error in self._errors:
                 if error.lies_in(definition):
@@ -134,6 +138,15 @@ class Program:
             self._functions[key] = function
             FunctionLowering(self, function, definition).run()
         return self._functions[key]
+
+    def function_number(self, cursor: Cursor) -> int:
+        """Return what a pointer to a function holds: a number that is the same in every program of one text."""
+        function = self.function(cursor)
+        definition = cursor.get_definition()
+        name = definition.get_usr() or f"{definition.location.offset}"
+        number = int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "little") | 1
+        self.functions_by_number[number] = function
+        return number
 
     def _result_type(self, definition: Cursor) -> Type:
         type = self.types.lower(definition.result_type, definition)

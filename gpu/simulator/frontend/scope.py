@@ -5,13 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clang import cindex
+
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, unary_operator
-from gpu.simulator.frontend.lower_types import is_reference
-from gpu.simulator.types import ArrayOf, Pointer, Struct, Type
+from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, unary_operator
+from gpu.simulator.frontend.closures import captured_by_reference
+from gpu.simulator.frontend.lower_types import is_function_type, is_reference
+from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
 
 if TYPE_CHECKING:
     from gpu.simulator.frontend.program import Program
+
+
+_FUNCTIONS = (
+    CursorKind.FUNCTION_DECL,
+    CursorKind.CXX_METHOD,
+    CursorKind.CONSTRUCTOR,
+    CursorKind.CONVERSION_FUNCTION,
+    CursorKind.OVERLOADED_DECL_REF,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,9 @@ class Scope:
     def __init__(self, program: Program, function: ir.Function, body: Cursor) -> None:
         self.program = program
         self.function = function
-        self.this: ir.Local | None = None
+        self.this: ir.Expression | None = None
+        # Of a lambda's body: the address of what it has captured.
+        self.closure: ir.Local | None = None
         self._variables: dict[int, Variable] = {}
         self._addressed = _addressed_variables(body)
 
@@ -52,6 +67,12 @@ class Scope:
         called = self.program.function(callee)
         self.function.calls.append(called)
         return called
+
+    def address_taken(self, callee: Cursor) -> int:
+        """Return the number of a function that may be called through a pointer."""
+        number = self.program.function_number(callee)
+        self.function.calls.append(self.program.functions_by_number[number])
+        return number
 
     def new_slot(self) -> int:
         """Return a slot that no variable has yet."""
@@ -75,9 +96,32 @@ class Scope:
         self.function.shared.append(ir.SharedArray(local.slot, cursor.spelling, 0 if dynamic else type.size, dynamic))
         return local
 
+    def captured(self, name: str, position: SourcePosition) -> ir.Element | None:
+        """Return the place of what the lambda whose body this is has captured; None for anything else."""
+        if self.closure is None:
+            return None
+        assert isinstance(self.closure.type, Pointer)
+        struct = self.closure.type.element
+        assert isinstance(struct, Struct)
+        for member in struct.fields:
+            if member.name == name:
+                moved = ir.Member(Pointer(decayed(member.type)), self.closure, member.offset)
+                return referred_place(member, moved, position)
+        return None
+
     def find(self, declaration: Cursor) -> Variable | None:
         """Return a variable of this function; None for one of the module."""
         return self._variables.get(declaration.hash)
+
+
+def referred_place(
+    member: Field, moved: ir.Expression, position: SourcePosition, *, volatile: bool = False
+) -> ir.Element:
+    """Return the place of a member whose address is given; of a reference the place that it refers to."""
+    if member.refers_to is None:
+        return ir.Element(member.type, moved, None, position, volatile)
+    held = ir.Load(member.type, ir.Element(member.type, moved, None, position))
+    return ir.Element(member.refers_to, held, None, position, volatile)
 
 
 def _addressed_variables(body: Cursor) -> set[int]:
@@ -91,14 +135,38 @@ def _addressed_variables(body: Cursor) -> set[int]:
             for child in cursor.get_children():
                 if child.kind.is_expression():
                     _add_root(found, child)
+        elif kind == CursorKind.CALL_EXPR and (prototype := called_prototype(cursor)) is not None:
+            for argument, type in zip(list(cursor.get_children())[1:], prototype.argument_types(), strict=False):
+                if is_reference(type):
+                    _add_root(found, argument)
         elif kind == CursorKind.CALL_EXPR and cursor.referenced is not None:
             for argument, parameter in zip(call_arguments(cursor), cursor.referenced.get_arguments(), strict=False):
                 if argument is not None and is_reference(parameter.type):
                     _add_root(found, argument)
+        elif kind == CursorKind.LAMBDA_EXPR:
+            for declaration in captured_by_reference(cursor):
+                found.add(declaration.hash)
+                for initial in declaration.get_children():
+                    _add_root(found, initial)
+        elif kind == CursorKind.INIT_LIST_EXPR and cursor.type.get_canonical().kind == TypeKind.RECORD:
+            for member, value in zip(cursor.type.get_canonical().get_fields(), cursor.get_children(), strict=False):
+                if is_reference(member.type):
+                    _add_root(found, value)
         elif kind == CursorKind.RETURN_STMT and is_reference_function(body):
             for child in cursor.get_children():
                 _add_root(found, child)
     return found
+
+
+def called_prototype(call: Cursor) -> cindex.Type | None:
+    """Return the type of the function that a call through a pointer calls; None for a call of one by its name."""
+    if call.referenced is not None and call.referenced.kind in _FUNCTIONS:
+        return None
+    pointer = next(iter(call.get_children()), None)
+    if pointer is None or not is_function_type(pointer.type):
+        return None
+    canonical = pointer.type.get_canonical()
+    return canonical if canonical.kind == TypeKind.FUNCTIONPROTO else canonical.get_pointee().get_canonical()
 
 
 def call_arguments(call: Cursor) -> list[Cursor]:

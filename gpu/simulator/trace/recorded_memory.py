@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.executor.lanes import Gang, Mask
-from gpu.simulator.executor.memory import POISON, FlatMemory, Memory
+from gpu.simulator.executor.memory import POISON, FlatMemory, LocalMemory, Memory
 from gpu.simulator.trace.packing import Array, Growing, compact
 
 NONE = np.int32(0)
@@ -70,10 +70,11 @@ class RecordedMemory:
         return made
 
     @classmethod
-    def of_threads(cls, number: int, name: str, size: int, lanes: int, gang: int, *, zeroed: bool) -> RecordedMemory:
+    def of_threads(cls, number: int, memory: LocalMemory, lanes: int, gang: int) -> RecordedMemory:
         """Return the memory of a variable of each thread's own."""
-        made = cls(number, name, "local", size)
-        made.lanes, made.gang, made.fill = lanes, gang, 0 if zeroed else POISON
+        made = cls(number, memory.name, "local", memory.size)
+        made.lanes, made.gang, made.fill = lanes, gang, 0 if memory.zeroed else POISON
+        made.stride = memory.stride if memory.punned else 0
         return made
 
     @property
@@ -84,11 +85,13 @@ class RecordedMemory:
     @property
     def total(self) -> int:
         """The bytes of all blocks or lanes."""
-        return self.size * self.lanes if self.lanes else self.blocks * self.stride
+        return (self.stride or self.size) * self.lanes if self.lanes else self.blocks * self.stride
 
     def flat(self, gang: Gang, element: Any, size: int, mask: Mask) -> Any:
         """Return the flat index of the element that each lane of a mask accesses, in elements of `size` bytes."""
         index = compact(element, mask)
+        if self.space == "local" and self.stride:
+            return np.asarray(index, np.int64) + mask.lanes * (self.stride // size)
         if self.space == "local":
             return np.asarray(index, np.int64) * self.lanes + mask.lanes
         if self.space == "shared" and self.blocks > 1:

@@ -300,8 +300,7 @@ class Recorder(Observer):
         if found is None:
             number, of_gang = len(self.memories), self._running[-1]
             if isinstance(memory, LocalMemory):
-                size, lanes = memory.size, gang.geometry.lanes
-                found = RecordedMemory.of_threads(number, memory.name, size, lanes, of_gang, zeroed=memory.zeroed)
+                found = RecordedMemory.of_threads(number, memory, gang.geometry.lanes, of_gang)
             else:
                 assert isinstance(memory, FlatMemory)
                 size, stride = shared_size(gang, memory), memory.data.size // gang.geometry.blocks

@@ -16,7 +16,7 @@ from gpu.simulator.trace.packing import EXPLICIT, Array
 from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, OPERATION, REGISTER
 from gpu.simulator.trace.trace_data import TraceData
 from gpu.simulator.trace.trace_events import Events
-from gpu.simulator.trace.trace_state import TraceState
+from gpu.simulator.trace.trace_state import TraceState, own_element
 from gpu.simulator.trace.trace_types import Ancestry, Register, TraceAccess, TraceArray, TraceNode, Write
 
 
@@ -127,7 +127,7 @@ class Trace(TraceState):
         element = self._integers(elements, lanes.size)
         flat, array = element, np.full(lanes.size, self.first_array[number])
         if memory["space"] == "local":
-            flat = element * memory["lanes"] + lanes
+            flat = own_element(memory, lanes, element, dtype.itemsize)
         elif memory["space"] == "shared":
             within = lanes // self.lanes_per_block_of(memory["gang"])
             flat, array = element + within * (memory["stride"] // dtype.itemsize), array + within
@@ -211,7 +211,7 @@ class Trace(TraceState):
         size = found.dtype.itemsize
         if found.space == "local":
             lane, own = divmod(element, found.count)
-            return np.array([(own * memory["lanes"] + lane) * size // log.unit])
+            return np.array([own_element(memory, lane, own, size) * size // log.unit])
         start = (found.number - self.first_array[found.memory]) * memory["stride"]
         return np.array([(start + element * size) // log.unit])
 

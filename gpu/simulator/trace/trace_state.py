@@ -135,6 +135,9 @@ class TraceState:
         memory = self.about["memories"][found.memory]
         content = self.log(found.memory).content(self.writes_before(found.memory, step))
         if found.space == "local":
+            if memory["stride"]:
+                rows = content.reshape(memory["lanes"], memory["stride"])
+                return np.ascontiguousarray(rows[:, : found.count * found.dtype.itemsize]).view(found.dtype)
             parts: Array = content[: memory["lanes"] * found.count * found.dtype.itemsize].view(found.dtype)
             return parts.reshape(found.count, memory["lanes"]).T
         start = (found.number - self.first_array[found.memory]) * memory["stride"]
@@ -144,7 +147,7 @@ class TraceState:
         """Return the log of a memory."""
         if number not in self._logs:
             memory, arrays = self.about["memories"][number], self.data.arrays
-            total = memory["size"] * memory["lanes"] if memory["lanes"] else memory["blocks"] * memory["stride"]
+            total = (memory["lanes"] or memory["blocks"]) * (memory["stride"] or memory["size"])
             if memory["fill"] is None:
                 initial = arrays["initial"][memory["initial"] : memory["initial"] + total]
             else:
@@ -177,3 +180,13 @@ class TraceState:
         if not 0 <= step <= len(self._events):
             raise InputError(f"The trace has {len(self._events)} events; there is no step {step}.")
         return int(np.searchsorted(self._accesses[self.write_rows[memory], ACCESS.index("event")], step))
+
+
+def own_element(memory: dict[str, Any], lane: Any, element: Any, size: int) -> Any:
+    """Return where an element of `size` bytes of a lane's own memory lies, counted in elements.
+
+    Lanes lie side by side element after element; in memory whose bytes are read in several sizes, lane after lane.
+    """
+    if memory["stride"]:
+        return lane * (memory["stride"] // size) + element
+    return element * memory["lanes"] + lane

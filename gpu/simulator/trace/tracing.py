@@ -8,7 +8,7 @@ from typing import Any
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address, as_one_access, from_number
-from gpu.simulator.executor.expressions import limit_depth
+from gpu.simulator.executor.expressions import called_functions, limit_depth, own_object
 from gpu.simulator.executor.frame import Evaluator, Frame, Leaves, assign_local
 from gpu.simulator.executor.lanes import Gang, Mask, union
 from gpu.simulator.executor.lockstep import CompiledFunction, Step, local_memory
@@ -26,7 +26,7 @@ from gpu.simulator.trace.tracing_frame import (
     set_node,
     variable_nodes,
 )
-from gpu.simulator.types import INT64, Pointer, Scalar, leaves, vector_size
+from gpu.simulator.types import INT64, Pointer, Scalar, has_union, leaves, vector_size
 
 
 class TracingFunction(CompiledFunction):
@@ -86,6 +86,8 @@ class TracingCompiler(TracingExpressions):
                 return self._atomic_with_nodes(expression)
             case ir.Call(_, function, arguments):
                 return self._call_with_nodes(function, arguments)
+            case ir.IndirectCall():
+                return self._indirect_with_nodes(expression)
             case ir.Temporary():
                 return self._temporary(expression)
         raise AssertionError(expression)
@@ -260,10 +262,10 @@ class TracingCompiler(TracingExpressions):
         type = expression.type.element
         parts = leaves(type)
         value = self.expression(expression.value) if expression.value is not None else None
-        site = Site(SourcePosition("", 0), "write")
+        site, punned = Site(SourcePosition("", 0), "write"), has_union(type)
 
         def run(frame: Frame, mask: Mask) -> Address:
-            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes))
+            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes, punned=punned))
             if value is not None:
                 made = value(frame, mask)
                 self._put(frame, address, None, parts, (made, node_of(frame)), mask, site)
@@ -283,6 +285,30 @@ class TracingCompiler(TracingExpressions):
                 values.append(evaluate(frame, mask))
                 nodes.append(node_of(frame))
             return compiled.call_with_nodes(frame, mask, values, nodes)
+
+        return run
+
+    def _indirect_with_nodes(self, expression: ir.IndirectCall) -> Evaluator:
+        number = self.quietly(expression.function)
+        evaluators = [self.expression(argument) for argument in expression.arguments]
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            numbers = number(frame, mask)
+            given, nodes = [], []
+            for evaluate in evaluators:
+                given.append(evaluate(frame, mask))
+                nodes.append(node_of(frame))
+            result: Any = None
+            node: Any = NONE
+            for function, lanes in called_functions(frame, mask, numbers, expression):
+                limit_depth(frame, lanes, function)
+                own = own_object(function)
+                made = self.function(function).call_with_nodes(
+                    frame, lanes, [*own, *given], [*([NONE] * len(own)), *nodes]
+                )
+                result, node = assign_local(result, made, lanes), merged_nodes(node, node_of(frame), lanes)
+            set_node(frame, node)
+            return result
 
         return run
 
@@ -325,14 +351,15 @@ class TracingCompiler(TracingExpressions):
         return step
 
     def _declare_memory(self, statement: ir.DeclareMemory) -> Step:
-        slot, size, name, zeroed = statement.slot, statement.size, statement.name, statement.zeroed
+        slot, size, name = statement.slot, statement.size, statement.name
+        zeroed, punned = statement.zeroed, statement.punned
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
         told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
-            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed))
+            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed, punned=punned))
             for offset, parts, evaluate in values:
                 value = evaluate(frame, mask)
                 self._put(frame, address.moved(offset, 1), None, parts, (value, node_of(frame)), mask, site)

@@ -42,7 +42,7 @@ _CONVERSIONS = frozenset(
     }
 )
 
-_STORES = ir.Assign | ir.Update | ir.Atomic | ir.Call | ir.Temporary
+_STORES = ir.Assign | ir.Update | ir.Atomic | ir.Call | ir.IndirectCall | ir.Temporary
 
 
 class TracingExpressions(LockstepCompiler):

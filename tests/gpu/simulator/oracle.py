@@ -13,23 +13,35 @@ import numpy as np
 import pytest
 
 # Signed overflow wraps as on a GPU, and every float operation rounds on its own.
-_FLAGS = ("-std=gnu11", "-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")
+_FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")
 
 
 def run_c(source: str, function: str, *arguments: Any) -> None:
     """Compile C and call one of its functions; arrays are passed as pointers, and changed in place."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    _run(source, function, arguments, ("cc", "gcc", "clang"), "c", "-std=gnu11")
+
+
+def run_cplusplus(source: str, function: str, *arguments: Any) -> None:
+    """Compile C++ and call one of its `extern "C"` functions, as `run_c` does."""
+    _run(source, function, arguments, ("g++", "clang++", "c++"), "cpp", "-std=gnu++17")
+
+
+def _run(
+    source: str, function: str, arguments: tuple[Any, ...], compilers: tuple[str, ...], suffix: str, standard: str
+) -> None:
+    compiler = next(filter(None, map(shutil.which, compilers)), None)
     if compiler is None:
         pytest.fail(
-            "These tests compare the simulator with C, and need a C compiler: sudo apt-get install gcc libc6-dev"
+            "These tests compare the simulator with C and C++, and need their compilers: "
+            "sudo apt-get install g++ libc6-dev"
         )
     with tempfile.TemporaryDirectory() as folder:
-        text, library = Path(folder, "oracle.c"), Path(folder, "oracle.so")
+        text, library = Path(folder, f"oracle.{suffix}"), Path(folder, "oracle.so")
         text.write_text(source, encoding="utf-8")
         done = subprocess.run(
-            [compiler, *_FLAGS, "-o", library, text, "-lm"], capture_output=True, text=True, check=False
+            [compiler, standard, *_FLAGS, "-o", library, text, "-lm"], capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, f"The C compiler rejects the oracle:\n{done.stderr[-2000:]}\n{source}"
+        assert done.returncode == 0, f"The compiler rejects the oracle:\n{done.stderr[-2000:]}\n{source}"
         call = ctypes.CDLL(str(library))[function]
         call.restype = None
         call(*map(_as_c, arguments))

@@ -1,0 +1,248 @@
+"""C++ that kernels use, compared with the machine's C++ compiler, thread by thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.errors import CompileError, LaunchError
+from tests.gpu.simulator.oracle import run_cplusplus
+from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.tracing import ancestry, elements, trace
+
+Array = np.ndarray[Any, Any]
+
+THREADS, WIDTH = 45, 24
+
+# Each: what stands before the function, and its body, which has `int i` (the thread), `const int *in` and `int *out`
+# of its own. DEVICE is nothing for the C++ compiler.
+PROGRAMS = {
+    "a lambda copies and refers": (
+        "",
+        """
+        int n = in[0], m = i;
+        auto add = [=](int x) { return x + n; };
+        auto inc = [&](int x) { m += x; return m; };
+        n = 100;
+        out[0] = add(2); out[1] = inc(5) * 10 + inc(1); out[2] = m; out[3] = add(n);
+        """,
+    ),
+    "captures of each kind": (
+        "struct Two { int a; float b; };",
+        """
+        int n = in[0], m = 4, array[3] = {1, 2, i};
+        Two two = {n, 0.5f};
+        auto mix = [n, &m, q = n * 2, &r = array[1]](int x) mutable { n++; m += n; r += q; return x + q; };
+        auto sum = [array](int at) { return array[at] + array[0]; };
+        auto both = [two, &array](int x) { array[0] = two.a; return two.b * x; };
+        array[2] = 99;
+        out[0] = mix(1); out[1] = mix(2); out[2] = m; out[3] = n; out[4] = array[1];
+        out[5] = sum(2) + sum(1); out[6] = both(7); out[7] = array[0];
+        """,
+    ),
+    "lambdas passed to templates": (
+        """template <typename F> DEVICE int apply(F f, int x) { return f(x); }
+        template <typename F> DEVICE int twice(const F &f, int x) { return f(f(x)); }
+        template <typename T> DEVICE T plus(T v) { auto l = [=](T w) { return v + w; }; return l(v); }
+        template <class F> DEVICE void each(int n, F &&f) { for (int k = 0; k < n; k++) f(k); }""",
+        """
+        int m = in[1];
+        out[0] = apply([&](int x) { return m * x; }, i);
+        out[1] = twice([=](int x) { return x * m + 1; }, in[2]);
+        out[2] = plus(in[0]); out[3] = (int)plus(2.75 + i);
+        each(i % 7, [&](int k) { if (k == 4) return; out[4] += k * m; });
+        """,
+    ),
+    "a lambda within a method, and within a lambda": (
+        """struct Counter {
+            int count;
+            DEVICE int go(int y) {
+                auto step = [this, y](int z) { count++; return count + y + z; };
+                auto again = [&](int q) { return step(q) + count; };
+                return again(1) + again(y);
+            }
+            DEVICE int doubled() { auto f = [=]() { return count * 2; }; return f(); }
+        };""",
+        """
+        Counter counter{in[3]};
+        int n = i;
+        out[0] = counter.go(3); out[1] = counter.count; out[2] = counter.doubled();
+        auto outer = [&](int x) { auto inner = [&, x](int y) { n += y; return n + x; }; return inner(2) + n; };
+        out[3] = outer(10); out[4] = n;
+        """,
+    ),
+    "lambdas that are generic, recursive, called at once, early to return": (
+        "",
+        """
+        auto next = [](auto x) { return x + 1; };
+        auto sum = [](auto self, int d) -> int { return d <= 0 ? 0 : d + self(self, d - 1); };
+        out[0] = next(i); out[1] = (int)(next(0.75) * 4); out[2] = sum(sum, i % 9);
+        out[3] = [](int p, int q) { if (p > q) return p; while (q > 20) q /= 2; return q; }(3, i);
+        auto skip = [&](int from) { for (int k = from; k < 9; k++) if (in[k] > i) return k; return -1; };
+        out[4] = skip(0) * 100 + skip(3);
+        """,
+    ),
+    "references as members": (
+        """struct Sum { int &total; const int *from; DEVICE Sum(int &t, const int *f) : total(t), from(f) {}
+            DEVICE void add(int k) { total += from[k]; } };
+        struct Pair { int &a; int b; };""",
+        """
+        int total = i, other = 5;
+        Sum sum(total, in);
+        sum.add(1); sum.add(2);
+        Pair pair{other, 7};
+        pair.a += pair.b;
+        Pair copy = pair;
+        copy.a *= 2; copy.b = 1;
+        out[0] = total; out[1] = other; out[2] = pair.b; out[3] = sum.total + copy.a;
+        """,
+    ),
+    "unions": (
+        """union Word { float f; unsigned u; unsigned char b[4]; short h[2]; };
+        DEVICE Word word(float x) { Word w; w.f = x; return w; }
+        DEVICE unsigned bits(Word w) { w.u++; return w.u; }""",
+        """
+        Word w;
+        w.f = 1.5f + i;
+        out[0] = w.u; out[1] = w.b[3]; w.b[2] = in[0]; out[2] = w.u; out[3] = word(-2 - i).u; out[4] = bits(w);
+        Word v = w, braces = {3.25f}, many[3];
+        v.u ^= 0xff; out[5] = v.u; out[6] = w.h[0];
+        Word *p = &braces; p->b[i % 4] = 1; out[7] = braces.u;
+        for (int k = 0; k < 3; k++) many[k].f = k * i;
+        out[8] = many[i % 3].b[2]; out[9] = many[2].u;
+        union { double d; unsigned long long l; } wide; wide.d = 1.0 / (i + 1); out[10] = (int)(wide.l >> 30);
+        """,
+    ),
+    "unions within structs": (
+        """struct Tagged { int tag; union { int i; float f; short h[2]; }; };
+        template <typename T, int N> struct Pack { union { T whole; short e[N]; }; DEVICE Pack() {} };
+        struct Quad { int x, y; };
+        DEVICE Tagged tagged(int k) { Tagged t; t.tag = k; t.f = k * 0.5f; return t; }""",
+        """
+        Tagged t, all[2];
+        t.tag = 1; t.f = 2.5f + i;
+        Tagged copy = t;
+        out[0] = copy.i + copy.tag; out[1] = copy.h[1]; out[2] = tagged(i).h[1];
+        all[0] = t; all[1] = tagged(3); all[i % 2].h[0] = 77;
+        out[3] = all[0].i; out[4] = all[1].i;
+        Pack<Quad, 4> pack;
+        pack.whole = {in[i % 8], i};
+        for (int k = 0; k < 4; k++) out[5] += pack.e[k] * k;
+        """,
+    ),
+    "functions as arguments of templates, and pointers to functions": (
+        """DEVICE int one(int x) { return x + 1; }
+        DEVICE int two(int x) { if (x > 20) return 0; return x * 2; }
+        DEVICE float half(float x, int &calls) { calls++; return x / 2; }
+        DEVICE void leave(int *p, int v) { if (v % 2) return; *p = v; }
+        typedef int (*Function)(int);
+        template <int (*F)(int)> DEVICE int known(int x) { return F(x) + F(1); }
+        template <typename F> DEVICE int any(F f, int x) { return f(x) + (*f)(x); }
+        DEVICE int chain(Function f, Function g, int x) { return g ? g(f(x)) : f(x); }
+        struct Choice { Function f; int x; };""",
+        """
+        Function p = i % 3 ? one : two, table[2] = {one, &two}, none = nullptr;
+        int calls = 0;
+        float (*h)(float, int &) = half;
+        void (*l)(int *, int) = leave;
+        int (*minus)(int) = [](int x) { return x - 1; };
+        out[0] = known<one>(i); out[1] = any(two, 4) + any(p, i); out[2] = p(5); out[3] = table[i % 2](7);
+        out[4] = minus(i); out[5] = p == one; out[6] = none ? 1 : 2; out[7] = (*p)(i);
+        out[8] = chain(p, i % 2 ? p : nullptr, i); out[9] = (int)(h(h(i, calls), calls) * 4); out[10] = calls;
+        if (i > 7) l(out + 11, i);
+        Choice choice = {table[i % 2], i}, kept = choice;
+        out[12] = kept.f(kept.x);
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_cplusplus_does(name: str) -> None:
+    before, body = PROGRAMS[name]
+    function = f"DEVICE void program(int i, const int *in, int *out) {{\n{body}\n}}\n"
+    given = np.random.default_rng(5).integers(-50, 50, 16).astype(np.int32)
+    right = np.zeros((THREADS, WIDTH), np.int32)
+    run_cplusplus(
+        f"#define DEVICE\n{before}\n{function}"
+        f'extern "C" void all(const int *in, int *out) {{ for (int i = 0; i < {THREADS}; i++) '
+        f"program(i, in, out + {WIDTH} * i); }}",
+        "all",
+        given,
+        right,
+    )
+    source = (
+        f"#define DEVICE __device__\n{before}\n{function}"
+        "__global__ void all(const int *in, int *out) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
+        f"program(i, in, out + {WIDTH} * i); }}\n"
+        f"template <int N> __global__ void own(const int *in, int *out) {{\nint i = threadIdx.x; out += {WIDTH} * i;\n"
+        f"{body}\n}}"
+    )
+    module, empty = build(source), np.zeros_like(right)
+    for kernel, grid, block in (("all", 3, 15), ("own<1>", 1, THREADS)):
+        _, out = launch(module, kernel, given, empty, grid=grid, block=block)
+        np.testing.assert_array_equal(out, right)
+    assert right.any()
+
+
+def test_a_trace_follows_values_through_lambdas_unions_and_pointers() -> None:
+    source = """
+    union Bits { float f; unsigned u; };
+    __device__ float add(float a, float b) { return a + b; }
+    __device__ float multiply(float a, float b) { return a * b; }
+    __global__ void k(float *out, const float *in) {
+        int i = threadIdx.x;
+        float (*f)(float, float) = i % 2 ? add : multiply;
+        float kept = in[i];
+        auto with = [=, &kept](float x) { kept += x; return f(kept, x); };
+        Bits bits;
+        bits.f = with(in[31 - i]);
+        Bits copy = bits;
+        out[i] = copy.f;
+    }"""
+    given = np.random.default_rng(2).normal(size=32).astype(np.float32)
+    made, (out, _) = trace(source, [np.zeros(32, np.float32), given])
+    total, other = given + given[::-1], given[::-1]
+    np.testing.assert_array_equal(out, np.where(np.arange(32) % 2, total + other, total * other))
+    for i in (4, 7):
+        found = ancestry(made, "out", i)
+        assert elements(found) == sorted([i, 31 - i])
+        assert [node.operator for node in found.operations] == ["+", "+" if i % 2 else "*"]
+
+
+def test_a_call_through_a_null_pointer_names_its_line_and_thread() -> None:
+    source = """__device__ int f(int x) { return x; }
+    __global__ void k(int *out) {
+        int (*p)(int) = threadIdx.x == 5 ? nullptr : f;
+        out[threadIdx.x] = p(1);
+    }"""
+    with pytest.raises(LaunchError, match=r"^test\.cu:4:28: thread \(5,0,0\) .* through a pointer that is no function"):
+        run_kernel(source, "k", np.zeros(32, np.int32))
+
+
+def test_shared_memory_of_functions_that_are_called_through_pointers_counts() -> None:
+    source = """__device__ int f(int x) { __shared__ int big[12000]; big[0] = x; return big[0]; }
+    __global__ void k(int *out) { __shared__ int more[500]; more[0] = 1; int (*p)(int) = f; out[0] = p(more[0]); }"""
+    with pytest.raises(LaunchError, match="needs 50000 bytes"):
+        run_kernel(source, "k", np.zeros(32, np.int32))
+
+
+# What is refused: the text within a kernel, and a part of the message.
+REFUSED = {
+    "bit fields": ("struct B { int a : 3; int b : 5; } x; x.a = i; out[0] = x.b;", "bit field"),
+    "a union of braces that starts with an array": (
+        "union { int a[2]; long b; } u = {{1, 2}}; out[0] = u.a[i];",
+        "braces",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_supported_is_refused(name: str) -> None:
+    statement, message = REFUSED[name]
+    with pytest.raises(CompileError, match=message) as caught:
+        build(f"__global__ void k(int *out, int i) {{\n{statement}\n}}").kernel("k")
+    assert caught.value.position is not None
+    assert caught.value.position.line == 2
