@@ -14,7 +14,7 @@ from gpu.simulator.trace.trace import Trace
 Array = npt.NDArray[Any]
 
 WARP = 32
-_NEVER = np.iinfo(np.int64).max
+NEVER = np.iinfo(np.int64).max
 _AT_ONCE = 64
 
 
@@ -42,7 +42,7 @@ class Strand:
         self.start, self.stop = start, stop
         self.events, self.sets, self.lanes = events, sets, lanes
         self.barriers = barriers
-        self.ended = np.full(stop - start, _NEVER)
+        self.ended = np.full(stop - start, NEVER)
         for place in np.searchsorted(events, returns):
             self.ended[lanes[sets[place]]] = events[place]
         # By set and then by place in `events`, so that one search finds the last place of every set.

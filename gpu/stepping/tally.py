@@ -1,0 +1,227 @@
+"""What has been counted of a recording up to a moment: work, steps, and how well lanes and memory were used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.trace.recorder import ACCESS
+from gpu.simulator.trace.trace import Trace
+from gpu.stepping.flat import FlatTrace
+from gpu.stepping.recording import Recording
+from gpu.stepping.strands import WARP, Strand, event_column, strands
+from gpu.stepping.traffic import measure
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts from the beginning of a recording to a moment. Fractions are None where there is nothing to divide by.
+
+    Parameters
+    ----------
+    operations : int
+        Operations on data, by every lane that did one: on values that come from arrays, by statements whose results end
+        in arrays. Arithmetic on indices is left out.
+    steps : int
+        How many times one after the other such statements were executed: lanes, warps and blocks that execute the same
+        statement for the same time do so in one step.
+    parallelism : float or None
+        Operations a step.
+    lane_use : float or None
+        Active lanes in all statements, of the threads of those warps that have not ended.
+    idle_fraction : float or None
+        Of the same threads those that did nothing in statements that operate on data.
+    step_idle_fraction : float or None
+        The same, of the last such statement alone.
+    lanes_per_warp : float or None
+        Active lanes when a warp executes a statement, on average, of 32.
+    sectors, ideal_sectors : int
+        The 32-byte sectors of global memory that were moved, and as many as would have done.
+    bank_conflicts : int
+        Passes over the banks of shared memory beyond the least possible.
+    barriers : int
+        Barriers passed, each once for every block.
+    """
+
+    operations: int
+    steps: int
+    parallelism: float | None
+    lane_use: float | None
+    idle_fraction: float | None
+    step_idle_fraction: float | None
+    lanes_per_warp: float | None
+    sectors: int
+    ideal_sectors: int
+    bank_conflicts: int
+    barriers: int
+
+
+class Tally:
+    """Counts of a recording at any moment.
+
+    Parameters
+    ----------
+    recording : Recording
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        parts = [_count(launch.trace) for launch in recording.launches]
+        columns = len(_COLUMNS)
+        counted = np.concatenate([*parts, np.zeros((0, columns), np.int64)])
+        self._sums = np.concatenate([np.zeros((1, columns), np.int64), np.cumsum(counted, axis=0)])
+        # The last event before each moment that operated on data.
+        busy = np.where(counted[:, _COLUMNS.index("operations")] > 0, np.arange(len(counted)), -1)
+        self._latest = np.concatenate([[-1], np.maximum.accumulate(busy)]) if busy.size else np.array([-1])
+        self._counted = counted
+
+    def at(self, moment: int) -> Counts:
+        """Return what had been counted just before an event, or at the end.
+
+        Raises
+        ------
+        InputError
+            There is no such moment.
+        """
+        self._recording.at(moment)
+        sums = dict(zip(_COLUMNS, self._sums[moment].tolist(), strict=True))
+        latest = dict(zip(_COLUMNS, self._counted[max(self._latest[moment], 0)].tolist(), strict=True))
+        return Counts(
+            operations=sums["operations"],
+            steps=sums["steps"],
+            parallelism=_ratio(sums["operations"], sums["steps"]),
+            lane_use=_ratio(sums["active"], sums["resident"]),
+            idle_fraction=_rest(_ratio(sums["busy"], sums["busy_resident"])),
+            step_idle_fraction=_rest(_ratio(latest["busy"], latest["busy_resident"])) if sums["operations"] else None,
+            lanes_per_warp=_ratio(sums["active"], sums["warps"]),
+            sectors=sums["sectors"],
+            ideal_sectors=sums["ideal_sectors"],
+            bank_conflicts=sums["conflicts"],
+            barriers=sums["barriers"],
+        )
+
+
+_COLUMNS = (
+    "operations",
+    "steps",
+    "active",
+    "resident",
+    "busy",
+    "busy_resident",
+    "warps",
+    "sectors",
+    "ideal_sectors",
+    "conflicts",
+    "barriers",
+)
+
+
+def _ratio(above: int, below: int) -> float | None:
+    return above / below if below else None
+
+
+def _rest(fraction: float | None) -> float | None:
+    return None if fraction is None else 1 - fraction
+
+
+def _count(trace: Trace) -> Array:
+    """Return what each event adds: shape (events, columns)."""
+    made = {name: np.zeros(len(trace.events), np.int64) for name in _COLUMNS}
+    operations = data_operations(trace)
+    np.add.at(made["operations"], operations, 1)
+    apart = trace.about["schedule"] != "round-robin"
+    own = [
+        (launch.number, strand) for launch in trace.launches for strand in strands(trace, launch.number, apart=apart)
+    ]
+    for number, strand in own:
+        threads = np.arange(strand.start, strand.stop) % trace.launches[number].lanes_per_block
+        active = strand.lanes.sum(axis=1)
+        warps = strand.lanes.reshape(len(active), -1, WARP).any(axis=2).sum(axis=1)
+        made["active"][strand.events] = active[strand.sets]
+        made["warps"][strand.events] = warps[strand.sets]
+        made["resident"][strand.events] = _resident(strand, threads < prod(trace.launches[number].block))
+    busy = made["operations"] > 0
+    made["busy"][busy], made["busy_resident"][busy] = made["active"][busy], made["resident"][busy]
+    _count_steps(trace, [strand for _, strand in own], made)
+    table = trace.data.arrays["accesses"]
+    measured = measure(trace, 0, len(table))
+    events = table[measured.rows, ACCESS.index("event")]
+    for name in ("sectors", "ideal_sectors", "conflicts"):
+        np.add.at(made[name], events, getattr(measured, name))
+    for before, gang, mask in trace.data.arrays["barriers"].tolist():
+        blocks = np.unique(trace.lanes_of_mask(mask) // trace.lanes_per_block_of(gang))
+        made["barriers"][before - 1] += blocks.size
+    return np.stack([made[name] for name in _COLUMNS], axis=1)
+
+
+def _resident(strand: Strand, exists: Array) -> Array:
+    """Return for each event how many threads the warps have that have not ended."""
+    threads = exists.reshape(-1, WARP).sum(axis=1)
+    ended = np.where(exists, strand.ended, -1).reshape(-1, WARP).max(axis=1)
+    order = np.argsort(ended)
+    gone = np.concatenate([[0], np.cumsum(threads[order])])
+    # A warp's last return is still its own.
+    left: Array = threads.sum() - gone[np.searchsorted(ended[order], strand.events)]
+    return left
+
+
+def _count_steps(trace: Trace, own: list[Strand], made: dict[str, Array]) -> None:
+    """Count an event as a step where a warp executes its statement for a time that no other has come to before."""
+    statements, offsets = statements_of(trace), np.cumsum([0] + [strand.stop - strand.start for strand in own]) // WARP
+    times: dict[int, Array] = {}
+    most: dict[int, int] = {}
+    where = {}
+    for number, strand in enumerate(own):
+        warps: Array = np.any(strand.lanes.reshape(len(strand.lanes), -1, WARP), axis=2)
+        for place in np.flatnonzero(made["operations"][strand.events] > 0).tolist():
+            where[int(strand.events[place])] = offsets[number] + np.flatnonzero(warps[strand.sets[place]])
+    for event in sorted(where):
+        statement = int(statements[event])
+        counts = times.setdefault(statement, np.zeros(offsets[-1], np.int64))
+        counts[where[event]] += 1
+        now = int(counts[where[event]].max())
+        if now > most.get(statement, 0):
+            most[statement] = now
+            made["steps"][event] = 1
+
+
+def statements_of(trace: Trace) -> Array:
+    """Return a number for each event's statement: its function and its place in the source."""
+    functions, positions = event_column(trace, "function"), event_column(trace, "position")
+    numbers: Array = functions.astype(np.int64) * (int(positions.max(initial=0)) + 1) + positions
+    return numbers
+
+
+def data_operations(trace: Trace) -> Array:
+    """Return the event of every operation on data, one for each lane that did it.
+
+    What counts is what a statement does: where one of its results ends in an array, in global or in shared memory, all
+    that it makes is data, be it that of a lane which nobody asks for. Otherwise its results are no more than indices.
+    """
+    operations = FlatTrace(trace).operations
+    if not operations.node.size:
+        return np.zeros(0, np.int64)
+    statement = statements_of(trace)[operations.event]
+    logs = [
+        trace.log(number).nodes
+        for number, memory in enumerate(trace.about["memories"])
+        if memory["space"] in ("global", "shared")
+    ]
+    written = np.unique(np.concatenate([np.zeros(0, np.int64), *logs]))
+    of = np.full(int(max(operations.node.max(), written.max(initial=0), operations.sources.max())) + 1, -1)
+    of[operations.node] = statement
+    useful = np.unique(of[written])
+    pairs = np.stack([np.repeat(statement, 3), of[operations.sources].ravel()], axis=1)
+    pairs = np.unique(pairs[(operations.sources > 0).ravel()], axis=0)
+    while True:
+        more = np.setdiff1d(pairs[np.isin(pairs[:, 0], useful), 1], useful)
+        if not more.size:
+            found: Array = operations.event[np.isin(statement, useful)]
+            return found
+        useful = np.union1d(useful, more)

@@ -1,0 +1,162 @@
+"""Counts of textbook kernels, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.errors import InputError
+from gpu.stepping.recording import Recording
+from gpu.stepping.tally import Tally
+from tests.gpu.simulator.tracing import trace as traced
+from tests.gpu.stepping.recordings import launch, record
+
+BRENT_KUNG = """\
+__global__ void k(int *a) {
+    __shared__ int s[16];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    s[t + 8] = a[t + 8];
+    for (int stride = 1; stride < 16; stride *= 2) {
+        __syncthreads();
+        int i = (t + 1) * stride * 2 - 1;
+        if (i < 16)
+            s[i] += s[i - stride];
+    }
+    for (int stride = 4; stride > 0; stride /= 2) {
+        __syncthreads();
+        int i = (t + 1) * stride * 2 - 1;
+        if (i + stride < 16)
+            s[i + stride] += s[i];
+    }
+    __syncthreads();
+    a[t] = s[t];
+    a[t + 8] = s[t + 8];
+}
+"""
+
+KOGGE_STONE = """\
+__global__ void k(int *a) {
+    __shared__ int s[16];
+    int t = threadIdx.x;
+    s[t] = a[t];
+    for (int stride = 1; stride < 16; stride *= 2) {
+        __syncthreads();
+        int other = 0;
+        if (t >= stride)
+            other = s[t - stride];
+        __syncthreads();
+        if (t >= stride)
+            s[t] += other;
+    }
+    a[t] = s[t];
+}
+"""
+
+NEIGHBORED = """\
+__global__ void k(int *a, int n) {
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    for (int stride = 1; stride < blockDim.x; stride *= 2) {
+        if (t % (2 * stride) == 0 && i + stride < n)
+            a[i] += a[i + stride];
+        __syncthreads();
+    }
+}
+"""
+
+SHUFFLE = """\
+__global__ void k(int *a) {
+    int v = a[threadIdx.x];
+    for (int d = 16; d > 0; d /= 2)
+        v += __shfl_down_sync(0xffffffff, v, d);
+    if (threadIdx.x == 0)
+        a[0] = v;
+}
+"""
+
+
+def test_brent_kung_of_16():
+    recording = launch(BRENT_KUNG, [np.arange(16, dtype=np.int32)], block=8)
+    end = Tally(recording).at(recording.moments)
+    assert (end.operations, end.steps) == (26, 7)
+    assert end.parallelism == 26 / 7
+    assert end.idle_fraction == 1 - 26 / (7 * 8)
+    assert end.step_idle_fraction == 1 - 7 / 8
+    assert end.barriers == 8
+
+
+def test_kogge_stone_of_16():
+    recording = launch(KOGGE_STONE, [np.arange(16, dtype=np.int32)], block=16)
+    end = Tally(recording).at(recording.moments)
+    assert (end.operations, end.steps) == (49, 4)
+
+
+def test_neighbored_pairs_leave_half_then_three_quarters_then_seven_eighths_of_every_warp_idle():
+    recording = launch(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4)
+    tally = Tally(recording)
+    counts = [tally.at(moment) for moment in range(recording.moments + 1)]
+    assert (counts[-1].operations, counts[-1].steps) == (252, 6)
+    idle = {each.steps: each.step_idle_fraction for each in counts}
+    assert idle == {0: None, **{step: 1 - 1 / 2**step for step in range(1, 7)}}
+    assert counts[-1].idle_fraction == 1 - 252 / (6 * 256)
+    assert counts[-1].barriers == 6 * 4
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
+def test_steps_do_not_depend_on_the_order_of_warps(schedule):
+    made, _ = traced(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4, schedule=schedule)
+    recording = Recording.of([(made, (0,))], {})
+    end = Tally(recording).at(recording.moments)
+    assert (end.operations, end.steps, end.barriers) == (252, 6, 24)
+
+
+def test_what_a_lane_makes_for_nobody_is_work_all_the_same():
+    recording = launch(SHUFFLE, [np.ones(32, np.int32)])
+    end = Tally(recording).at(recording.moments)
+    assert (end.operations, end.steps, end.idle_fraction) == (5 * 32, 5, 0)
+
+
+def test_arithmetic_on_indices_is_left_out():
+    source = """\
+__global__ void k(const int *where, int *a) {
+    int i = where[threadIdx.x] * 2 + 1;
+    int j = i - 1;
+    if (where[j / 2] + 5 > 0)
+        a[i] = a[j] * 3;
+}
+"""
+    recording = launch(source, [np.arange(8, dtype=np.int32), np.ones(16, np.int32)], block=8)
+    end = Tally(recording).at(recording.moments)
+    assert (end.operations, end.steps) == (8, 1)
+
+
+def test_lanes_and_memory():
+    source = """\
+__global__ void k(int *a) {
+    __shared__ int s[2048];
+    if (threadIdx.x >= 64)
+        return;
+    s[threadIdx.x * 32] = a[threadIdx.x * 8];
+}
+"""
+    recording = launch(source, [np.zeros(512, np.int32)], block=80)
+    tally = Tally(recording)
+    start, end = tally.at(0), tally.at(recording.moments)
+    assert (start.lane_use, start.parallelism, start.idle_fraction, start.lanes_per_warp) == (None,) * 4
+    # All 80 test, 16 return, and of the two warps that are left all work.
+    assert end.lane_use == (80 + 16 + 64) / (80 + 80 + 64)
+    assert end.lanes_per_warp == (80 + 16 + 64) / (3 + 1 + 2)
+    assert (end.sectors, end.ideal_sectors, end.bank_conflicts) == (64, 8, 62)
+    assert (end.operations, end.steps, end.step_idle_fraction) == (0, 0, None)
+
+
+def test_launches_add_up():
+    recording = record(SHUFFLE, lambda engine, module: [
+        engine.launch(module.kernel("k"), (1, 1, 1), (32, 1, 1), engine.upload(np.ones(32, np.int32)))
+        for _ in range(3)
+    ])  # fmt: skip
+    tally = Tally(recording)
+    assert [tally.at(each.first).steps for each in recording.launches] == [0, 5, 10]
+    assert tally.at(recording.moments).operations == 480
+    with pytest.raises(InputError, match="there is no moment"):
+        tally.at(recording.moments + 1)
