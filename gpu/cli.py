@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from gpu import interrupts
 from gpu.errors import CompileError, KernelError, LockstepError
-from gpu.pattern import Choice, Integer, Parameter, Pattern
+from gpu.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
 
@@ -182,12 +182,12 @@ def _seed(text: str) -> int:
 def _metavar(parameter: Parameter) -> str:
     if isinstance(parameter, Choice):
         return "|".join(parameter.options)
-    return "N" if isinstance(parameter, Integer) else "FILE"
+    return "FILE" if isinstance(parameter, Matrix) else "N"
 
 
 def _help(parameter: Parameter) -> str:
     text = parameter.help
-    if isinstance(parameter, Choice | Integer):
+    if isinstance(parameter, Choice | Integer | Real):
         unit = f" {parameter.unit}" if parameter.unit else ""
         text += f" Default: {parameter.default}{unit}."
     if parameter.only_if:

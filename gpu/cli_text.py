@@ -10,7 +10,7 @@ from typing import Any
 
 from gpu.devices import DeviceStatus
 from gpu.jobs import Report
-from gpu.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Variant
+from gpu.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
 
 _RIGHT_OF_NAMES = 12
 _PRINTED_ELEMENTS = 10
@@ -124,6 +124,9 @@ def _parameter_data(parameter: Parameter) -> dict[str, Any]:
         case Integer():
             data |= {key: getattr(parameter, key) for key in ("default", "minimum", "maximum", "step")}
             data |= {"kind": "integer", "unit": parameter.unit}
+        case Real():
+            data |= {key: getattr(parameter, key) for key in ("default", "minimum", "maximum")}
+            data |= {"kind": "real", "unit": parameter.unit}
         case Matrix():
             data |= {"kind": "matrix", "default": parameter.default, "maximum": parameter.maximum}
     if parameter.only_if:
@@ -151,6 +154,8 @@ def _parameter_text(parameter: Parameter) -> str:
         case Integer():
             steps = f" in steps of {parameter.step}" if parameter.step > 1 else ""
             return f"{parameter.minimum} to {parameter.maximum}{steps} (default {parameter.default})"
+        case Real():
+            return f"{parameter.minimum:g} to {parameter.maximum:g} (default {parameter.default:g})"
         case Matrix():
             return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"
     return parameter.help

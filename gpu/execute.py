@@ -122,7 +122,9 @@ def run_pattern(
     if with_reference:
         tell(Progress(None, "comparing with the reference"))
         deviation, verified = verify.compare(
-            outputs[pattern.result], pattern.reference(inputs, params), pattern.tolerance(inputs, params)
+            variant.comparable(params, outputs[pattern.result]),
+            variant.comparable(params, pattern.reference(inputs, params)),
+            pattern.tolerance(inputs, params),
         )
     device = engine.device
     return Outcome(

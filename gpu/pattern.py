@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,6 +111,28 @@ class Integer(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Real(Parameter):
+    """A finite number from `minimum` to `maximum`."""
+
+    default: float
+    minimum: float
+    maximum: float
+
+    @property
+    def initial(self) -> float:
+        return self.default
+
+    def check(self, value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not self.minimum <= number <= self.maximum:
+            raise InputError(f"--{self.name} is a number from {self.minimum:g} to {self.maximum:g}, not {value!r}.")
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
 class Matrix(Parameter):
     """A square float32 matrix with an odd number of rows up to `maximum`; its text is the path of a .npy or .csv."""
 
@@ -159,6 +182,11 @@ class Textbook:
     steps: int
 
 
+def _as_it_is(params: Params, result: Array) -> Array:
+    """Compare all of a result."""
+    return result
+
+
 @dataclass(frozen=True)
 class Variant:
     """One rung of a ladder.
@@ -177,6 +205,9 @@ class Variant:
         Why its results are wrong by design, as in a race; empty for a correct variant.
     textbook : callable or None
         (params, n) -> Textbook: what the textbook claims for n elements; None where it claims nothing.
+    comparable : callable
+        (params, result) -> what of a result is compared with the reference, of which the same is taken: where a variant
+        leaves the order open, all in one order.
     """
 
     name: str
@@ -187,6 +218,7 @@ class Variant:
     kernels: tuple[str, ...]
     cautionary: str = ""
     textbook: Callable[[Params, int], Textbook] | None = None
+    comparable: Callable[[Params, Array], Array] = _as_it_is
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSlider, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QSlider, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.pattern import Choice, Integer, Matrix, Parameter
+from gpu.pattern import Choice, Integer, Matrix, Parameter, Real
 from gui.matrix_editor import MatrixEditor
 from gui.theme import look
 from gui.widgets import label, restyle
@@ -148,6 +148,30 @@ class IntegerField(Field):
         self.changed.emit()
 
 
+class RealField(Field):
+    """A box for a number as it is typed."""
+
+    def __init__(self, parameter: Real) -> None:
+        super().__init__(parameter)
+        self.box = QLineEdit()
+        self.box.setAccessibleName(parameter.label)
+        self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
+        self.box.setMaximumWidth(look().px(110))
+        self._lay_out(self.box)
+        self.set_value(parameter.initial)
+        self.box.textEdited.connect(self.changed)
+
+    @property
+    def value(self) -> str:
+        return self.box.text()
+
+    def set_value(self, value: Any) -> None:
+        self.box.setText(f"{float(value):.12g}")
+
+    def mark(self, bad: bool) -> None:
+        restyle(self.box, "bad", bad)
+
+
 class MatrixField(Field):
     """A grid of coefficients. The run view places its `editor`, which needs more room than a line has."""
 
@@ -180,7 +204,12 @@ class MatrixField(Field):
         self.changed.emit()
 
 
-_FIELDS: dict[type[Parameter], type[Field]] = {Choice: ChoiceField, Integer: IntegerField, Matrix: MatrixField}
+_FIELDS: dict[type[Parameter], type[Field]] = {
+    Choice: ChoiceField,
+    Integer: IntegerField,
+    Real: RealField,
+    Matrix: MatrixField,
+}
 
 
 class ParameterForm(QWidget):

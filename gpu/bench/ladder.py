@@ -52,7 +52,11 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
             continue
         recorder = RecordingEngine(engine)
         result = _run(recorder, variant, inputs, params)[pattern.result]
-        _, verified = verify.compare(result, reference, pattern.tolerance(inputs, params))
+        _, verified = verify.compare(
+            variant.comparable(params, result),
+            variant.comparable(params, reference),
+            pattern.tolerance(inputs, params),
+        )
         del result
         times = recorder.replay(repetitions) if verified else ()
         recorder.finish()

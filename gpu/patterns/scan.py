@@ -42,17 +42,18 @@ _C_TYPES = {"int32": "int", "float32": "float"}
 _WARP = 32
 _UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
+# The last rung's own: how many 16-byte loads a thread has under way, where that leaves a few tiles.
 _VECTORS = 4
-"""The last rung's own: how many 16-byte loads a thread has under way."""
+_FEW_TILES = 4
 
 
-def build(engine: Engine, dtype: str, operator: str, block: int) -> Module:
+def build(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
     """Build the ladder for a type of elements, an operator ("sum", "min" or "max") and a number of threads."""
     defines: dict[str, int | str] = {
         "VALUE": _C_TYPES[dtype],
         "OPERATOR": operator.upper(),
         "BLOCK_SIZE": block,
-        "VECTORS": _VECTORS,
+        "VECTORS": vectors,
     }
     return engine.build(_FILE, defines)
 
@@ -124,10 +125,10 @@ def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, whole_warps: b
 
 def _in_one_pass(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     block = max(int(params["block"]), _WARP)
-    kernel = build(engine, params["dtype"], params["operator"], block).kernel("scan_look_back")
     data = engine.upload(typed(inputs, params))
     n = data.shape[0]
-    tiles = _tiles(n, block)
+    vectors, tiles = tiling(n, block, _VECTORS)
+    kernel = build(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
     scanned = engine.allocate((n,), data.dtype)
     states = engine.allocate((1 + tiles, 2), np.uint32)
     engine.fill(states, 0)
@@ -143,8 +144,10 @@ def _in_one_pass(engine: Engine, inputs: Inputs, params: Params) -> Generator[Pr
     return {"result": result}
 
 
-def _tiles(n: int, block: int) -> int:
-    return -(-n // (4 * _VECTORS * block))
+def tiling(n: int, block: int, most_vectors: int) -> tuple[int, int]:
+    """Return how many vectors of four elements a thread takes of n in a single pass, and how many tiles that makes."""
+    vectors = most_vectors if n > _FEW_TILES * 4 * most_vectors * block else 1
+    return vectors, -(-n // (4 * vectors * block))
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
@@ -174,7 +177,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     while sections > 1:
         alone += min(block, sections)
         sections = -(-sections // block)
-    depth = max(alone, 2 * _tiles(values.size, max(block, _WARP)) + 4 * _VECTORS + _WARP)
+    depth = max(alone, 2 * tiling(values.size, max(block, _WARP), _VECTORS)[1] + 4 * _VECTORS + _WARP)
     unit = 2.0**-24
     return depth * unit / (1 - depth * unit) * float(np.abs(values).sum(dtype=np.float64))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.pattern import Choice, Integer, Matrix
+from gpu.pattern import Choice, Integer, Matrix, Real
 from gpu.patterns import all_patterns
 from gui.forms import IntegerField, ParameterForm
 
@@ -108,6 +108,27 @@ def test_a_slider_over_a_wide_range_from_zero_has_zero_at_its_end(qtbot):
     for value in (0, 1):
         field.box.setValue(value)
         assert field.slider.value() == 0
+
+
+def test_a_number_is_taken_as_it_is_typed(qtbot):
+    form = ParameterForm((Real(name="than", label="Than", default=0.5, minimum=-10, maximum=10),))
+    qtbot.addWidget(form)
+    form.show()
+    seen, refused = [], []
+    form.changed.connect(seen.append)
+    form.invalid.connect(refused.append)
+    box = form.fields["than"].box
+    assert box.text() == "0.5"
+    box.selectAll()
+    qtbot.keyClicks(box, "-2.5")
+    assert seen[-1] == {"than": -2.5}
+    assert refused  # the minus sign alone was no number
+    qtbot.keyClicks(box, "x")
+    assert form.error.text().startswith("Than is a number from -10 to 10")
+    assert box.property("bad") is True
+    form.set_values({"than": 7.0})
+    assert box.text() == "7"
+    assert not form.error.isVisible()
 
 
 def test_set_values_is_silent(form):

@@ -9,7 +9,7 @@ import pytest
 
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
-from gpu.pattern import Choice, Integer, Matrix, Pattern
+from gpu.pattern import Choice, Integer, Matrix, Pattern, Real
 from gpu.patterns import all_patterns, find_pattern
 
 PATTERNS = list(all_patterns().values())
@@ -134,3 +134,17 @@ def test_a_matrix_file_that_cannot_be_read_says_why(tmp_path) -> None:
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(InputError, match=r"empty\.csv is empty"):
         MATRIX.check(tmp_path / "empty.csv")
+
+
+REAL = Real(name="threshold", label="Threshold", default=0.5, minimum=-10, maximum=10)
+
+
+@pytest.mark.parametrize("value", [-10, "10", "1e-3", 0.25, "-0"])
+def test_a_number_may_come_as_text(value: object) -> None:
+    assert REAL.check(value) == float(str(value))
+
+
+@pytest.mark.parametrize("value", [10.5, "-11", "nan", "inf", "", "half", None, "1,5"])
+def test_what_is_no_number_or_out_of_range_is_refused(value: object) -> None:
+    with pytest.raises(InputError, match="--threshold is a number from -10 to 10, not"):
+        REAL.check(value)

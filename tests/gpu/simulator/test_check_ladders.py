@@ -10,7 +10,7 @@ import pytest
 from gpu.engines.base import KERNELS
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.execute import run_pattern
-from gpu.patterns import all_patterns, find_pattern
+from gpu.patterns import find_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -55,30 +55,23 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
 
 
 @pytest.mark.parametrize(
-    ("pattern", "variant"),
+    ("pattern", "variant", "params"),
     [
-        (pattern.name, variant.name)
-        for pattern in all_patterns().values()
-        if pattern.view == "array"
-        for variant in pattern.variants
-        if not variant.cautionary
+        (name, variant.name, params)
+        for name, params in (("scan", {}), ("scan", {"kind": "exclusive"}), ("compaction", {}),
+                             ("compaction", {"result": "split"}))
+        for variant in find_pattern(name).variants
     ],
-)
-@pytest.mark.parametrize("n", [33, 1000])
-def test_the_ladders_of_arrays(pattern: str, variant: str, n: int) -> None:
+)  # fmt: skip
+def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str]) -> None:
     declared = find_pattern(pattern)
-    for block in (16, 64):
-        races, initialised = RaceChecker(), UninitializedChecker({"out"})
+    for n, block in ((33, 16), (1000, 64)):
+        checker, initialised = RaceChecker(), UninitializedChecker({"out"})
+        given = {"n": n, "block": block, **params}
         run_pattern(
-            _Watched(races, initialised),
-            declared,
-            declared.variant(variant),
-            {},
-            {"n": n, "block": block},
-            lambda progress: None,
-            with_reference=False,
+            _Watched(checker, initialised), declared, declared.variant(variant), {}, given, lambda progress: None
         )
-        assert races.findings + initialised.findings == []
+        assert checker.findings + initialised.findings == []
 
 
 @pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("reduction").variants])

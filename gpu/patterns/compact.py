@@ -1,0 +1,286 @@
+"""Compaction of an array by a predicate, and the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu.engines.base import Buffer, Engine, Module
+from gpu.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Real,
+    Variant,
+    Work,
+)
+from gpu.patterns import scan
+from gpu.patterns.array_inputs import (
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    make_input,
+    present,
+    size_parameter,
+    typed,
+)
+
+ORDER = 5
+
+_FILE = "compact.cu"
+_C_TYPES = {"int32": "int", "float32": "float"}
+_COMPARISONS = ("greater", "less")
+
+# The last rung's own: 16-byte loads that a thread has under way, as far as what a block keeps fits its shared memory.
+_VECTORS = 4
+_MOST_VECTORS_A_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """What a rung packs into: all on the device, `count` of one element."""
+
+    packed: Buffer
+    places: Buffer
+    count: Buffer
+
+
+_Pack = Callable[[Engine, Module, Buffer, _Packing, Params, int], None]
+
+
+def _threshold(params: Params) -> np.generic:
+    """Return the threshold in the elements' type; no whole number lies between it and what was asked for."""
+    if params["dtype"] == "float32":
+        return np.float32(params["threshold"])
+    between = math.floor if params["predicate"] == "greater" else math.ceil
+    return np.int32(between(params["threshold"]))
+
+
+def _tiling(n: int, block: int) -> tuple[int, int]:
+    return scan.tiling(n, block, min(_VECTORS, _MOST_VECTORS_A_BLOCK // block))
+
+
+def _program(pack: _Pack) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block = _block(params)
+        split = params["result"] == "split"
+        module = engine.build(
+            _FILE,
+            {
+                "VALUE": _C_TYPES[params["dtype"]],
+                "PREDICATE": params["predicate"].upper(),
+                "BLOCK_SIZE": block,
+                "VECTORS": _tiling(inputs["values"].size, block)[0],
+                "PLACES": int(split),
+            },
+        )
+        data = engine.upload(typed(inputs, params))
+        n = data.shape[0]
+        to = _Packing(
+            engine.allocate((n,), data.dtype),
+            engine.allocate((n if split else 1,), np.int32),
+            engine.allocate((1,), np.int32),
+        )
+        engine.fill(to.count, 0)
+        yield Progress(0.1, "uploaded")
+        if n:
+            pack(engine, module, data, to, params, block)
+        engine.free(data)
+        yield Progress(0.7, "packed")
+        count = int(engine.download(to.count)[0])
+        if split:
+            out = engine.allocate((n,), data.dtype)
+            engine.fill(out, 0)
+            if count:
+                back = module.kernel("compact_split")
+                engine.launch(back, (-(-count // block), 1, 1), (block, 1, 1), to.packed, to.places, to.count, out)
+            result = engine.download(out)
+            engine.free(out)
+        else:
+            result = engine.download(to.packed)[:count].copy()
+        for buffer in (to.packed, to.places, to.count):
+            engine.free(buffer)
+        return {"result": result, "count": np.array(count)}
+
+    return run
+
+
+def _block(params: Params) -> int:
+    return max(int(params["block"]), 32)
+
+
+def _with_scan(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
+    n = data.shape[0]
+    grid = (-(-n // block), 1, 1)
+    flags = engine.allocate((n,), np.int32)
+    engine.launch(module.kernel("compact_flag"), grid, (block, 1, 1), data, flags, np.int32(n), _threshold(params))
+    scanning = scan.build(engine, "int32", "sum", block)
+    positions = scan.scan_sections(engine, scanning, "scan_sections", flags, block, 4, exclusive=True)
+    engine.launch(
+        module.kernel("compact_scatter"),
+        grid,
+        (block, 1, 1),
+        data,
+        flags,
+        positions,
+        to.packed,
+        to.places,
+        to.count,
+        np.int32(n),
+    )
+    engine.free(flags)
+    engine.free(positions)
+
+
+def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
+    n = data.shape[0]
+    engine.launch(
+        module.kernel("compact_ballot"),
+        (-(-n // block), 1, 1),
+        (block, 1, 1),
+        data,
+        to.packed,
+        to.places,
+        to.count,
+        np.int32(n),
+        _threshold(params),
+    )
+
+
+def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
+    n = data.shape[0]
+    _, tiles = _tiling(n, block)
+    states = engine.allocate((1 + tiles, 2), np.uint32)
+    engine.fill(states, 0)
+    engine.launch(
+        module.kernel("compact_look_back"),
+        (tiles, 1, 1),
+        (block, 1, 1),
+        data,
+        to.packed,
+        to.places,
+        to.count,
+        states,
+        np.int32(n),
+        _threshold(params),
+    )
+    engine.free(states)
+
+
+def _kept(values: Array, params: Params) -> Array:
+    """Return which elements are kept."""
+    match params["predicate"]:
+        case "greater":
+            return np.asarray(values > values.dtype.type(_threshold(params)))
+        case "less":
+            return np.asarray(values < values.dtype.type(_threshold(params)))
+        case "odd":
+            return np.asarray(np.fmod(np.abs(values.astype(np.float64)), 2) == 1)
+        case "even":
+            return np.asarray(np.fmod(values.astype(np.float64), 2) == 0)
+    return np.asarray(values != 0)
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    values = typed(inputs, params)
+    kept = _kept(values, params)
+    return values[kept] if params["result"] == "pack" else np.where(kept, values, values.dtype.type(0))
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    """Count each element read once and, of the result, each written once."""
+    n = inputs["values"].size
+    written = n if params["result"] == "split" else int(np.count_nonzero(_kept(typed(inputs, params), params)))
+    return Cost(bytes_read=4 * n, bytes_written=4 * written, flops=0)
+
+
+def _in_any_order(params: Params, result: Array) -> Array:
+    """A packed result as a multiset: its elements sorted. What is split has each element at its own place."""
+    return np.sort(result) if params["result"] == "pack" else result
+
+
+PATTERN = Pattern(
+    name="compaction",
+    title="Compaction and split",
+    summary="The elements that a predicate is true of, side by side; and back to where they were.",
+    kernels=_FILE,
+    view="array",
+    parameters=(
+        input_parameter(),
+        size_parameter(),
+        Choice(
+            name="predicate",
+            label="Keep",
+            help="Which elements are kept.",
+            options=(*_COMPARISONS, "odd", "even", "nonzero"),
+            default="greater",
+        ),
+        Real(
+            name="threshold",
+            label="Than",
+            help="What elements are compared with.",
+            default=0.5,
+            minimum=-1e9,
+            maximum=1e9,
+            only_if=("predicate", _COMPARISONS),
+        ),
+        Choice(
+            name="result",
+            label="Result",
+            help="Pack: what is kept, side by side. Split: packed, then put back to where it was, with zeros between.",
+            options=("pack", "split"),
+            default="pack",
+        ),
+        dtype_parameter(("float32", "int32")),
+        block_parameter(),
+    ),
+    variants=(
+        Variant(
+            "three-kernels",
+            "Flags, scan, scatter",
+            run=_program(_with_scan),
+            idea="Flags of 0 and 1 are scanned, in any length; the scan is the place of each kept element.",
+            limit="Flags, the three kernels of the scan and the scatter are five passes over memory.",
+            kernels=("compact_flag", "compact_scatter", "compact_split"),
+        ),
+        Variant(
+            "ballot",
+            "Ballot, one atomic a block",
+            run=_program(_with_ballot),
+            idea="A warp votes, and the votes below a lane's own are its rank; an atomic makes room for a whole block.",
+            limit="The order is not kept: blocks lie in the order in which they came to the atomic.",
+            kernels=("compact_ballot", "compact_split"),
+            comparable=_in_any_order,
+        ),
+        Variant(
+            "look-back",
+            "Single pass, in order",
+            run=_program(_with_look_back),
+            idea="Tiles ask those before how many they keep, and write what they keep in one piece.",
+            limit="Memory's bandwidth: each element is read once, and each kept one written once.",
+            kernels=("compact_look_back", "compact_split"),
+        ),
+    ),
+    default_variant="three-kernels",
+    result="result",
+    reference=_reference,
+    tolerance=lambda inputs, params: 0.0,
+    cost=_cost,
+    work=lambda inputs, params: Work(inputs["values"].size, "element"),
+    present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
+    accept=accept_values,
+    make_input=make_input,
+    step_params={"n": 16, "block": "16", "dtype": "int32", "threshold": 50.0},
+    step_input=first_values,
+)
