@@ -7,20 +7,22 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpu import verify
-from gpu.engines.base import KERNELS, Engine, PhaseTimes
+from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
 from gpu.errors import (
     CompileError,
+    Diagnostic,
     EngineUnavailableError,
     KernelError,
     LaunchError,
     LockstepError,
 )
 from gpu.jobs import (
+    CheckPattern,
     CheckSource,
     Failure,
     LoadArray,
@@ -32,10 +34,16 @@ from gpu.jobs import (
     StepPattern,
     Throughput,
 )
-from gpu.pattern import Array, Inputs, Outputs, Pattern, Progress, Variant, Work
+from gpu.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work
 from gpu.patterns import find_pattern
 from gpu.shared import SharedArray, SharedFolder
 from gpu.stepping.recording import Recording
+
+if TYPE_CHECKING:
+    from gpu.simulator.checkers.findings import Finding
+
+_CHECKED_ELEMENTS = 4999
+_CHECKED_IMAGE = (45, 67)
 
 Tell = Callable[[Progress], None]
 
@@ -67,6 +75,8 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.simulator.frontend.diagnose import diagnose
 
             return Result({}, diagnostics=diagnose(text, KERNELS / file, defines))
+        case CheckPattern():
+            return Result({}, diagnostics=_check(request, tell))
         case StepPattern():
             return _record(request, folder, tell)
     pattern = find_pattern(request.pattern)
@@ -189,6 +199,64 @@ def record(
                 raise
             failure = error.message
         return engine.recording(failure)
+
+
+def check_pattern(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> list[Finding]:
+    """Run one variant on the simulator, on a small part of its input, and return what its kernels do wrong.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or is launched as no GPU would.
+    """
+    from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
+
+    params = small_params(pattern, pattern.check(given))
+    inputs = pattern.inputs({name: _corner(values) for name, values in inputs.items()}, params, seed)
+    pattern.accept(inputs, params)
+    engine = CheckingEngine()
+    engine.sources = dict(sources or {})
+    with closing(engine):
+        try:
+            _drive(engine, variant, inputs, params, tell)
+        except LaunchError:
+            if not engine.findings:
+                raise
+        return engine.findings
+
+
+def small_params(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters for a check: as they are, but for fewer elements."""
+    sizes = {each.name for each in pattern.parameters if isinstance(each, Integer) and each.unit == "elements"}
+    return {name: min(value, _CHECKED_ELEMENTS) if name in sizes else value for name, value in params.items()}
+
+
+def _corner(values: Array) -> Array:
+    """Return the beginning of an array: several blocks' worth, and of a size that no block divides."""
+    if values.ndim >= 2:
+        return values[: _CHECKED_IMAGE[0], : _CHECKED_IMAGE[1]]
+    return values[:_CHECKED_ELEMENTS] if values.ndim else values
+
+
+def _check(request: CheckPattern, tell: Tell) -> tuple[Diagnostic, ...]:
+    from gpu.simulator.checkers.report import diagnostics_of
+
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    findings = check_pattern(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
+    return diagnostics_of(findings, kernel_text(pattern.kernels, request.sources), KERNELS / pattern.kernels)
 
 
 def failure_of(error: Exception) -> Failure:

@@ -93,6 +93,26 @@ class CheckSource:
 
 
 @dataclass(frozen=True)
+class CheckPattern:
+    """Run one variant of a pattern on the simulator, on a small part of its input, before the eyes of the checkers.
+
+    The Result's `diagnostics` are what they find in the pattern's kernel file: none where it may run on a GPU.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources
+        As of a RunPattern.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class StepPattern:
     """Run one variant of a pattern on the simulator and record every step of every launch.
 
@@ -116,7 +136,7 @@ class StepPattern:
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
-Request = LoadImage | LoadArray | SaveArray | RunPattern | StepPattern | CheckSource
+Request = LoadImage | LoadArray | SaveArray | RunPattern | CheckPattern | StepPattern | CheckSource
 
 
 @dataclass(frozen=True)
@@ -169,7 +189,7 @@ class Result:
     path : str
         Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
     diagnostics : tuple of Diagnostic
-        Of a CheckSource.
+        Of a CheckSource and a CheckPattern.
     """
 
     arrays: Mapping[str, SharedArray]

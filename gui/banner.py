@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
 
@@ -20,6 +22,9 @@ class Banner(QFrame):
         self.advice = label("", "muted", wrap=True, name="Advice")
         for text in (self.message, self.advice):
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.action = button("", name="Action")
+        self._act: Callable[[], object] = lambda: None
+        self.action.clicked.connect(self._take_action)
         self.more = button("Details", "flat", tip="Show the evidence")
         self.more.setCheckable(True)
         self.dismiss = button("Dismiss", "flat", tip="Close this message")
@@ -33,15 +38,26 @@ class Banner(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 8, 8)
         layout.setSpacing(3)
-        top = row(self.message, self.more, self.dismiss)
+        top = row(self.message, self.action, self.more, self.dismiss)
         top.setStretch(0, 1)
         layout.addLayout(top)
         layout.addWidget(self.advice)
         layout.addWidget(self.detail)
         self.hide()
 
-    def say(self, message: str, advice: str = "", detail: str = "", tone: str = "bad") -> None:
-        """Show a message in `tone`: bad, warn or neutral."""
+    def say(
+        self,
+        message: str,
+        advice: str = "",
+        detail: str = "",
+        tone: str = "bad",
+        action: tuple[str, Callable[[], object]] | None = None,
+    ) -> None:
+        """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does."""
+        text, self._act = action or ("", lambda: None)
+        self.action.setText(text)
+        self.action.setAccessibleName(text)
+        self.action.setVisible(bool(text))
         restyle(self, "banner", tone)
         self.message.setText(message)
         self.advice.setText(advice)
@@ -52,3 +68,7 @@ class Banner(QFrame):
         self.more.setVisible(bool(detail))
         self.detail.hide()
         self.show()
+
+    def _take_action(self) -> None:
+        self.hide()
+        self._act()

@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayou
 from gpu.jobs import Failure
 from gui.actions import Actions
 from gui.banner import Banner
+from gui.editor.clearance import Refusal
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
 from gui.files import Files
@@ -118,7 +119,9 @@ class MainWindow(QMainWindow):
         self.status.why_wanted.connect(self.show_devices)
         self.jobs.ready.connect(self.status.show_device)
         self.jobs.broken.connect(self._show_no_engine)
-        self.jobs.busy_changed.connect(self.header.show_busy)
+        self.jobs.busy_changed.connect(self._show_busy)
+        self.bench.clearance.changed.connect(self._show_busy)
+        self.bench.clearance.refused.connect(self._show_refusal)
         self.bench.image_changed.connect(self._show_image)
         self.bench.values_changed.connect(self._show_values)
         self.bench.progressed.connect(lambda progress: self.header.show_progress(progress.fraction))
@@ -278,6 +281,23 @@ class MainWindow(QMainWindow):
         self.status.say("")
         where = f"{failure.position}\n" if failure.position else ""
         self.banner.say(failure.message, failure.advice, where + failure.detail)
+
+    def _show_busy(self) -> None:
+        checking = self.bench.clearance.under_way
+        if checking:
+            self.status.say("Checking the edited kernel on the simulator before it runs on the GPU…")
+            self.header.show_progress(None)
+        self.header.show_busy(self.jobs.busy or checking)
+
+    def _show_refusal(self, refusal: Refusal) -> None:
+        self.status.say("")
+        self.banner.say(
+            refusal.message,
+            "Mend it, or run it: at worst the GPU's process is started anew.",
+            refusal.detail,
+            tone="warn",
+            action=("Run on the GPU all the same", lambda: self.bench.run_all_the_same(refusal)),
+        )
 
     def _show_no_engine(self, failure: Failure) -> None:
         self.status.show_no_device()

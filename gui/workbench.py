@@ -11,12 +11,14 @@ import numpy as np
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 from gpu import array_files
+from gpu.engines.base import Device
 from gpu.errors import Diagnostic
 from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Report, Result, RunPattern, SaveArray
 from gpu.pattern import Array, Pattern
 from gpu.patterns import all_patterns
 from gpu.patterns.array_inputs import FROM_FILE
 from gpu.shared import SharedArray
+from gui.editor.clearance import Clearance, Refusal
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
 
@@ -112,6 +114,10 @@ class Workbench(QObject):
         self.jobs = jobs
         self._side = side or Jobs(parent=self)
         self.sources = KernelSources(self._check_source, self)
+        self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
+        self.clearance.refused.connect(self._show_refusal)
+        self._device_engine = ""
+        jobs.ready.connect(self._take_device)
         self.patterns: dict[str, Pattern] = all_patterns()
         self.settings = {
             name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
@@ -149,9 +155,23 @@ class Workbench(QObject):
     @property
     def pending(self) -> bool:
         """Whether a run is about to be asked for."""
-        return self._debounce.isActive() or self._settle.isActive()
+        return self._debounce.isActive() or self._settle.isActive() or self.clearance.under_way
 
     # --- kernels
+
+    def _take_device(self, device: Device) -> None:
+        self._device_engine = device.engine
+
+    def _show_refusal(self, refusal: Refusal) -> None:
+        request = refusal.request
+        file = self.patterns[request.pattern].kernels
+        found = refusal.found or (_at_line(refusal.failure, file) if refusal.failure is not None else ())
+        self.sources.show_run(file, request.sources, found)
+
+    def run_all_the_same(self, refusal: Refusal) -> None:
+        """Run edited texts on the GPU although the check of them did not end well."""
+        self.clearance.accept(refusal.request)
+        self.run(verify=True)
 
     def _check_source(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
         def done(event: Result | Failure) -> None:
@@ -230,6 +250,8 @@ class Workbench(QObject):
     def engine_changed(self) -> None:
         """Hand the input to the new engine's process, and run there."""
         self.outcomes.clear()
+        self.clearance.forget()
+        self._device_engine = ""
         if self.values is not None:
             handle = self.jobs.folder.adopt(self.jobs.folder.put(self.values.values))
             self.values = OpenValues(self.values.path, {"values": handle}, self.values.values)
@@ -255,6 +277,7 @@ class Workbench(QObject):
         self._debounce.stop()
         self._settle.stop()
         self._make_way()
+        self.clearance.forget()
         self.jobs.drop("run")
         if self._inputs() is None:
             return
@@ -314,16 +337,24 @@ class Workbench(QObject):
         inputs = self._inputs()
         if inputs is None:
             return
-        image = None if self.pattern.view == "array" else self.image
         name, wanted = self.chosen, self.settings[self.chosen]
         sources = self.sources.edits(self.pattern.kernels)
         request = RunPattern(name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources)
+        if sources and self._device_engine in ("", "cuda") and not self.clearance.holds(request):
+            self.clearance.ask(request)
+        else:
+            self.clearance.forget()
+            self._post_run(request)
+
+    def _post_run(self, request: RunPattern) -> None:
+        image = None if self.patterns[request.pattern].view == "array" else self.image
         self.jobs.post("run", request, lambda event: self._take_run(request, image, event), self.progressed.emit, 2)
 
     def stop(self) -> None:
         """Stop whatever runs."""
         self._debounce.stop()
         self._settle.stop()
+        self.clearance.stop()
         self.jobs.stop()
 
     def _take_run(self, request: RunPattern, image: OpenImage | None, event: Result | Failure) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu import images
-from gpu.engines.base import Engine, PhaseTimes, kernel_text
+from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
 from gpu.engines.null import NullEngine
 from gpu.errors import (
     CompileError,
@@ -20,8 +20,9 @@ from gpu.errors import (
     LockstepError,
     SourcePosition,
 )
-from gpu.execute import execute, failure_of, run_pattern, throughput
+from gpu.execute import check_pattern, execute, failure_of, run_pattern, throughput
 from gpu.jobs import (
+    CheckPattern,
     CheckSource,
     Failure,
     LoadArray,
@@ -33,7 +34,7 @@ from gpu.jobs import (
     Throughput,
 )
 from gpu.pattern import Inputs, Outputs, Params, Progress, Variant, Work
-from gpu.patterns import all_patterns
+from gpu.patterns import all_patterns, find_pattern
 from gpu.shared import SharedFolder
 from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
@@ -332,3 +333,49 @@ def test_stepping_what_does_not_compile_gives_no_recording(folder: SharedFolder)
 def test_stepping_checks_what_it_is_given(folder: SharedFolder):
     with pytest.raises(InputError, match="no parameter 'levels'"):
         execute(NullEngine(), StepPattern("histogram", "interleaved", {"levels": 3}), folder, nothing)
+
+
+@pytest.mark.parametrize(
+    ("edit", "kind"),
+    [
+        (("", ""), None),
+        (("if (x >= width || y >= height) return;", ""), "out-of-bounds"),
+        (("++dy", "dy += 0"), "endless"),
+    ],
+)
+def test_a_pattern_is_checked_before_an_edited_kernel_runs_on_a_gpu(folder, edit, kind, monkeypatch) -> None:
+    monkeypatch.setattr("gpu.engines.checking.MAXIMUM_ROUNDS", 500)
+    text = (KERNELS / "convolution.cu").read_text()
+    assert edit[0] in text
+    image = np.arange(300 * 200, dtype=np.uint8).reshape(200, 300)
+    inputs = {"image": folder.put(image), "maxval": folder.put(np.array(255, np.uint8))}
+    edited = text.replace(edit[0], edit[1]) if edit[0] else text
+    request = CheckPattern("convolution", "naive", {"size": 3}, inputs, sources={"convolution.cu": edited})
+    found = execute(NullEngine(), request, folder, nothing).diagnostics
+    if kind is None:
+        assert found == ()
+        return
+    lines = edited.split("\n")
+    assert {each.severity for each in found} == {"error"}
+    if kind == "out-of-bounds":
+        assert "Invalid __global__" in found[0].message
+        assert "[" in lines[found[0].line - 1]
+    else:
+        assert "for (int d" in lines[found[0].line - 1]
+
+
+def test_a_check_finds_a_race_and_reads_of_what_nobody_wrote_in_a_small_part_of_the_input() -> None:
+    text = (KERNELS / "reduction.cu").read_text()
+    pattern = find_pattern("reduction")
+    variant = pattern.variant("shared")
+    assert check_pattern(pattern, variant, {}, {"n": 2**28}, nothing) == []
+    racy = check_pattern(
+        pattern, variant, {}, {"n": 2**28}, nothing, sources={"reduction.cu": text.replace("__syncthreads();", "")}
+    )
+    assert {finding.kind for finding in racy} >= {"race"}
+
+
+def test_a_text_that_does_not_compile_fails_the_check(folder) -> None:
+    request = CheckPattern("reduction", "shared", {}, {}, sources={"reduction.cu": "int x = ;"})
+    with pytest.raises(CompileError):
+        execute(NullEngine(), request, folder, nothing)

@@ -12,6 +12,7 @@ from PyQt6.QtCore import QSettings
 from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, InputError
 from gpu.jobs import (
+    CheckPattern,
     CheckSource,
     Deviation,
     Failure,
@@ -94,11 +95,9 @@ class FakeHost:
         if isinstance(request, LoadImage):
             return self._load(Path(request.path))
         if isinstance(request, CheckSource):
-            lines = enumerate(request.text.split("\n"), 1)
-            found = ((number, line.find("BAD") + 1) for number, line in lines)
-            return Result(
-                {}, diagnostics=tuple(Diagnostic(n, at, at + 3, "error", f"BAD {n}") for n, at in found if at)
-            )
+            return Result({}, diagnostics=marks_in(request.text, "BAD"))
+        if isinstance(request, CheckPattern):
+            return Result({}, diagnostics=marks_in("".join(request.sources.values()), "RACE"))
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
             return Result({})
@@ -154,6 +153,12 @@ class FakeHost:
         values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
         handles = {"image": values, "maxval": np.array(255, np.uint32), "picture": values}
         return Result({name: self.shared(array) for name, array in handles.items()})
+
+
+def marks_in(text, word):
+    """Return a diagnostic for each line that holds a word."""
+    places = ((number, line.find(word) + 1) for number, line in enumerate(text.split("\n"), 1))
+    return tuple(Diagnostic(number, at, at + len(word), "error", f"{word} {number}") for number, at in places if at)
 
 
 @pytest.fixture

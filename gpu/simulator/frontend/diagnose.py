@@ -33,7 +33,7 @@ def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[D
     except CompileError as refusal:
         return (_refused(refusal, path, lines),)
     found = [
-        _diagnostic(each.message, each.position, path, lines, "error" if each.is_error else "warning")
+        diagnostic_at(each.message, each.position, path, lines, "error" if each.is_error else "warning")
         for each in program.diagnoses()
     ]
     if not any(each.severity == "error" for each in found):
@@ -48,10 +48,11 @@ def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[D
 def _refused(refusal: CompileError, path: Path, lines: list[str]) -> Diagnostic:
     position = refusal.position or SourcePosition(path.name, 1)
     message = refusal.message.removeprefix(f"{position}: ")
-    return _diagnostic(f"{message} {refusal.advice}".strip(), position, path, lines, "error")
+    return diagnostic_at(f"{message} {refusal.advice}".strip(), position, path, lines, "error")
 
 
-def _diagnostic(message: str, position: SourcePosition, path: Path, lines: list[str], severity: str) -> Diagnostic:
+def diagnostic_at(message: str, position: SourcePosition, path: Path, lines: list[str], severity: str) -> Diagnostic:
+    """Return what is said of a position as an editor shows it, in a text that is given as lines."""
     message = message[:1].upper() + message[1:] if message.startswith("the ") else message
     if position.file != path.name:
         # What is wrong in a header is shown where it is included.

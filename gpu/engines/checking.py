@@ -1,0 +1,75 @@
+"""The simulator as an engine that looks for mistakes in every launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakSet
+
+import numpy.typing as npt
+
+from gpu.engines.base import Argument, Buffer, Extent, Kernel
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.errors import LaunchError
+from gpu.simulator.checkers.findings import Finding, finding_of
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.executor.launch import SimulatedKernel
+
+MAXIMUM_ROUNDS = 20_000
+"""Rounds of loops after which a kernel counts as endless: some seconds under the checkers' eyes."""
+
+
+class CheckingEngine(SimulatorEngine):
+    """Runs a host program and gathers what its kernels do wrong, up to a mistake that ends a launch.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        In the order in which they were found.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.findings: list[Finding] = []
+        self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
+
+    def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
+        buffer = super().allocate(shape, dtype)
+        self._unwritten.add(buffer)
+        return buffer
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        super().fill(buffer, value)
+        assert isinstance(buffer, SimulatedBuffer)
+        self._unwritten.discard(buffer)
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        unwritten = [
+            name
+            for (name, _), argument in zip(kernel.parameters, arguments, strict=False)
+            if isinstance(argument, SimulatedBuffer) and argument in self._unwritten
+        ]
+        checkers = (RaceChecker(), UninitializedChecker(unwritten))
+        try:
+            kernel.launch(
+                grid,
+                block,
+                values,  # type: ignore[arg-type]
+                shared_bytes=shared_bytes,
+                on_progress=self.on_progress,
+                observers=checkers,
+                max_rounds=MAXIMUM_ROUNDS,
+            )
+        except LaunchError as error:
+            if error.kind:
+                self.findings.append(finding_of(error))
+            raise
+        finally:
+            for checker in checkers:
+                self.findings += checker.findings
+        # What a launch is given it may have written: of a later one nothing is claimed.
+        for argument in arguments:
+            if isinstance(argument, SimulatedBuffer):
+                self._unwritten.discard(argument)

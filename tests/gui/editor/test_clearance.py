@@ -1,0 +1,164 @@
+"""An edited kernel reaches the GPU only past the simulator's checkers, or by the user's word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PyQt6.QtCore import Qt
+
+from gpu.jobs import CheckPattern, Failure, Ready
+from tests.gui.conftest import DEVICE, FakeHost, settle
+from tests.gui.editor.test_editing import type_at
+
+GPU = replace(DEVICE, engine="cuda", name="a GPU")
+
+
+@pytest.fixture
+def on_gpu(qtbot, window):
+    """The window with an engine that says it is a GPU, and the host of the simulator's process."""
+    window.host.deliver(0, Ready(GPU))
+    qtbot.waitUntil(lambda: "a GPU" in window.status.device.text())
+    assert window.bench.side_jobs.started
+    window.side = FakeHost.made[-1]
+    return window
+
+
+def run(qtbot, window):
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+
+
+def checks(window):
+    return [request for request in window.side.requests if isinstance(request, CheckPattern)]
+
+
+def test_what_is_not_edited_runs_at_once(qtbot, on_gpu):
+    start = len(on_gpu.host.runs("convolution"))
+    run(qtbot, on_gpu)
+    settle(qtbot, on_gpu)
+    assert len(on_gpu.host.runs("convolution")) == start + 1
+    assert not checks(on_gpu)
+
+
+def test_on_the_simulator_nothing_is_checked_first(qtbot, window):
+    type_at(qtbot, window, "__syncthreads();", " // RACE")
+    run(qtbot, window)
+    settle(qtbot, window)
+    assert window.host.runs("convolution")[-1].sources
+    assert not any(isinstance(request, CheckPattern) for host in FakeHost.made for request in host.requests)
+
+
+def test_an_edited_text_runs_once_it_has_passed_and_is_not_checked_twice(qtbot, on_gpu):
+    type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
+    start = len(on_gpu.host.runs("convolution"))
+    on_gpu.side.patient = True
+    run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(checks(on_gpu)) or bool(on_gpu.side.answer_all()))
+    assert len(on_gpu.host.runs("convolution")) == start
+    assert on_gpu.header.stop.isEnabled()
+    assert not on_gpu.at_rest
+    on_gpu.side.patient = False
+    on_gpu.side.answer_all()
+    qtbot.waitUntil(lambda: len(on_gpu.host.runs("convolution")) == start + 1)
+    settle(qtbot, on_gpu)
+    check = checks(on_gpu)[-1]
+    ran = on_gpu.host.runs("convolution")[-1]
+    assert check.sources == ran.sources
+    assert (check.pattern, check.variant, check.params, check.inputs) == (
+        ran.pattern, ran.variant, ran.params, ran.inputs,
+    )  # fmt: skip
+    run(qtbot, on_gpu)
+    settle(qtbot, on_gpu)
+    assert len(checks(on_gpu)) == 1
+    on_gpu.choose_variant("naive")
+    settle(qtbot, on_gpu)
+    assert len(checks(on_gpu)) == 2
+
+
+def refused(qtbot, window):
+    type_at(qtbot, window, "__syncthreads();", " // RACE")
+    run(qtbot, window)
+    qtbot.waitUntil(window.banner.isVisible)
+
+
+def test_findings_keep_it_from_the_gpu_and_are_shown_at_their_lines(qtbot, on_gpu):
+    start = len(on_gpu.host.runs("convolution"))
+    refused(qtbot, on_gpu)
+    assert "it did not run on the GPU" in on_gpu.banner.message.text()
+    line = on_gpu.page.source.code.textCursor().blockNumber() + 1
+    assert on_gpu.banner.detail.toPlainText() == f"line {line}: RACE {line}"
+    assert [problem.line for problem in on_gpu.page.source.code.problems] == [line]
+    assert len(on_gpu.host.runs("convolution")) == start
+    assert not on_gpu.header.stop.isEnabled()
+    run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: len(checks(on_gpu)) == 2)
+    assert len(on_gpu.host.runs("convolution")) == start
+
+
+def test_the_user_may_run_it_all_the_same_and_is_not_asked_again_until_the_text_changes(qtbot, on_gpu):
+    start = len(on_gpu.host.runs("convolution"))
+    refused(qtbot, on_gpu)
+    assert on_gpu.banner.action.text() == "Run on the GPU all the same"
+    qtbot.mouseClick(on_gpu.banner.action, Qt.MouseButton.LeftButton)
+    settle(qtbot, on_gpu)
+    assert not on_gpu.banner.isVisible()
+    run(qtbot, on_gpu)
+    settle(qtbot, on_gpu)
+    assert len(on_gpu.host.runs("convolution")) == start + 2
+    assert len(checks(on_gpu)) == 1
+    type_at(qtbot, on_gpu, "// RACE", " more")
+    run(qtbot, on_gpu)
+    qtbot.waitUntil(on_gpu.banner.isVisible)
+    assert len(on_gpu.host.runs("convolution")) == start + 2
+
+
+def test_a_check_that_fails_is_no_pass(qtbot, on_gpu):
+    start = len(on_gpu.host.runs("convolution"))
+    type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
+    qtbot.waitUntil(lambda: on_gpu.page.source.document.checked)
+    on_gpu.side.patient = True
+    run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(checks(on_gpu)))
+    on_gpu.side.answer(Failure("compile", "It does not compile.", "", "the log"))
+    qtbot.waitUntil(on_gpu.banner.isVisible)
+    assert "It does not compile." in on_gpu.banner.message.text()
+    assert on_gpu.banner.detail.toPlainText() == "the log"
+    assert len(on_gpu.host.runs("convolution")) == start
+
+
+def test_stop_ends_the_check_and_nothing_runs(qtbot, on_gpu):
+    start = len(on_gpu.host.runs("convolution"))
+    type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
+    qtbot.waitUntil(lambda: on_gpu.page.source.document.checked)
+    on_gpu.side.patient = True
+    run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(checks(on_gpu)))
+    qtbot.mouseClick(on_gpu.header.stop, Qt.MouseButton.LeftButton)
+    assert on_gpu.side.cancels == 1
+    qtbot.wait(50)
+    assert len(on_gpu.host.runs("convolution")) == start
+    assert not on_gpu.banner.isVisible()
+    assert not on_gpu.header.stop.isEnabled()
+
+
+def test_a_check_that_is_no_longer_waited_for_runs_nothing(qtbot, on_gpu):
+    start = len(on_gpu.host.runs("convolution"))
+    type_at(qtbot, on_gpu, "__syncthreads();", " // fine")
+    qtbot.waitUntil(lambda: on_gpu.page.source.document.checked)
+    on_gpu.side.patient = True
+    run(qtbot, on_gpu)
+    qtbot.waitUntil(lambda: bool(checks(on_gpu)))
+    on_gpu.choose_pattern("histogram")
+    on_gpu.side.patient = False
+    on_gpu.side.answer_all()
+    settle(qtbot, on_gpu)
+    assert len(on_gpu.host.runs("convolution")) == start
+
+
+def test_an_engine_that_has_not_said_what_it_is_counts_as_a_gpu(qtbot, window):
+    type_at(qtbot, window, "__syncthreads();", " // RACE")
+    window.bench._device_engine = ""
+    start = len(window.host.runs("convolution"))
+    run(qtbot, window)
+    qtbot.waitUntil(window.banner.isVisible)
+    assert len(window.host.runs("convolution")) == start
