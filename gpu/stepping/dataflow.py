@@ -17,19 +17,10 @@ from gpu.stepping.columns import Columns
 from gpu.stepping.history import Array, History
 from gpu.stepping.labels import Labels
 from gpu.stepping.network import Network
-from gpu.stepping.places import Place
 from gpu.stepping.recording import Recording
-from gpu.stepping.rows import RowOutline, outline
+from gpu.stepping.row import Row, Who
+from gpu.stepping.rows import outline
 from gpu.stepping.sight import Sight
-
-
-class Who(NamedTuple):
-    """Who put a value into a cell: the thread, the line, and the number of the event."""
-
-    block: int
-    thread: int
-    line: int
-    moment: int
 
 
 class Term(NamedTuple):
@@ -43,157 +34,6 @@ class Term(NamedTuple):
     value: np.generic
     operands: tuple[Term, ...]
     seen: tuple[int, int] | None
-
-
-class Row:
-    """One row: what a place held after a step of the program.
-
-    A cell is a place in the arrays here: `column`, `value`, `made`, `moment`, `block`, `thread`, `count` have one entry
-    for each. Cells that hold nothing yet are left out.
-
-    Parameters
-    ----------
-    flow : Dataflow
-    number : int
-    outline : RowOutline
-    """
-
-    def __init__(self, flow: Dataflow, number: int, outline: RowOutline) -> None:
-        self._flow = flow
-        self._outline = outline
-        self.number = number
-        self.launch = outline.launch
-        self.place: Place = flow.history.places[outline.place]
-
-    @property
-    def is_input(self) -> bool:
-        """Whether it shows an array as a launch found it."""
-        return not self._outline.writes.size
-
-    @property
-    def first(self) -> int:
-        """The number of the first event that made something here; that before the launch for an input."""
-        return int(self.events[0])
-
-    @property
-    def last(self) -> int:
-        """The number of the last event that made something here."""
-        return int(self.events[-1])
-
-    @cached_property
-    def events(self) -> Array:
-        """The numbers of the events that made something here, ascending; that before the launch for an input."""
-        if self.is_input:
-            return np.array([self._flow.recording.launches[self.launch].first - 1])
-        found: Array = np.unique(self._flow.history.writes.moment[self._outline.writes])
-        return found
-
-    @property
-    def position(self) -> SourcePosition | None:
-        """The statement; None for an input."""
-        return None if self.is_input else self._flow.position(self.first)
-
-    @property
-    def line(self) -> int:
-        """The statement's line; 0 for an input."""
-        return self.position.line if self.position is not None else 0
-
-    @property
-    def label(self) -> str:
-        """A few words: the loop variable that changed, else the array's name or the line."""
-        return self._flow.labels[self.number]
-
-    @cached_property
-    def cells(self) -> Array:
-        """The number of each cell in its place, ascending."""
-        found: Array = np.flatnonzero(self._newest >= self._missing)
-        return found
-
-    @cached_property
-    def _missing(self) -> int:
-        """The least number in `_newest` of a cell that holds something: only arrays that were given start with that."""
-        return -1 if self.place.number in self._flow.given and self.place.number in self._flow.history.initial else 0
-
-    @cached_property
-    def _newest(self) -> Array:
-        """The last write to each cell of the place; -1 where there was none."""
-        rows = self._flow.writes_of_place(self.place.number)
-        steps = self._flow.history.writes.step[rows]
-        done = rows[: np.searchsorted(steps, self._outline.step, side="right")]
-        newest = np.full(self.place.count, -1)
-        newest[self._flow.history.writes.cell[done]] = done
-        return newest
-
-    @cached_property
-    def writers(self) -> Array:
-        """The row in the history of the write that gave each cell its value; -1 where none did."""
-        found: Array = self._newest[self.cells]
-        return found
-
-    def _column(self, name: str) -> Array:
-        """Return a column of the writes; -1 where the cell was not written."""
-        return np.where(self.writers >= 0, getattr(self._flow.history.writes, name)[self.writers], -1)
-
-    @cached_property
-    def column(self) -> Array:
-        """Where each cell stands, ascending."""
-        return self._flow.columns_of(np.full(self.cells.size, self.place.number), self.cells)
-
-    @cached_property
-    def value(self) -> Array:
-        """What each cell holds, in the place's type."""
-        dtype = self.place.dtype
-        raw = self._flow.history.writes.raw
-        found = np.zeros(self.cells.size, dtype)
-        written = self.writers >= 0
-        found[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
-        initial = self._flow.history.initial.get(self.place.number)
-        if initial is not None:
-            found[~written] = initial[self.cells[~written]]
-        return found
-
-    @cached_property
-    def made(self) -> Array:
-        """Whether this row made the cell's value, rather than found it there."""
-        return np.isin(self.cells, self._flow.history.writes.cell[self._outline.writes])
-
-    @property
-    def moment(self) -> Array:
-        """The number of the event that gave the cell its value, which is there at later moments; -1 before all."""
-        return self._column("moment")
-
-    @property
-    def block(self) -> Array:
-        """The block of the thread that wrote the value; -1 for none."""
-        return self._column("block")
-
-    @property
-    def thread(self) -> Array:
-        """The thread that wrote the value; -1 for none."""
-        return self._column("thread")
-
-    @cached_property
-    def count(self) -> Array:
-        """How many operations this row did for the cell; 0 where it only moved a value, or left it as it was."""
-        found = np.zeros(self.cells.size, np.int64)
-        cells, counts, _ = self._flow.operations_of(self._outline.writes)
-        found[np.searchsorted(self.cells, cells)] = counts
-        return found
-
-    @cached_property
-    def operator(self) -> tuple[str, ...]:
-        """The operators of the row, in the order in which a thread comes to them; none where values were only moved."""
-        return self._flow.operations_of(self._outline.writes)[2]
-
-    @cached_property
-    def sources(self) -> Array:
-        """The edges, shape (edges, 3): a cell of this row, and the row and the cell where a source was last seen."""
-        cells, rows, others = self._flow.edges_of(self.number)
-        found = np.stack((np.searchsorted(self.cells, cells), rows, others), axis=1)
-        for row in np.unique(rows):
-            chosen = rows == row
-            found[chosen, 2] = np.searchsorted(self._flow.rows[row].cells, others[chosen])
-        return found[np.lexsort(found.T[::-1])]
 
 
 class Dataflow:
@@ -218,9 +58,14 @@ class Dataflow:
     @cached_property
     def columns(self) -> int:
         """How many columns there are."""
-        last = [(row.place.number, row.place.count - 1) for row in self.rows if row.place.count]
-        places, cells = (np.array([each[side] for each in last], np.int64) for side in (0, 1))
-        return int(self._columns.of(places, cells).max(initial=-1)) + 1
+        shown = np.array(sorted({row.place.number for row in self.rows}), np.int64)
+        written = np.isin(self.history.writes.place, shown)
+        place, cell = self.history.writes.place[written], self.history.writes.cell[written]
+        given = np.array(sorted(self.given), np.int64)
+        last = np.array([self.history.places[number].count - 1 for number in given], np.int64)
+        held = last >= 0
+        place, cell = np.concatenate((place, given[held])), np.concatenate((cell, last[held]))
+        return int(self._columns.of(place, cell).max(initial=-1)) + 1
 
     # What moments are.
 
@@ -299,11 +144,7 @@ class Dataflow:
 
     def who(self, row: int, cell: int) -> Who | None:
         """Return who put a cell's value there; None for what was there before the program began."""
-        here = self.rows[row]
-        moment = int(here.moment[cell])
-        if moment < 0:
-            return None
-        return Who(int(here.block[cell]), int(here.thread[cell]), self.position(moment).line, moment)
+        return self.rows[row].who(cell)
 
     def term(self, row: int, cell: int) -> Term | None:
         """Return how a made cell's value was made; None for a kept one."""

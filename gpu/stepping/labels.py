@@ -14,7 +14,7 @@ from gpu.simulator.trace.trace_types import Register
 from gpu.stepping.recording import Recording
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow import Row
+    from gpu.stepping.row import Row
 
 _Variables = dict[str, str]
 

@@ -26,38 +26,65 @@ def program_order(flat: FlatTrace) -> tuple[Array, Array]:
     """
     if not flat.events.size:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    frames, events = flat.event("frame").astype(np.int64), np.arange(len(flat.events))
-    stream = _streams(flat)
+    warp, warps = _warps(flat)
+    frame = flat.event("frame").astype(np.int64)
+    stream = frame * warps + warp
     keys, rounds = _local_keys(flat, stream)
     local = _dense(keys)
-    callers = np.array(flat.trace.about["callers"], np.int64).reshape(-1, 2)
-    present = np.isin(callers[:, 0], frames)
-    called, calling = callers[present].T
-    # A call takes place just after the last event of its caller before its own first.
-    order = np.argsort(frames, kind="stable")
-    first = order[np.searchsorted(frames[order], called)]
-    key = frames[order] * events.size + order
-    at = np.searchsorted(key, calling * events.size + first) - 1
-    valid = (at >= 0) & (frames[order[at]] == calling) if called.size else np.zeros(0, bool)
-    called, first, site = called[valid], first[valid], order[at[valid]]
+    calls = _Calls(flat, stream, warp, warps)
     # What has the same place in a stream follows in the order of time: calls, the rest of a statement after a call.
-    place = np.concatenate((stream[events], stream[site])) * (local.max() + 1)
-    place += np.concatenate((local, local[site]))
-    ordinal = _ordinals(place, np.concatenate((events, first)))
-    paths = [np.stack((local, ordinal[: events.size]), axis=1)]
-    parent = np.full(int(frames.max()) + 1, -1)
-    parent[called] = np.arange(called.size)
-    step = parent[frames]
-    while (step >= 0).any():
-        above = np.full((events.size, 2), -1)
-        inside = step >= 0
-        above[inside] = np.stack((local[site], ordinal[events.size :]), axis=1)[step[inside]]
-        paths.append(above)
-        step = np.where(inside, parent[frames[site[step]]], -1)
+    place = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
+    place += np.concatenate((local, local[calls.site]))
+    ordinal = _ordinals(place, np.concatenate((np.arange(frame.size), calls.first)))
+    own = np.stack((local, ordinal[: frame.size]), axis=1)
+    above = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
+    round_only = np.stack((_dense(rounds), np.zeros_like(frame)), axis=1)
     gang = _one_by_one(flat)
-    steps = _dense(np.concatenate([gang, _outermost_first(paths)], axis=1))
-    paths[0] = np.stack((_dense(rounds), np.zeros(events.size, np.int64)), axis=1)
-    return steps, _dense(np.concatenate([gang, _outermost_first(paths)], axis=1))
+    steps, scopes = (
+        _dense(np.concatenate([gang, _outermost_first([last, *above])], axis=1)) for last in (own, round_only)
+    )
+    return steps, scopes
+
+
+class _Calls:
+    """The calls of functions that left a trace.
+
+    Parameters
+    ----------
+    flat : FlatTrace
+    stream, warp : arrays
+        Of each event.
+    warps : int
+    """
+
+    def __init__(self, flat: FlatTrace, stream: Array, warp: Array, warps: int) -> None:
+        frame = flat.event("frame").astype(np.int64)
+        callers = np.array(flat.trace.about["callers"], np.int64).reshape(-1, 2)
+        called, calling = callers[np.isin(callers[:, 0], frame)].T
+        order = np.argsort(frame, kind="stable")
+        first = order[np.searchsorted(frame[order], called)]
+        # A call takes place just after the last event of its caller before its own first.
+        by_stream = np.argsort(stream, kind="stable")
+        keys = stream[by_stream] * frame.size + by_stream
+        calling_stream = calling * warps + warp[first]
+        at = np.searchsorted(keys, calling_stream * frame.size + first) - 1
+        known = (at >= 0) & (stream[by_stream[at]] == calling_stream)
+        self.first: Array = first[known]
+        self.site: Array = by_stream[at[known]]
+        self._of_frame = np.full(int(frame.max()) + 1, -1)
+        self._of_frame[called[known]] = np.arange(self.first.size)
+
+    def paths(self, frame: Array, places: Array) -> list[Array]:
+        """Return the places of the calls that each frame is in, innermost first; -1 where there is none."""
+        found = []
+        call = self._of_frame[frame]
+        while (call >= 0).any():
+            inside = call >= 0
+            above = np.full((frame.size, 2), -1)
+            above[inside] = places[call[inside]]
+            found.append(above)
+            call = np.where(inside, self._of_frame[frame[self.site[call]]], -1)
+        return found
 
 
 def _outermost_first(paths: list[Array]) -> Array:
@@ -72,22 +99,22 @@ def _outermost_first(paths: list[Array]) -> Array:
     return whole
 
 
-def _streams(flat: FlatTrace) -> Array:
-    """Return a number for what runs in sequence: a frame, or, where warps take turns, a warp in a frame."""
-    stream = flat.event("frame").astype(np.int64)
+def _warps(flat: FlatTrace) -> tuple[Array, int]:
+    """Return the warp of each event, where warps take turns, and how many there are; one where all run in lockstep."""
     if flat.trace.about["schedule"] == "round-robin":
-        return stream
+        return np.zeros(len(flat.events), np.int64), 1
     masks, which = np.unique(flat.event("mask"), return_inverse=True)
     warps = np.array([flat.trace.lanes_of_mask(int(mask))[0] // 32 for mask in masks])
-    shuffled: Array = stream * (int(warps.max()) + 1) + warps[which]
-    return shuffled
+    return warps[which], int(warps.max()) + 1
 
 
 def _one_by_one(flat: FlatTrace) -> Array:
-    """Return the gang of each event where blocks ran one after the other, though several would have fitted."""
-    gangs = np.array([gang[:2] for gang in flat.trace.about["gangs"]])
-    alone = len(gangs) > 1 and bool((gangs[:, 1] == 1).all())
-    return flat.event("gang")[:, None] * (1 if alone else 0)
+    """Return the gang of each event where blocks ran one after the other, as those do that wait for each other."""
+    gangs = np.array(flat.trace.about["gangs"])
+    alone = [(gangs[gangs[:, 2] == launch, 1] == 1).all() for launch in gangs[:, 2]]
+    several = [(gangs[:, 2] == launch).sum() > 1 for launch in gangs[:, 2]]
+    number = np.where(np.logical_and(alone, several), np.arange(len(gangs)), 0)
+    return number[flat.event("gang")][:, None]
 
 
 def _local_keys(flat: FlatTrace, stream: Array) -> tuple[Array, Array]:
