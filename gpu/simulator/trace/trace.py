@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from gpu.simulator.trace import trace_data
+from gpu.simulator.trace.ancestry import Ancestry, NodeTable
 from gpu.simulator.trace.packing import EXPLICIT, Array
-from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, OPERATION, REGISTER
+from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, REGISTER
 from gpu.simulator.trace.trace_data import TraceData
 from gpu.simulator.trace.trace_events import Events
 from gpu.simulator.trace.trace_state import TraceState, own_element
-from gpu.simulator.trace.trace_types import Ancestry, Register, TraceAccess, TraceArray, TraceNode, Write
+from gpu.simulator.trace.trace_types import Register, TraceAccess, TraceArray, TraceNode, Write
 
 
 class Trace(TraceState):
@@ -107,7 +108,15 @@ class Trace(TraceState):
             return arrays["integer_pool"][start : start + count].astype(np.int64)
         return start + step * np.arange(count)
 
-    def _values(self, number: int, count: int) -> Array:
+    def integers_at(self, number: int, places: Array) -> Array:
+        """Return some numbers of a recorded vector of integers."""
+        arrays = self.data.arrays
+        start, step = int(arrays["integer_starts"][number]), int(arrays["integer_steps"][number])
+        found: Array = start + step * places
+        return arrays["integer_pool"][start + places].astype(np.int64) if step == EXPLICIT else found
+
+    def values_of(self, number: int, count: int) -> Array:
+        """Return a recorded vector of so many values."""
         arrays = self.data.arrays
         start, code = int(arrays["value_starts"][number]), int(arrays["value_codes"][number])
         dtype = np.dtype(self.about["dtypes"][code // 2])
@@ -138,7 +147,7 @@ class Trace(TraceState):
             return TraceAccess("read", lanes, array, element, values, values, nodes)
         raw, nodes = log.written(write, dtype.itemsize)
         after = np.ascontiguousarray(raw).view(dtype).reshape(-1)
-        values = self._values(before, lanes.size) if before >= 0 else after
+        values = self.values_of(before, lanes.size) if before >= 0 else after
         return TraceAccess(ACTIONS[action], lanes, array, element, values, after, nodes.astype(np.int64))
 
     def places(self, row: int) -> tuple[Array, Array]:
@@ -192,7 +201,7 @@ class Trace(TraceState):
             _, _, _, mask, value, node = (int(each) for each in self._registers[row])
             written = self.lanes_of_mask(mask)
             fresh = ~defined[written]
-            found = self._values(value, written.size)
+            found = self.values_of(value, written.size)
             values = np.zeros(lanes, found.dtype) if values is None else values
             values[written[fresh]] = found[fresh]
             nodes[written[fresh]] = self._integers(node, written.size)[fresh]
@@ -234,43 +243,22 @@ class Trace(TraceState):
         size = np.dtype(self.about["dtypes"][row[ACCESS.index("dtype")]]).itemsize
         rank = (int(position) - int(log.borders[write])) // (size // log.unit)
         lane = int(self.lanes_of_mask(int(row[ACCESS.index("mask")]))[rank])
-        return Write(event, lane, *self._thread(event, lane))
+        blocks, threads = self.threads_of(event, np.array([lane]))
+        return Write(event, lane, int(blocks[0]), int(threads[0]))
 
-    def _thread(self, event: int, lane: int) -> tuple[int, int]:
+    def threads_of(self, event: int, lanes: Array) -> tuple[Array, Array]:
+        """Return the numbers of the blocks, and of the threads in them, of lanes of the gang of an event."""
         gang = int(self._events[event, EVENT.index("gang")])
-        return int(self.block_of(gang, lane)), lane % self.lanes_per_block_of(gang)
+        return self.block_of(gang, lanes), lanes % self.lanes_per_block_of(gang)
+
+    @cached_property
+    def _nodes(self) -> NodeTable:
+        return NodeTable(self)
 
     def node(self, number: int) -> TraceNode:
         """Return what a node stands for."""
-        for first, count, memory, unit in self.about["inputs"]:
-            if first <= number < first + count:
-                array = self.arrays[self.first_array[memory]]
-                element = (number - first) * unit // array.dtype.itemsize
-                return TraceNode(number, "", self.array(array.number, 0)[element], array=array.number, element=element)
-        row = int(np.searchsorted(self._operations[:, OPERATION.index("first")], number, side="right")) - 1
-        event, operator, mask, first, value, *rest = (int(each) for each in self._operations[row])
-        lanes = self.lanes_of_mask(mask)
-        rank = number - first
-        sources, operands = [], []
-        for node, operand in zip(rest[:3], rest[3:], strict=True):
-            if node >= 0:
-                source = int(self._integers(node, lanes.size)[rank])
-                sources.append(source)
-                operands.append(self._values(operand, lanes.size)[rank] if not source and operand >= 0 else None)
-        made = self._values(value, lanes.size)[rank]
-        who = self._thread(event, int(lanes[rank]))
-        name = self.about["operators"][operator]
-        return TraceNode(number, name, made, tuple(sources), tuple(operands), event, *who)
+        return next(self._nodes.group(number).nodes())
 
     def ancestry(self, node: int) -> Ancestry:
         """Return all that made a value, given its node."""
-        found: dict[int, TraceNode] = {}
-        open_nodes = [node] if node else []
-        while open_nodes:
-            number = open_nodes.pop()
-            if number not in found:
-                found[number] = self.node(number)
-                open_nodes += [source for source in found[number].sources if source]
-        # Inputs first, then operations as they ran: a node's number is larger than those of its sources.
-        order = sorted(found, key=lambda number: (found[number].event, number))
-        return Ancestry(node, {number: found[number] for number in order})
+        return self._nodes.ancestry(node)

@@ -148,32 +148,6 @@ class TraceNode:
 
 
 @dataclass(frozen=True)
-class Ancestry:
-    """Everything that made a value.
-
-    Parameters
-    ----------
-    root : int
-        The node of the value; 0 where nothing made it.
-    nodes : dict of int to TraceNode
-        The root and all that it was made from, sources before what they made. Copies leave no nodes.
-    """
-
-    root: int
-    nodes: dict[int, TraceNode]
-
-    @property
-    def inputs(self) -> list[TraceNode]:
-        """The elements of arrays, as they were at the launch, that the value was made from."""
-        return [node for node in self.nodes.values() if not node.operator]
-
-    @property
-    def operations(self) -> list[TraceNode]:
-        """The operations that made the value, in the order in which they ran."""
-        return [node for node in self.nodes.values() if node.operator]
-
-
-@dataclass(frozen=True)
 class TraceFinding:
     """A mistake of the kernel's, and the event in which it was found: that of its first, where it came more often.
 

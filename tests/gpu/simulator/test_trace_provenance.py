@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -250,3 +252,55 @@ def test_index_arithmetic_makes_no_nodes_and_constants_clear_them():
         assert made.node_of("a", i, len(made.events)) == 0
         assert made.node_of("b", i, len(made.events)) == 0
         assert made.ancestry(0).nodes == {}
+
+
+def test_the_ancestry_of_a_large_reduction_is_there_at_once():
+    source = """
+    __global__ void k(const float *in, float *out, int n) {
+        __shared__ float s[1024];
+        int t = threadIdx.x;
+        float sum = 0;
+        for (int i = t; i < n; i += 1024) sum += in[i];
+        s[t] = sum;
+        __syncthreads();
+        for (int half = 512; half > 0; half /= 2) {
+            if (t < half) s[t] += s[t + half];
+            __syncthreads();
+        }
+        if (t == 0) out[0] = s[0];
+    }
+    """
+    n = 1 << 14
+    values = np.random.default_rng(5).random(n).astype(np.float32)
+    made, (_, out) = trace(source, [values, np.zeros(1, np.float32), np.int32(n)], block=1024)
+    node = made.node_of("out", 0, len(made.events))
+    made.ancestry(node)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        found = made.ancestry(node)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.1
+    elements, *operations = found.groups
+    assert (elements.elements == np.arange(n)).all()
+    assert (elements.values == values).all()
+    # The first sum of each thread starts at 0, which nothing made, but is an operation all the same.
+    assert sum(group.numbers.size for group in operations) == n + 1023
+    assert len(found) == 2 * n + 1023
+    for group in operations:
+        assert group.operator == "+"
+        assert group.sources.shape == (group.numbers.size, 2)
+        assert (group.sources < group.numbers[:, None]).all()
+    assert operations[-1].values.tolist() == out.tolist()
+    assert [node.number for node in found.operations][-1] == found.root
+
+
+def test_a_long_chain_of_atomics_in_one_event():
+    source = "__global__ void k(int *in, int *out) { out[threadIdx.x + 1] = atomicAdd(out, in[threadIdx.x]); }"
+    values = np.arange(1, 1025, dtype=np.int32)
+    made, (_, out) = trace(source, [values, np.zeros(1025, np.int32)], block=1024)
+    found = ancestry(made, "out", 0)
+    assert elements(found) == sorted([*range(1024), 0])
+    assert found.nodes[found.root].value == out[0] == values.sum()
+    middle = ancestry(made, "out", 500)
+    assert len(middle.operations) == 499

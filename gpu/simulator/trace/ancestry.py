@@ -1,0 +1,234 @@
+"""Everything that made a value: the tree or network of operations down to elements of arrays."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.recorder import OPERATION
+from gpu.simulator.trace.trace_types import TraceNode
+
+if TYPE_CHECKING:
+    from gpu.simulator.trace.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class NodeGroup:
+    """Nodes of one kind: what an operation made in lanes of one event, or elements of one array at the launch.
+
+    Parameters
+    ----------
+    operator : str
+        As of `TraceNode`; "" for elements.
+    event : int
+        When; -1 for elements.
+    numbers : array
+        The nodes, ascending.
+    values : array
+    sources : array, shape (nodes, operands)
+        The node of each operand, 0 where it has none.
+    operands : tuple of array or None
+        For each operand the values, which count where it has no node; None where all have one.
+    blocks, threads : array
+        Who, one a node; -1 for elements.
+    array : int
+        The number of the array of elements; -1 of an operation.
+    elements : array
+        Which ones; -1 of an operation.
+    """
+
+    operator: str
+    event: int
+    numbers: Array
+    values: Array
+    sources: Array
+    operands: tuple[Array | None, ...]
+    blocks: Array
+    threads: Array
+    array: int
+    elements: Array
+
+    def nodes(self) -> Iterator[TraceNode]:
+        """Return the nodes one by one."""
+        columns = (self.numbers, self.blocks, self.threads, self.elements)
+        rows = zip(*(column.tolist() for column in columns), self.sources.tolist(), strict=True)
+        for place, (number, block, thread, element, sources) in enumerate(rows):
+            operands = tuple(
+                values[place] if not source and values is not None else None
+                for source, values in zip(sources, self.operands, strict=True)
+            )
+            yield TraceNode(
+                number,
+                self.operator,
+                self.values[place],
+                tuple(sources),
+                operands,
+                self.event,
+                block,
+                thread,
+                self.array,
+                element,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Ancestry:
+    """Everything that made a value.
+
+    Parameters
+    ----------
+    root : int
+        The node of the value; 0 where nothing made it.
+    groups : tuple of NodeGroup
+        The root and all that it was made from: elements first, then operations as they ran. Copies leave no nodes.
+    """
+
+    root: int
+    groups: tuple[NodeGroup, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ancestry) and (self.root, self.nodes) == (other.root, other.nodes)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return sum(group.numbers.size for group in self.groups)
+
+    @cached_property
+    def nodes(self) -> dict[int, TraceNode]:
+        """All nodes by number, sources before what they made."""
+        return {node.number: node for group in self.groups for node in group.nodes()}
+
+    @property
+    def inputs(self) -> list[TraceNode]:
+        """The elements of arrays, as they were at the launch, that the value was made from."""
+        return [node for group in self.groups if not group.operator for node in group.nodes()]
+
+    @property
+    def operations(self) -> list[TraceNode]:
+        """The operations that made the value, in the order in which they ran."""
+        return [node for group in self.groups if group.operator for node in group.nodes()]
+
+
+class NodeTable:
+    """The nodes of a trace, looked up many at once.
+
+    Parameters
+    ----------
+    trace : Trace
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._operations = trace.data.arrays["operations"]
+        self._first = np.ascontiguousarray(self._operations[:, OPERATION.index("first")])
+        self._inputs = sorted(tuple(each) for each in trace.about["inputs"])
+        self._input_first = np.array([first for first, *_ in self._inputs], np.int64)
+        self._input_end = np.array([first + count for first, count, *_ in self._inputs], np.int64)
+
+    def ancestry(self, root: int) -> Ancestry:
+        """Return all that made a value, given its node."""
+        wanted: dict[int, list[Array]] = {}
+        inputs: list[Array] = []
+        # The rows that are still to be looked at, the latest first: no operation's source is made after it.
+        rows: list[int] = []
+
+        def want(numbers: Array) -> None:
+            numbers = numbers[numbers > 0]
+            of_input = np.searchsorted(self._input_first, numbers, side="right") - 1
+            is_input = of_input >= 0
+            is_input[is_input] = numbers[is_input] < self._input_end[of_input[is_input]]
+            if is_input.any():
+                inputs.append(numbers[is_input])
+                numbers = numbers[~is_input]
+            of_row = np.searchsorted(self._first, numbers, side="right") - 1
+            for row in _distinct(of_row).tolist():
+                if row not in wanted:
+                    wanted[row] = []
+                    heapq.heappush(rows, -row)
+                wanted[row].append(numbers[of_row == row])
+
+        want(np.array([root], np.int64))
+        groups: list[NodeGroup] = []
+        while rows:
+            row = -heapq.heappop(rows)
+            numbers = self._closure(row, _distinct(np.concatenate(wanted.pop(row))))
+            group = self._group(row, numbers)
+            groups.append(group)
+            want(_distinct(group.sources[group.sources < self._first[row]]))
+        elements = self._elements(_distinct(np.concatenate(inputs))) if inputs else []
+        return Ancestry(root, (*elements, *reversed(groups)))
+
+    def group(self, number: int) -> NodeGroup:
+        """Return one node."""
+        place = int(np.searchsorted(self._input_first, number, side="right")) - 1
+        numbers = np.array([number], np.int64)
+        if place >= 0 and number < self._input_end[place]:
+            return self._elements(numbers)[0]
+        return self._group(int(np.searchsorted(self._first, number, side="right")) - 1, numbers)
+
+    def _closure(self, row: int, numbers: Array) -> Array:
+        """Add what nodes of a row were made from in the same row: atomics on one element go one after the other."""
+        first = int(self._first[row])
+        fresh = numbers
+        while True:
+            sources = self._sources(row, fresh - first)
+            fresh = sources[sources >= first]
+            if not fresh.size or not (fresh := np.setdiff1d(fresh, numbers)).size:
+                return numbers
+            numbers = np.union1d(numbers, fresh)
+
+    def _sources(self, row: int, ranks: Array) -> Array:
+        columns = [int(self._operations[row, OPERATION.index(f"node{n}")]) for n in range(3)]
+        made = [self._trace.integers_at(number, ranks) for number in columns if number >= 0]
+        return np.stack(made, axis=1) if made else np.zeros((ranks.size, 0), np.int64)
+
+    def _group(self, row: int, numbers: Array) -> NodeGroup:
+        trace, about = self._trace, self._trace.about
+        columns = dict(zip(OPERATION, self._operations[row].tolist(), strict=True))
+        ranks = numbers - columns["first"]
+        lanes = trace.lanes_of_mask(columns["mask"])
+        sources = self._sources(row, ranks)
+        others = [columns[f"of{n}"] for n in range(3) if columns[f"node{n}"] >= 0]
+        operands = tuple(trace.values_of(other, lanes.size)[ranks] if other >= 0 else None for other in others)
+        blocks, threads = trace.threads_of(columns["event"], lanes[ranks])
+        return NodeGroup(
+            about["operators"][columns["operator"]],
+            columns["event"],
+            numbers,
+            trace.values_of(columns["value"], lanes.size)[ranks],
+            sources,
+            operands,
+            blocks,
+            threads,
+            -1,
+            np.full(numbers.size, -1),
+        )
+
+    def _elements(self, numbers: Array) -> list[NodeGroup]:
+        trace, groups = self._trace, []
+        places = np.searchsorted(self._input_first, numbers, side="right") - 1
+        nobody: Any = np.full(0, -1)
+        for place in np.unique(places).tolist():
+            first, _, memory, unit = self._inputs[place]
+            array = trace.arrays[trace.first_array[memory]]
+            own = numbers[places == place]
+            elements = (own - first) * unit // array.dtype.itemsize
+            nobody = np.full(own.size, -1)
+            values = trace.array(array.number, 0)[elements]
+            none = np.zeros((own.size, 0), np.int64)
+            groups.append(NodeGroup("", -1, own, values, none, (), nobody, nobody, array.number, elements))
+        return groups
+
+
+def _distinct(numbers: Array) -> Array:
+    """Return numbers in ascending order, each once; of so few, this is faster than `np.unique`."""
+    ordered = np.sort(numbers, axis=None)
+    found: Array = ordered[np.concatenate((ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]))]
+    return found
