@@ -206,6 +206,10 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "__uint_as_float": _bits_as(np.float32),
     "__double_as_longlong": _bits_as(np.int64),
     "__longlong_as_double": _bits_as(np.float64),
+    "__lockstep_mantissa": lambda x: np.frexp(x)[0],
+    "__lockstep_exponent": lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0),
+    "ldexp": np.ldexp,
+    "ldexpf": np.ldexp,
     "__lockstep_from_half": lambda bits: bits.view(np.float16).astype(np.float32),
     "__lockstep_to_half": lambda value: value.astype(np.float16).view(np.uint16),
 }

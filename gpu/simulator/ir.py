@@ -294,6 +294,21 @@ class IndirectCall:
 
 
 @dataclass(frozen=True)
+class GridBarrier:
+    """A cooperative group's barrier of all threads of the grid."""
+
+    type: Type
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A number that only grows while a block runs."""
+
+    type: Scalar
+
+
+@dataclass(frozen=True)
 class Launch:
     """A launch of another kernel by each lane: `grid` and `block` are values of dim3, `stream` is a pointer."""
 
@@ -344,6 +359,8 @@ Expression = (
     | Assertion
     | Call
     | IndirectCall
+    | GridBarrier
+    | Clock
     | Launch
     | WaitForChildren
 )
@@ -479,6 +496,7 @@ class Function:
     slots: int = 0
     shared: list[SharedArray] = field(default_factory=list)
     calls: list[Function] = field(default_factory=list)
+    syncs_grid: bool = False
     body: Block = field(default_factory=lambda: Block(()))
 
 

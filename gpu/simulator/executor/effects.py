@@ -7,23 +7,64 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.frame import Frame
 from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.printf import format_c
 
 
 def print_lanes(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
     """Format a text for each lane, in lane order, and return what printf does."""
     for lane in mask.lanes:
-        own = [value[lane] if isinstance(value, np.ndarray) else value for value in values]
+        own = [_of_lane(value, lane) for value in values]
         frame.gang.printed.append((int(lane), format_c(text, own)))
     return np.int32(len(values))
+
+
+def _of_lane(value: Any, lane: int) -> Any:
+    """Return a lane's value; of a pointer to letters, such as a string literal is, the text."""
+    if not isinstance(value, Address):
+        return value[lane] if isinstance(value, np.ndarray) else value
+    address = value.of_lane(lane)
+    if not isinstance(address.memory, FlatMemory) or address.memory.space != "constant":
+        return address
+    return bytes(address.memory.data[address.offset :]).partition(b"\0")[0].decode("latin-1")
 
 
 def tell_fence(frame: Frame, name: str, mask: Mask, named: Any) -> None:
     """Let an observer know of a fence; lanes that go together have nothing left to order."""
     if frame.gang.observer is not None:
         frame.gang.observer.fence(frame.gang, name, mask, named)
+
+
+def pass_grid_barrier(frame: Frame, mask: Mask, position: SourcePosition) -> None:
+    """Pass where all threads of the grid, which is one gang, but for those that have ended, are here."""
+    gang = frame.gang
+    if gang.warps is not None:
+        raise LaunchError(
+            f"{position}: a barrier of the whole grid runs in the schedule round-robin only.", position=position
+        )
+    due = gang.geometry.everyone.without((frame.kernel or frame).returned)
+    missing = due.without(mask) if due is not None else None
+    if missing is not None:
+        who = gang.describe(int(missing.lanes[0]))
+        raise LaunchError(
+            f"{position}: Barrier error: the barrier is not reached by all threads of the grid; {who} does not come.",
+            position=position,
+            advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
+            kind="barrier",
+            thread=who,
+        )
+    if gang.observer is not None:
+        gang.observer.barrier(gang, position, mask)
+        gang.observer.launch_resumes(gang)
+
+
+def tell_time(frame: Frame, dtype: np.dtype[Any]) -> Any:
+    """Return a number larger than any before: it counts the rounds of loops, and the calls."""
+    frame.gang.clock_calls += 1
+    return dtype.type(frame.gang.rounds + frame.gang.clock_calls)
 
 
 def assert_lanes(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePosition) -> None:

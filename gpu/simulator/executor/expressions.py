@@ -13,7 +13,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor import warp
 from gpu.simulator.executor.address import Address, from_number
 from gpu.simulator.executor.children import launch_lanes, wait_for_children
-from gpu.simulator.executor.effects import assert_lanes, print_lanes, tell_fence
+from gpu.simulator.executor.effects import assert_lanes, pass_grid_barrier, print_lanes, tell_fence, tell_time
 from gpu.simulator.executor.frame import Evaluator, Frame, assign_local, load_value, store_value
 from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.executor.memory import LocalMemory, Site
@@ -122,6 +122,10 @@ class ExpressionCompiler(ABC):
                 return self._call(function, arguments)
             case ir.IndirectCall():
                 return self._indirect_call(expression)
+            case ir.GridBarrier(_, position):
+                return lambda frame, mask: pass_grid_barrier(frame, mask, position)
+            case ir.Clock(type):
+                return lambda frame, mask: tell_time(frame, type.dtype)
             case ir.Launch():
                 return self._launch(expression)
             case ir.WaitForChildren():

@@ -133,6 +133,7 @@ class Gang:
         self.first = first
         self.grid = tuple(grid)
         self.rounds = 0
+        self.clock_calls = 0
         self.max_rounds = MAXIMUM_ROUNDS
         extents = tuple(np.uint32(extent) for extent in grid)
         self.special = {

@@ -25,6 +25,7 @@ from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 Array = npt.NDArray[Any]
 
 MAXIMUM_THREADS = 1024
+MAXIMUM_COOPERATIVE_THREADS = 1 << 18
 MAXIMUM_SHARED_BYTES = 48 * 1024
 
 
@@ -36,6 +37,7 @@ class SimulatedKernel:
         self._function = function
         self._compiled = compiled
         self._variables = variables
+        self._syncs_grid = any(called.syncs_grid for called in reachable(function))
         self._one_by_one = any(waits(called.body) for called in reachable(function))
 
     @property
@@ -133,7 +135,8 @@ class SimulatedKernel:
         observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
-        for first, blocks in cut(grid, block, self._gang_lanes(shuffled=tree.generator is not None)):
+        gangs = cut(grid, block, self._gang_lanes(shuffled=tree.generator is not None))
+        for first, blocks in [(0, count)] if self._syncs_grid else gangs:
             if blocks not in geometries:
                 geometries[blocks] = Geometry(block, blocks)
             gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
@@ -172,6 +175,12 @@ class SimulatedKernel:
             raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
         if threads > MAXIMUM_THREADS:
             raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
+        blocks = grid[0] * grid[1] * grid[2]
+        if self._syncs_grid and threads * blocks > MAXIMUM_COOPERATIVE_THREADS:
+            raise LaunchError(
+                f"{self.name}: a grid of {threads * blocks} threads, which has a barrier of its own; at most "
+                f"{MAXIMUM_COOPERATIVE_THREADS} threads are on the device together."
+            )
         static = sum(shared.size for function in reachable(self._function) for shared in function.shared)
         if static + shared_bytes > MAXIMUM_SHARED_BYTES:
             raise LaunchError(

@@ -117,7 +117,10 @@ class Observer:
         """Take note that the launch that begins next is that of a child."""
 
     def launch_resumes(self, gang: Gang) -> None:
-        """Take note that the launch of a gang goes on, which has waited until its children ended."""
+        """Take note that the launch of a gang goes on, and that all that came before is ordered before what follows.
+
+        The gang has waited until its children ended, or until all threads of the grid came to a barrier.
+        """
 
     def gang_ends(self, gang: Gang) -> None:
         """Take note of blocks that have finished."""

@@ -324,8 +324,9 @@ class FunctionLowering:
 
     def _array(self, cursor: Cursor, type: ArrayOf, initial: Cursor | None) -> ir.Statement:
         values: tuple[tuple[int, ir.Expression], ...] = ()
+        is_string = initial is not None and initial.kind == CursorKind.STRING_LITERAL
         braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
-        if braces and list(initial.get_children()):  # type: ignore[union-attr]
+        if is_string or (braces and list(initial.get_children())):  # type: ignore[union-attr]
             size = type.innermost.size
             elements = self._expressions.array_values(initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
@@ -354,7 +355,8 @@ def _initialiser(cursor: Cursor) -> Cursor | None:
     if not expressions:
         return None
     last = expressions[-1]
-    if cursor.type.get_canonical().kind.name != "CONSTANTARRAY" or last.kind == CursorKind.INIT_LIST_EXPR:
+    written_out = last.kind in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL)
+    if cursor.type.get_canonical().kind.name != "CONSTANTARRAY" or written_out:
         return last
     return None
 

@@ -179,6 +179,12 @@ class Calls:
             return number_of(type, number)
         if name == "__lockstep_wait_for_children":
             return ir.WaitForChildren(VOID, start_of(cursor))
+        if name == "__lockstep_grid_sync":
+            self._scope.function.syncs_grid = True
+            return ir.GridBarrier(VOID, start_of(cursor))
+        if name in ("clock", "clock64"):
+            assert isinstance(type, Scalar)
+            return ir.Clock(type)
         if name in FENCES:
             lanes = [self._expressions.value(each) for each in arguments if _is_given(each)]
             return ir.Fence(VOID, name, *lanes)

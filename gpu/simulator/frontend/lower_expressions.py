@@ -6,7 +6,15 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, binary_operator, evaluate, start_of, unary_operator
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    binary_operator,
+    evaluate,
+    start_of,
+    string_of,
+    unary_operator,
+)
 from gpu.simulator.frontend.closures import THIS, captured_variable, is_declared_in
 from gpu.simulator.frontend.conversions import (
     address_of,
@@ -61,8 +69,8 @@ _INSTEAD = {
     "CXX_NEW_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
     "CXX_DELETE_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
     "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
-    "STRING_LITERAL": "Strings are for printf and assert alone.",
 }
+_CHAR = Scalar("int8")
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
 
@@ -127,6 +135,8 @@ class Expressions:
             return self._closure(cursor)
         if kind == CursorKind.CXX_THIS_EXPR and self._scope.this is not None:
             return self._scope.this
+        if kind == CursorKind.STRING_LITERAL:
+            return ir.Global(Pointer(_CHAR), self._scope.program.string(_bytes_of(cursor)))
         if kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
             return ir.Null(Pointer(Void()))
         if (number := evaluate(cursor)) is not None:  # sizeof, alignof and the like
@@ -502,6 +512,8 @@ class Expressions:
     def array_values(self, cursor: Cursor, type: ArrayOf) -> list[ir.Expression]:
         """Lower an array's braces to a value for each innermost element, zeros for those left out."""
         values: list[ir.Expression] = []
+        if cursor.kind == CursorKind.STRING_LITERAL:
+            values += [number_of(type.element, letter) for letter in _bytes_of(cursor)]
         for child in cursor.get_children():
             if isinstance(type.element, ArrayOf):
                 values += self.array_values(child, type.element)
@@ -509,6 +521,11 @@ class Expressions:
                 values.append(self.converted(child, type.element))
         missing = type.count - len(values)
         return values + [zero_of(type.innermost)] * missing
+
+
+def _bytes_of(cursor: Cursor) -> bytes:
+    """Return the bytes of a string literal, without the zero at its end."""
+    return (string_of(cursor) or "").encode("latin-1", errors="replace")
 
 
 def _array_behind(base: Cursor) -> Cursor | None:

@@ -21,12 +21,12 @@ from gpu.simulator.frontend.clang import (
     start_of,
 )
 from gpu.simulator.frontend.closures import is_in_closure
-from gpu.simulator.frontend.conversions import convert
+from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
 from gpu.simulator.frontend.lower_types import TypeLowering, refuse
 from gpu.simulator.frontend.scope import Scope, decayed, is_reference_function
-from gpu.simulator.types import VOID, ArrayOf, Pointer, Type, leaves
+from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
 _WITH_BODY = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
@@ -171,6 +171,14 @@ class Program:
             self.variables[name] = ir.GlobalVariable(name, space, type, self._initial(declaration, type))
         return self.variables[name]
 
+    def string(self, text: bytes) -> str:
+        """Return the name of the constant array that holds a string."""
+        name = f"the string {text.decode('latin-1')!r}"
+        char = Scalar("int8")
+        letters = tuple((place, number_of(char, letter)) for place, letter in enumerate((*text, 0)))
+        self.variables[name] = ir.GlobalVariable(name, "constant", ArrayOf(char, len(letters)), letters)
+        return name
+
     def shared_outside(self, declaration: Cursor | None, scope: Scope) -> ir.Local | None:
         """Return the slot of an `extern __shared__` array that is declared outside of the function."""
         if declaration is None or declaration.kind != CursorKind.VAR_DECL:
@@ -283,7 +291,7 @@ def _initial_value(declaration: Cursor) -> Cursor | None:
         return None
     last = children[-1]
     is_array = declaration.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY")
-    if is_array and last.kind != CursorKind.INIT_LIST_EXPR:
+    if is_array and last.kind not in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL):
         return None
     if last.kind == CursorKind.CALL_EXPR and not list(last.get_arguments()):
         return None  # a constructor that does nothing

@@ -3,11 +3,20 @@
 
 namespace cooperative_groups {
 
+// Any group: a whole block, which has no lanes, or lanes of a warp.
 struct thread_group {
-    unsigned int threads, rank;
+    unsigned int threads, rank, lanes;
     __device__ unsigned int size() const { return threads; }
     __device__ unsigned int num_threads() const { return threads; }
     __device__ unsigned int thread_rank() const { return rank; }
+    __device__ bool is_valid() const { return true; }
+    __device__ void sync() const {
+        if (lanes == 0) {
+            __syncthreads();
+        } else {
+            __syncwarp(lanes);
+        }
+    }
 };
 
 struct thread_block {
@@ -21,8 +30,40 @@ struct thread_block {
     __device__ static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
     __device__ static dim3 dim_threads() { return group_dim(); }
     __device__ static void sync() { __syncthreads(); }
+    __device__ operator thread_group() const { return thread_group{size(), thread_rank(), 0}; }
 };
 __device__ inline thread_block this_thread_block() { return thread_block(); }
+
+template <unsigned int MaxBlockSize = 1024>
+struct block_tile_memory {
+    char unused;
+};
+template <unsigned int MaxBlockSize>
+__device__ inline thread_block this_thread_block(block_tile_memory<MaxBlockSize> &) {
+    return thread_block();
+}
+
+__device__ void __lockstep_grid_sync();
+struct grid_group {
+    __device__ static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    __device__ static unsigned long long block_rank() {
+        return ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    }
+    __device__ static unsigned long long size() { return num_blocks() * thread_block::size(); }
+    __device__ static unsigned long long num_threads() { return size(); }
+    __device__ static unsigned long long thread_rank() {
+        return block_rank() * thread_block::size() + thread_block::thread_rank();
+    }
+    __device__ static dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+    __device__ static dim3 dim_blocks() { return group_dim(); }
+    __device__ static dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+    __device__ static bool is_valid() { return true; }
+    __device__ static void sync() { __lockstep_grid_sync(); }
+};
+__device__ inline grid_group this_grid() { return grid_group(); }
+
+// Has no body, so that a tile larger than a warp is refused where its lanes would meet.
+__device__ void tile_of_several_warps();
 
 template <unsigned int Size, typename Parent = thread_block>
 struct thread_block_tile {
@@ -32,8 +73,12 @@ struct thread_block_tile {
     __device__ static unsigned int meta_group_rank() { return thread_block::thread_rank() / Size; }
     __device__ static unsigned int meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
     __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
-    __device__ static unsigned int mask() { return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane(); }
+    __device__ static unsigned int mask() {
+        if constexpr (Size > 32) tile_of_several_warps();
+        return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane();
+    }
     __device__ static void sync() { __syncwarp(mask()); }
+    __device__ operator thread_group() const { return thread_group{Size, thread_rank(), mask()}; }
     template <typename LockstepT>
     __device__ LockstepT shfl(LockstepT value, int lane) const {
         return __shfl_sync(mask(), value, lane, Size);
@@ -65,6 +110,13 @@ __device__ inline thread_block_tile<Size, Parent> tiled_partition(const Parent &
     return thread_block_tile<Size, Parent>();
 }
 
+__device__ inline thread_group tiled_partition(const thread_group &parent, unsigned int size) {
+    assert(size <= 32); // the simulator has no tiles of several warps
+    unsigned int first = thread_block::thread_rank() % 32 / size * size;
+    unsigned int lanes = (size == 32 ? 0xffffffffu : (1u << size) - 1) << first;
+    return thread_group{size, parent.rank % size, lanes};
+}
+
 struct coalesced_group {
     unsigned int members;
     __device__ unsigned int lane() const { return thread_block::thread_rank() % 32; }
@@ -72,6 +124,7 @@ struct coalesced_group {
     __device__ unsigned int num_threads() const { return __popc(members); }
     __device__ unsigned int thread_rank() const { return __popc(members & ((1u << lane()) - 1)); }
     __device__ void sync() const { __syncwarp(members); }
+    __device__ operator thread_group() const { return thread_group{size(), thread_rank(), members}; }
     // The lane that holds a rank is the one below which so many members lie.
     __device__ int lane_of(unsigned int rank) const {
         unsigned int rest = members;

@@ -108,10 +108,12 @@ LOCKSTEP_API inline void __stcg(LockstepT *address, LockstepT value) {
 LOCKSTEP_API int printf(const char *format, ...);
 LOCKSTEP_API void __lockstep_assert(bool condition, const char *text);
 #define assert(condition) __lockstep_assert((condition), #condition)
+// They count the rounds of loops and their own calls.
 __device__ long long clock64();
 __device__ clock_t clock();
 __device__ void __nanosleep(unsigned int nanoseconds);
 __device__ void __trap();
 
 #include "lockstep/launches.h"
+#include "lockstep/bytes.h"
 #include "lockstep/std.h"

@@ -156,6 +156,47 @@ PROGRAMS = {
         out[12] = kept.f(kept.x);
         """,
     ),
+    "memcpy and memset": (
+        """#include <string.h>
+        struct Part { int a; float b[3]; };""",
+        """
+        int from[6] = {1, 2, i, 4, 5, 6}, to[6];
+        float f = 1.5f * i, all[3]; unsigned bits;
+        Part part = {i, {1, 2, 3}}, copy;
+        double zero[2] = {1, 2}; unsigned char bytes[5]; short pair[2];
+        memset(to, 0, sizeof(to));
+        memcpy(to, from + 1, (1 + i % 4) * sizeof(int));
+        memcpy(&bits, &f, sizeof(f)); memcpy(all, part.b, sizeof all); memcpy(&copy, &part, sizeof(Part));
+        memset(zero, 0, sizeof zero); memset(bytes, i, 5); memset(pair, 0x17, 4);
+        for (int k = 0; k < 6; k++) out[k] = to[k];
+        out[6] = bits; out[7] = copy.a + copy.b[2] * 10; out[8] = all[1]; out[9] = zero[1]; out[10] = bytes[4];
+        memcpy(out + 12, in + i % 8, 3 * sizeof(int)); memset(out + 16, -1, 7); out[11] = pair[1];
+        """,
+    ),
+    "frexp, ldexp, modf": (
+        "#include <math.h>",
+        """
+        double values[] = {0.0, -0.0, 1.0, -3.75, 1e300, 5e-324, 1.0 / (i + 1), i * 1e5};
+        for (int k = 0; k < 8; k++) {
+            int exponent = 99; float whole; double all;
+            out[k] = (int)(frexp(values[k], &exponent) * (1 << 20)); out[8 + k] = exponent;
+            float rest = modff((float)values[k] < 1e9f ? (float)values[k] : 0.f, &whole);
+            out[16 + k] = (int)(rest * 1024) + (int)whole + (int)ldexpf(0.25f, i % 9) + (int)modf(values[k] / 3, &all);
+        }
+        """,
+    ),
+    "strings": (
+        """DEVICE int length(const char *text) { int n = 0; while (text[n]) n++; return n; }
+        DEVICE const char letters[] = "ab\\n\\0c";""",
+        """
+        char name[] = "warp", wide[8] = "x", many[2][4] = {"ab", "c"};
+        const char *text = i % 2 ? "odd" : "even";
+        name[1] = 'A' + i % 26;
+        out[0] = length(name) * 100 + length(text); out[1] = name[1] + name[i % 5]; out[2] = wide[0] + wide[i % 8];
+        out[3] = text[i % 3]; out[4] = many[1][0] + many[0][i % 4]; out[5] = "0123456789"[i % 10];
+        out[6] = sizeof(name);
+        """,
+    ),
 }
 
 
@@ -185,6 +226,26 @@ def test_what_cplusplus_does(name: str) -> None:
         _, out = launch(module, kernel, given, empty, grid=grid, block=block)
         np.testing.assert_array_equal(out, right)
     assert right.any()
+
+
+def test_strings_are_printed() -> None:
+    source = """__global__ void k() {
+        const char *who = threadIdx.x ? "one" : "nought"; printf("%s is %d of %s\\n", who, threadIdx.x, "two");
+    }"""
+    printed: list[str] = []
+    build(source).kernel("k").launch((1, 1, 1), (2, 1, 1), [], on_print=lambda who, text: printed.append(text))
+    assert printed == ["nought is 0 of two\n", "one is 1 of two\n"]
+
+
+def test_the_clock_only_goes_forward() -> None:
+    source = """__global__ void k(long long *out) {
+        long long start = clock64();
+        clock_t other = clock();
+        while (clock64() - start < 100) {}
+        long long end = clock64();
+        out[threadIdx.x] = other > start && end > other && end - start >= 100;
+    }"""
+    assert run_kernel(source, "k", np.zeros(32, np.int64))[0].all()
 
 
 def test_a_trace_follows_values_through_lambdas_unions_and_pointers() -> None:

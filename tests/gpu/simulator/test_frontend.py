@@ -197,6 +197,21 @@ def test_a_header_that_is_missing_is_left_out_and_lines_keep_their_numbers(tmp_p
         SimulatedModule(text.replace("7", "absent(7)"), tmp_path / "kernel.cu", {})
 
 
+def test_a_kernel_answers_for_itself_behind_missing_headers_and_many_errors_of_the_host(tmp_path: Path) -> None:
+    """Clang by itself ends at the first missing header, and after 20 errors."""
+    (tmp_path / "helper.h").write_text('#include "absent.h"\n#include <also/absent.h>\nint helper();\n')
+    host = "".join(f"  unknown{number}(handle{number});\n" for number in range(25))
+    text = (
+        f'#include "helper.h"\nint main() {{\n{host}  return 0;\n}}\n'
+        "__global__ void bad(int *a) { a[0] = wrong; }\n__global__ void good(int *a) { a[0] = 7; }\n"
+    )
+    for tolerant in (False, True):
+        module = SimulatedModule(text, tmp_path / "kernel.cu", {}, tolerant=tolerant)
+        assert launch(module, "good", zeros(1), block=1)[0][0] == 7
+        with pytest.raises(CompileError, match=r"^kernel\.cu:30:38: use of undeclared identifier 'wrong'"):
+            module.kernel("bad")
+
+
 def test_names_of_headers_that_are_not_included_are_free() -> None:
     source = """
     __device__ float half(float x) { return x / 2; }

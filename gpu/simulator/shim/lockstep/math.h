@@ -106,10 +106,30 @@ LOCKSTEP_API inline void sincosf(float x, float *s, float *c) {
 }
 LOCKSTEP_API inline void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
 
-LOCKSTEP_API bool isnan(float x);
-LOCKSTEP_API bool isnan(double x);
+LOCKSTEP_API float __lockstep_mantissa(float x);
+LOCKSTEP_API double __lockstep_mantissa(double x);
+LOCKSTEP_API int __lockstep_exponent(float x);
+LOCKSTEP_API int __lockstep_exponent(double x);
+LOCKSTEP_API float ldexpf(float x, int exponent);
+LOCKSTEP_API float ldexp(float x, int exponent);
+LOCKSTEP_API double ldexp(double x, int exponent);
+#define LOCKSTEP_IN_PARTS(T, suffix)                                                                                   \
+    LOCKSTEP_API inline T frexp##suffix(T x, int *exponent) {                                                          \
+        *exponent = __lockstep_exponent(x);                                                                            \
+        return __lockstep_mantissa(x);                                                                                 \
+    }                                                                                                                  \
+    LOCKSTEP_API inline T modf##suffix(T x, T *whole) {                                                                \
+        *whole = trunc(x);                                                                                             \
+        return isinf(x) ? copysign((T)0, x) : copysign(x - *whole, x);                                                 \
+    }
 LOCKSTEP_API bool isinf(float x);
 LOCKSTEP_API bool isinf(double x);
+LOCKSTEP_IN_PARTS(float, f)
+LOCKSTEP_IN_PARTS(float, )
+LOCKSTEP_IN_PARTS(double, )
+
+LOCKSTEP_API bool isnan(float x);
+LOCKSTEP_API bool isnan(double x);
 LOCKSTEP_API bool isfinite(float x);
 LOCKSTEP_API bool isfinite(double x);
 

@@ -1,0 +1,53 @@
+// memcpy and memset, in elements as far as the bytes are whole ones: a thread's own memory keeps elements, not bytes.
+#pragma once
+
+template <typename LockstepT, typename LockstepU>
+LOCKSTEP_API inline void __lockstep_copy(LockstepT *to, const LockstepU *from, size_t bytes) {
+    size_t whole = bytes / sizeof(LockstepT);
+    for (size_t i = 0; i < whole; ++i) to[i] = ((const LockstepT *)from)[i];
+    for (size_t i = whole * sizeof(LockstepT); i < bytes; ++i) ((char *)to)[i] = ((const char *)from)[i];
+}
+template <typename LockstepT, typename LockstepU>
+LOCKSTEP_API inline LockstepT *memcpy(LockstepT *to, const LockstepU *from, size_t bytes) {
+    if constexpr (sizeof(LockstepT) <= sizeof(LockstepU)) {
+        __lockstep_copy(to, from, bytes);
+    } else {
+        __lockstep_copy((LockstepU *)to, from, bytes);
+    }
+    return to;
+}
+LOCKSTEP_API inline void *memcpy(void *to, const void *from, size_t bytes) {
+    __lockstep_copy((char *)to, (const char *)from, bytes);
+    return to;
+}
+template <typename LockstepU>
+LOCKSTEP_API inline void *memcpy(void *to, const LockstepU *from, size_t bytes) {
+    __lockstep_copy((LockstepU *)to, from, bytes);
+    return to;
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT *memcpy(LockstepT *to, const void *from, size_t bytes) {
+    __lockstep_copy(to, (const LockstepT *)from, bytes);
+    return to;
+}
+
+template <typename LockstepT>
+LOCKSTEP_API inline void __lockstep_fill(LockstepT *to, LockstepT value, size_t bytes) {
+    for (size_t i = 0; i < bytes / sizeof(LockstepT); ++i) to[i] = value;
+    for (size_t i = bytes / sizeof(LockstepT) * sizeof(LockstepT); i < bytes; ++i) ((char *)to)[i] = (char)value;
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT *memset(LockstepT *to, int byte, size_t bytes) {
+    unsigned long long value = (byte & 0xff) * 0x0101010101010101ull;
+    if constexpr (alignof(LockstepT) >= 8) {
+        __lockstep_fill((unsigned long long *)to, value, bytes);
+    } else if constexpr (alignof(LockstepT) == 4) {
+        __lockstep_fill((unsigned int *)to, (unsigned int)value, bytes);
+    } else if constexpr (alignof(LockstepT) == 2) {
+        __lockstep_fill((unsigned short *)to, (unsigned short)value, bytes);
+    } else {
+        __lockstep_fill((unsigned char *)to, (unsigned char)value, bytes);
+    }
+    return to;
+}
+LOCKSTEP_API inline void *memset(void *to, int byte, size_t bytes) { return memset((char *)to, byte, bytes); }

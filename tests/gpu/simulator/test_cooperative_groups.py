@@ -1,0 +1,116 @@
+"""Cooperative groups that are not known by their type, and the group of the whole grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.errors import CompileError, LaunchError
+from gpu.simulator.checkers.races import RaceChecker
+from tests.gpu.simulator.checking import watch
+from tests.gpu.simulator.running import build, run_kernel
+
+Array = np.ndarray[Any, Any]
+
+HEAD = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+
+
+def ints(count: int) -> Array:
+    return np.zeros(count, np.int32)
+
+
+def test_one_function_sums_over_any_group() -> None:
+    source = (
+        HEAD
+        + """
+    __device__ int sum(cg::thread_group group, int *held, int value) {
+        unsigned rank = group.thread_rank();
+        for (int i = group.size() / 2; i > 0; i /= 2) {
+            held[rank] = value;
+            group.sync();
+            if (rank < i) value += held[rank + i];
+            group.sync();
+        }
+        return value;
+    }
+    __global__ void k(int *out, const int *in) {
+        __shared__ int held[64];
+        cg::thread_block block = cg::this_thread_block();
+        int i = threadIdx.x, whole = sum(block, held, in[i]);
+        auto tile = cg::tiled_partition<16>(block);
+        int by_type = sum(tile, held + i / 16 * 16, in[i]);
+        cg::thread_group eight = cg::tiled_partition(block, 8);
+        int by_value = sum(eight, held + i / 8 * 8, in[i]);
+        if (i == 0) out[0] = whole;
+        if (tile.thread_rank() == 0) out[1 + i / 16] = by_type;
+        if (eight.thread_rank() == 0) out[5 + i / 8] = by_value;
+    }"""
+    )
+    given = np.random.default_rng(1).integers(-99, 99, 64).astype(np.int32)
+    out, _ = run_kernel(source, "k", ints(13), given, block=64)
+    right = [given.sum(), *given.reshape(4, 16).sum(axis=1), *given.reshape(8, 8).sum(axis=1)]
+    np.testing.assert_array_equal(out, right)
+
+
+GRID = (
+    HEAD
+    + """
+__global__ void k(int *out, int *held, int n) {
+    cg::grid_group grid = cg::this_grid();
+    unsigned long long i = grid.thread_rank();
+    if (i < n) held[i] = i * i;
+    grid.sync();
+    if (i < n) out[i] = held[n - 1 - i];
+    cg::sync(grid);
+    if (i == 0) held[0] = grid.size() * 1000 + grid.num_blocks();
+}"""
+)
+
+
+@pytest.mark.parametrize(("grid", "block"), [((5, 3, 2), (33, 1, 1)), ((64,), (1024,)), ((1,), (1,))])
+def test_a_barrier_of_the_grid_is_one_for_all_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
+    threads = int(np.prod(grid) * np.prod(block))
+    n = max(1, threads - 7)
+    out, held = run_kernel(GRID, "k", ints(n), ints(n), np.int32(n), grid=grid, block=block)
+    np.testing.assert_array_equal(out, (np.arange(n, dtype=np.int64)[::-1] ** 2).astype(np.int32))
+    assert held[0] == threads * 1000 + np.prod(grid)
+
+
+def test_a_barrier_of_the_grid_orders_what_blocks_do() -> None:
+    races = RaceChecker()
+    watch(races, GRID, ints(96), ints(96), np.int32(96), grid=3)
+    assert races.findings == []
+    races = RaceChecker()
+    watch(
+        races, GRID.replace("grid.sync();", "cg::this_thread_block().sync();"), ints(96), ints(96), np.int32(96), grid=3
+    )
+    assert len(races.findings) == 1
+
+
+def test_a_grid_that_is_not_on_the_device_at_once_is_refused() -> None:
+    with pytest.raises(LaunchError, match="at most 262144 threads are on the device together"):
+        run_kernel(GRID, "k", ints(1), ints(1), np.int32(1), grid=257, block=1024)
+
+
+def test_a_barrier_of_the_grid_that_a_block_does_not_reach() -> None:
+    source = HEAD + "__global__ void k(int *out) { if (blockIdx.x > 0) cg::this_grid().sync(); out[0] = 1; }"
+    with pytest.raises(LaunchError, match=r"not reached by all threads of the grid; thread \(0,0,0\)"):
+        run_kernel(source, "k", ints(1), grid=2)
+
+
+def test_tiles_of_several_warps_are_refused() -> None:
+    source = (
+        HEAD
+        + """__global__ void k(int *out) {
+        __shared__ cg::block_tile_memory<128> memory;
+        auto block = cg::this_thread_block(memory);
+        auto tile = cg::tiled_partition<64>(block);
+        out[threadIdx.x] = tile.thread_rank() USE;
+    }"""
+    )
+    [out] = run_kernel(source, "k", ints(128), block=128, defines={"USE": ""})
+    np.testing.assert_array_equal(out, np.arange(128) % 64)
+    with pytest.raises(CompileError, match="tile_of_several_warps"):
+        build(source, {"USE": "+ tile.shfl(out[0], 3)"}).kernel("k")
