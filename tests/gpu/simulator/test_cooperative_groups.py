@@ -79,14 +79,11 @@ def test_a_barrier_of_the_grid_is_one_for_all_blocks(grid: tuple[int, ...], bloc
 
 
 def test_a_barrier_of_the_grid_orders_what_blocks_do() -> None:
-    races = RaceChecker()
-    watch(races, GRID, ints(96), ints(96), np.int32(96), grid=3)
-    assert races.findings == []
-    races = RaceChecker()
-    watch(
-        races, GRID.replace("grid.sync();", "cg::this_thread_block().sync();"), ints(96), ints(96), np.int32(96), grid=3
-    )
-    assert len(races.findings) == 1
+    for barrier, found in (("grid.sync();", 0), ("cg::this_thread_block().sync();", 1)):
+        races = RaceChecker()
+        source = GRID.replace("grid.sync();", barrier)
+        watch(races, source, ints(96), ints(96), np.int32(96), kernel="k", grid=3)
+        assert len(races.findings) == found
 
 
 def test_a_grid_that_is_not_on_the_device_at_once_is_refused() -> None:
