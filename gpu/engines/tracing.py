@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,11 +25,12 @@ MAXIMUM_LANE_EVENTS = 4_000_000
 
 @dataclass(frozen=True)
 class TracedKernel:
-    """A kernel, and the module that traces it."""
+    """A kernel, the module that traces it, and the shapes of what was put into that module's variables."""
 
     name: str
     module: SimulatedModule
     plain: SimulatedKernel
+    constants: Mapping[str, tuple[int, ...]]
 
 
 class TracedModule:
@@ -36,12 +38,14 @@ class TracedModule:
 
     def __init__(self, module: SimulatedModule) -> None:
         self._module = module
+        self._constants: dict[str, tuple[int, ...]] = {}
 
     def kernel(self, name: str) -> TracedKernel:
-        return TracedKernel(name, self._module, self._module.kernel(name))
+        return TracedKernel(name, self._module, self._module.kernel(name), self._constants)
 
     def set_constant(self, name: str, values: Array) -> None:
         self._module.set_constant(name, values)
+        self._constants[name] = values.shape
 
 
 class TracingEngine(SimulatorEngine):
@@ -118,6 +122,7 @@ class TracingEngine(SimulatorEngine):
                 uninitialized=empty,
             )
         self._empty -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
+        trace.about["shapes"] = self._shapes(trace, kernel, given)
         self._traces.append((trace, self._buffers(trace, kernel, given)))
         self._left = 0 if trace.stopped else self._left - trace.lane_events
         self._stopped = self._stopped or trace.stopped
@@ -143,6 +148,18 @@ class TracingEngine(SimulatorEngine):
             key: Hashable = argument if isinstance(argument, SimulatedBuffer) else (kernel.module, array.name)
             numbers.append(self._number(key))
         return tuple(numbers)
+
+    def _shapes(self, trace: Trace, kernel: TracedKernel, given: dict[str, Argument]) -> list[list[int] | None]:
+        """Return the extents of each array of a trace: the host program's, or those that the kernel declares."""
+        known = dict(kernel.constants)
+        known.update((name, each.shape) for name, each in given.items() if isinstance(each, SimulatedBuffer))
+        shared = kernel.plain.shared_shapes
+        found = []
+        for array in trace.arrays:
+            shape = (shared if array.space == "shared" else known).get(array.name)
+            whole = shape is not None and math.prod(shape) == array.count
+            found.append(list(shape) if shape is not None and whole else None)
+        return found
 
     def _number(self, key: Hashable) -> int:
         if key not in self._numbers:

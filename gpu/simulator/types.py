@@ -59,6 +59,11 @@ class ArrayOf:
         return self.element.size * self.length
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+        return (self.length, *(self.element.shape if isinstance(self.element, ArrayOf) else ()))
+
+    @property
     def innermost(self) -> Type:
         """The type of the elements after every dimension is taken off."""
         return self.element.innermost if isinstance(self.element, ArrayOf) else self.element

@@ -62,6 +62,12 @@ class Launch:
         """
         return self.open()
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...] | None, ...]:
+        """The extents of each array of the trace; None where nothing says them."""
+        known = self.trace.about.get("shapes") or [None] * len(self.trace.arrays)
+        return tuple(None if shape is None else tuple(shape) for shape in known)
+
 
 class Recording:
     """A host program, every step of every launch.

@@ -45,6 +45,12 @@ class SimulatedKernel:
         """The name and type of each parameter."""
         return tuple(self._function.parameters)
 
+    @property
+    def shared_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each `__shared__` array of known size, by name."""
+        found = (shared for function in reachable(self._function) for shared in function.shared)
+        return {shared.name: shared.shape for shared in found if shared.shape}
+
     def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, run by another executor."""
         return SimulatedKernel(self._function, compiler.function(self._function), self._variables)

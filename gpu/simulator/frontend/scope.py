@@ -93,7 +93,8 @@ class Scope:
             return known.local
         dynamic = isinstance(type, ArrayOf) and type.length == 0
         local = self.declare(cursor, type, in_memory=True)
-        self.function.shared.append(ir.SharedArray(local.slot, cursor.spelling, 0 if dynamic else type.size, dynamic))
+        size, shape = (0, ()) if dynamic else (type.size, type.shape if isinstance(type, ArrayOf) else ())
+        self.function.shared.append(ir.SharedArray(local.slot, cursor.spelling, size, dynamic, shape))
         return local
 
     def captured(self, name: str, position: SourcePosition) -> ir.Element | None:

@@ -189,3 +189,28 @@ def test_warps_run_in_the_order_that_is_asked_for():
     assert orders["shuffle:1"] == orders["shuffle:1 "]
     assert len(orders["round-robin"]) == 2
     assert len(orders["shuffle:1"]) == 4
+
+
+def test_arrays_keep_the_extents_that_the_host_or_the_kernel_gives_them(tmp_path):
+    source = """
+    __constant__ float WEIGHTS[9];
+    __global__ void k(const float *image, float *out) {
+        extern __shared__ float any[];
+        __shared__ float tile[4][6];
+        tile[threadIdx.x][0] = image[threadIdx.x] * WEIGHTS[threadIdx.x];
+        any[threadIdx.x] = tile[threadIdx.x][0];
+        out[threadIdx.x] = any[threadIdx.x];
+    }
+    """
+
+    def run(engine, module):
+        module.set_constant("WEIGHTS", np.ones((3, 3), np.float32))
+        image, out = engine.upload(np.ones((2, 3, 5), np.float32)), engine.allocate((30,), np.float32)
+        engine.launch(module.kernel("k"), (1, 1, 1), (4, 1, 1), image, out, shared_bytes=64)
+
+    recording = record(source, run)
+    recording.save(tmp_path / "saved")
+    for each in (recording, Recording.load(tmp_path / "saved")):
+        launch = each.launches[0]
+        found = {array.name: launch.shapes[array.number] for array in launch.trace.arrays}
+        assert found == {"image": (2, 3, 5), "out": (30,), "WEIGHTS": (3, 3), "tile": (4, 6), "any": None}
