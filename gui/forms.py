@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QSlider, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLineEdit, QSlider, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
 from gpu.pattern import Choice, Integer, Matrix, Parameter, Real
@@ -218,25 +218,29 @@ class ParameterForm(QWidget):
     Parameters
     ----------
     parameters : tuple of Parameter
+    columns : int
+        How many fields stand side by side; 0 puts all of them in a line.
     """
 
     changed = pyqtSignal(dict)
     """Every parameter's checked value."""
     invalid = pyqtSignal(str)
 
-    def __init__(self, parameters: tuple[Parameter, ...]) -> None:
+    def __init__(self, parameters: tuple[Parameter, ...], columns: int = 0) -> None:
         super().__init__()
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
-        line = QHBoxLayout()
+        shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
+        line = QGridLayout()
         line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(20)
+        line.setHorizontalSpacing(20)
+        line.setVerticalSpacing(10)
+        for number, field in enumerate(shown):
+            line.addWidget(field, *divmod(number, columns or len(shown)))
+        line.setColumnStretch(columns or len(shown), 1)
         for field in self.fields.values():
-            if not isinstance(field, MatrixField):
-                line.addWidget(field)
             field.changed.connect(self._check)
-        line.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
