@@ -57,6 +57,9 @@ class Files:
 
     def ask_export(self) -> None:
         """Ask where to, and save a picture of the results without the controls."""
+        if self._window.page.stepping:
+            self._window.page.step.exports.ask_picture()
+            return
         self._ask_picture("Export picture", self._window.page.view.grab(), self._window.bench.chosen)
 
     def ask_screenshot(self) -> None:

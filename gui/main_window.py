@@ -180,10 +180,15 @@ class MainWindow(QMainWindow):
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
     def _make_page(self, name: str) -> PatternPage:
-        page = self.pages[name] = PatternPage(self.bench.patterns[name], self.bench.settings[name], self.bench.sources)
+        page = self.pages[name] = PatternPage(
+            self.bench.patterns[name], self.bench.settings[name], self.bench.sources, lambda: self.bench.side_jobs
+        )
         page.params_changed.connect(self.bench.choose_params)
-        page.source.failed.connect(self.banner.say)
-        page.source.saved.connect(self.bench.saved)
+        page.step.exports.said.connect(self.status.say)
+        page.step.exports.failed.connect(self.banner.say)
+        for source in (page.source, page.step.source):
+            source.failed.connect(self.banner.say)
+            source.saved.connect(self.bench.saved)
         if page.view.levels is not None:
             page.view.levels.set_scale(self.memory.scale)
             page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
@@ -305,16 +310,21 @@ class MainWindow(QMainWindow):
 
     def next_problem(self) -> None:
         """Go to what is wrong next in the kernel's text."""
-        self.page.source.next_problem()
+        (self.page.step if self.page.stepping else self.page).source.next_problem()
 
     def run(self) -> None:
-        """Run again, and check the result."""
-        self.bench.run(verify=True)
+        """Run again, and check the result; in the Step tab, record again."""
+        if self.page.stepping:
+            self.page.step.record()
+        else:
+            self.bench.run(verify=True)
 
     def stop(self) -> None:
         """Stop what runs; with nothing to stop, close the message."""
         if self.header.stop.isEnabled():
             self.bench.stop()
+        elif self.page.stepping and self.page.step.anything_chosen:
+            self.page.step.clear_selection()
         else:
             self.banner.hide()
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu.jobs import Report
 from gpu.pattern import Pattern
 from gui.editor.sources import KernelSources
 from gui.forms import ParameterForm
+from gui.jobs import Jobs
 from gui.run_view.numbers import NumbersCard
 from gui.run_view.view import view_for
 from gui.source_pane import SourcePane
+from gui.step_view.tab import StepTab
 from gui.theme import look
-from gui.widgets import Card, as_count, as_figure, label, role
+from gui.widgets import Card, as_count, as_figure, label, role, row
 from gui.workbench import LevelCounts, OpenImage, Outcome, Settings
 
 
@@ -65,20 +78,28 @@ def lesson_of(outcome: Outcome) -> str:
 
 
 class PatternPage(QWidget):
-    """One pattern's settings, and its tabs: Run today, more to come; a lone tab has no need of a bar.
+    """One pattern's settings, and its tabs: Run and Step.
 
     Parameters
     ----------
     pattern : Pattern
     settings : Settings
         What is chosen at first.
-    sources : KernelSources or None
+    sources : KernelSources
         The kernels' texts, which are edited here.
+    jobs : callable
+        Returns the queue of the simulator that records what the Step tab plays.
     """
 
     params_changed = pyqtSignal(dict)
 
-    def __init__(self, pattern: Pattern, settings: Settings, sources: KernelSources | None = None) -> None:
+    def __init__(
+        self,
+        pattern: Pattern,
+        settings: Settings,
+        sources: KernelSources,
+        jobs: Callable[[], Jobs],
+    ) -> None:
         super().__init__()
         role(self, "canvas")
         self.pattern = pattern
@@ -91,24 +112,37 @@ class PatternPage(QWidget):
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
-        self.tabs.setAutoHide(True)
+        self.corner = QStackedWidget()
+        self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.stack = QStackedWidget()
         self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
+        self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
         self.add_tab("Run", self._run_tab())
+        self.step = StepTab(pattern, settings.variant, sources, jobs)
+        self.add_tab("Step", self.step, self.step.chosen)
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
-        layout.addWidget(self.tabs)
+        layout.addLayout(row(self.tabs, self.corner))
         layout.addWidget(self.stack, 1)
         self.form.changed.connect(self._take_params)
         self.show_variant(settings.variant)
         self.view.show_params(settings.params)
 
-    def add_tab(self, title: str, content: QWidget) -> None:
-        """Add a way to look at the pattern."""
+    def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
+        """Add a way to look at the pattern; `corner` stands at the other end of the tabs' line."""
+        holder = QWidget()
+        line = row(0, corner) if corner is not None else row(0)
+        holder.setLayout(line)
+        self.corner.addWidget(holder)
         self.stack.addWidget(content)
         self.tabs.addTab(title)
+
+    @property
+    def stepping(self) -> bool:
+        """Whether the Step tab is shown."""
+        return self.stack.currentWidget() is self.step
 
     def _run_tab(self) -> QWidget:
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
@@ -160,11 +194,13 @@ class PatternPage(QWidget):
         self.limit_text.setText(f"Limit: {variant.limit}")
         self.caution.show_variant(variant.cautionary)
         self.source.show_kernel(self.pattern.kernels, variant.kernels[0])
+        self.step.show_variant(name)
         self.numbers.forget_verdict()
 
     def show_image(self, image: OpenImage) -> None:
         """Show another input."""
         self.view.show_image(image)
+        self.step.show_image(image.values, image.maxval)
 
     def show_outcome(self, outcome: Outcome) -> None:
         """Show what a run gave."""

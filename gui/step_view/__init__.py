@@ -1,0 +1,1 @@
+"""The Step tab: a recorded run, played."""

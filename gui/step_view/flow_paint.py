@@ -1,0 +1,354 @@
+"""Paints a dataflow: cells with their values, operations with their threads, lines from what they were made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QLineF, QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
+
+from gui.step_view.colours import mixed, warp_colour
+from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, Edges, FlowLayout, Metrics
+from gui.step_view.flow_words import row_title
+from gui.step_view.values import texts
+from gui.theme import Look, code_font, text_families
+
+_SMALLEST_TEXT = 8
+_ROUND = 4
+_CENTRE = Qt.AlignmentFlag.AlignCenter
+
+
+class FlowPainter:
+    """Paints rows of a layout at one size and look. Coordinates begin at the top left of column 0.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+    sizes : Metrics
+    look : Look
+    warps : sequence of int
+        The warps of a block, by launch: they number the colours.
+    several_blocks : bool
+        Whether an operation says its block too.
+    """
+
+    def __init__(self, layout: FlowLayout, sizes: Metrics, look: Look, warps: Sequence[int], several_blocks: bool):
+        self.layout, self.sizes, self.look, self.warps = layout, sizes, look, warps
+        self.theme = look.theme
+        self.several_blocks = several_blocks
+        self._texts: dict[int, list[str]] = {}
+        self._whos: dict[int, list[str]] = {}
+        self.font, self.bold = self._fonts()
+        self.small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
+        self.small.setBold(True)
+
+    # --- sizes
+
+    @property
+    def _circle(self) -> float:
+        """The radius of an operation."""
+        return min(self.look.px(9), self.sizes.column * 0.34, (self.sizes.pitch - self.sizes.cell) * 0.36)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there is room for text in the cells."""
+        return self.sizes.column >= LABELLED
+
+    def _fonts(self) -> tuple[QFont, QFont]:
+        rows = range(len(self.layout.rows))
+        longest = "0" * max((len(text) for number in rows for text in self.row_texts(number)), default=1)
+        room = self.sizes.column - (5 if self.sizes.column > 24 else 3)
+        pixels = self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5)
+        while pixels > _SMALLEST_TEXT and QFontMetricsF(code_font(round(pixels))).horizontalAdvance(longest) > room:
+            pixels -= 1
+        font, bold = code_font(round(pixels)), code_font(round(pixels))
+        bold.setBold(True)
+        return font, bold
+
+    def row_texts(self, number: int) -> list[str]:
+        """Return the values of a row as the cells show them."""
+        if number not in self._texts:
+            room = int((self.sizes.column - 4) / (_SMALLEST_TEXT * 0.61))
+            self._texts[number] = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
+        return self._texts[number]
+
+    def whos(self, number: int) -> list[str]:
+        """Return the thread of each cell of a row, as the operations show it."""
+        if number not in self._whos:
+            row = self.layout.rows[number]
+            several = self.several_blocks
+            self._whos[number] = [
+                f"{block}.{thread}" if several else str(thread)
+                for block, thread in zip(row.block.tolist(), row.thread.tolist(), strict=True)
+            ]
+        return self._whos[number]
+
+    def warp_of(self, row: Cells, cell: int) -> int:
+        """Return the number through the grid of the warp that made a cell."""
+        return int(row.block[cell]) * self.warps[row.launch] + int(row.thread[cell]) // 32
+
+    def cell_rect(self, number: int, cell: int) -> QRectF:
+        """Return where a cell lies."""
+        return self._rect(number, int(self.layout.rows[number].column[cell]))
+
+    def _rect(self, number: int, column: int) -> QRectF:
+        sizes = self.sizes
+        if sizes.column < AGGREGATED:
+            return QRectF(sizes.left(column), sizes.top(number), sizes.column, sizes.cell)
+        gap = 1.5 if sizes.column >= 20 else 1.0
+        return QRectF(sizes.left(column) + gap, sizes.top(number), sizes.column - 2 * gap, sizes.cell)
+
+    def circle_at(self, number: int, cell: int) -> QPointF:
+        """Return the middle of the operation above a cell."""
+        rect = self.cell_rect(number, cell)
+        return QPointF(rect.center().x(), rect.top() - self._circle * 0.75)
+
+    # --- rows
+
+    def paint_row(self, painter: QPainter, number: int, phases: dict[int, int], left: float, right: float) -> None:
+        """Paint a row, the lines that lead to it and those that pass it, between two x.
+
+        Parameters
+        ----------
+        phases : dict of int to int
+            `FlowLayout.phase` of the row and of those whose lines pass it.
+        """
+        for target in (*self.layout.through.get(number, ()), number):
+            self._paint_lines(painter, target, self.layout.kept[target], phases[target], left, right, kept=True)
+            self._paint_lines(painter, target, self.layout.edges[target], phases[target], left, right, kept=False)
+        columns = self.layout.rows[number].column
+        first, last = np.searchsorted(columns, (int(left / self.sizes.column), int(right / self.sizes.column) + 1))
+        self._paint_cells(painter, number, range(int(first), min(int(last) + 1, columns.size)), phases[number])
+
+    def _paint_lines(
+        self, painter: QPainter, number: int, edges: Edges, phase: int, left: float, right: float, *, kept: bool
+    ) -> None:
+        if not edges.cell.size or (kept and self.sizes.column < AGGREGATED):
+            return
+        row, sizes, theme = self.layout.rows[number], self.sizes, self.theme
+        x0 = (edges.column + 0.5) * sizes.column
+        x1 = (row.column[edges.cell] + 0.5) * sizes.column
+        seen = (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left) & (edges.row != number)
+        done = (row.moment[edges.cell] >= 0) & (phase == row.column.size) if phase >= 0 else np.zeros(seen.size, bool)
+        y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
+        y1 = sizes.top(number) - (0 if kept else self._circle * 0.75)
+        if kept:
+            pen = QPen(QColor(theme.border), 1)
+            self._draw_lines(painter, pen, x0[seen], y0[seen], x1[seen], y1)
+            return
+        warps = self._warps_of(row, edges.cell)
+        narrow = sizes.column < AGGREGATED
+        for warp in np.unique(warps[seen]).tolist():
+            colour = warp_colour(theme, warp)
+            for here, share in ((done, 0.75), (~done, 0.12 if narrow else 0.3)):
+                wanted = seen & here & (warps == warp)
+                if wanted.any():
+                    pen = QPen(mixed(colour.name(), theme.surface, share), 1 if narrow else 1.3)
+                    self._draw_lines(painter, pen, x0[wanted], y0[wanted], x1[wanted], y1)
+
+    @staticmethod
+    def _draw_lines(painter: QPainter, pen: QPen, x0: Any, y0: Any, x1: Any, y1: float) -> None:
+        painter.setPen(pen)
+        lines = [QLineF(a, b, c, y1) for a, b, c in zip(x0.tolist(), y0.tolist(), x1.tolist(), strict=True)]
+        painter.drawLines(lines)
+
+    def _paint_cells(self, painter: QPainter, number: int, cells: range, phase: int) -> None:
+        row, theme = self.layout.rows[number], self.theme
+        # Which cells are there follows from the phase alone, so that a painted row can be kept.
+        newest = row.order[phase - 1] if phase > 0 else -2
+        shown = (row.moment <= newest) & (phase >= 0)
+        if self.sizes.column < AGGREGATED:
+            self._paint_patches(painter, number, cells, shown)
+            return
+        inside = np.arange(cells.start, cells.stop)
+        values, whos = self.row_texts(number), self.whos(number)
+        given = not row.made.any()
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(mixed(theme.border, theme.surface, 0.75), 1))
+        for cell in inside[~shown[inside]].tolist():
+            painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+        kept = inside[shown[inside] & ~row.made[inside]].tolist()
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.setBrush(QColor(theme.raised) if given else mixed(theme.raised, theme.surface, 0.5))
+        for cell in kept:
+            painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+        if values:
+            painter.setFont(self.font)
+            painter.setPen(QColor(theme.text if given else theme.faint))
+            for cell in kept:
+                painter.drawText(self.cell_rect(number, cell), _CENTRE, values[cell])
+        made = inside[shown[inside] & row.made[inside]]
+        warps = self._warps_of(row, made)
+        for warp in np.unique(warps).tolist():
+            colour = warp_colour(theme, warp)
+            mine = made[warps == warp].tolist()
+            painter.setPen(QPen(mixed(colour.name(), theme.surface, 0.7), 1.2))
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.2))
+            for cell in mine:
+                painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+            self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
+            self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
+        if values:
+            painter.setFont(self.bold)
+            painter.setPen(QColor(theme.text))
+            for cell in made.tolist():
+                painter.drawText(self.cell_rect(number, cell), _CENTRE, values[cell])
+
+    def _warps_of(self, row: Cells, cells: Any) -> Any:
+        return row.block[cells] * self.warps[row.launch] + row.thread[cells] // 32
+
+    def _paint_whos(self, painter: QPainter, number: int, cells: list[int], whos: list[str], colour: QColor) -> None:
+        """Paint the operations above cells, with the thread in them where there is room."""
+        radius = self._circle
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        if not self.labelled or radius < 5:
+            for cell in cells:
+                painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
+            return
+        metric = QFontMetricsF(self.small)
+        boxes = []
+        for cell in cells:
+            middle = self.circle_at(number, cell)
+            half = min(max(radius, metric.horizontalAdvance(whos[cell]) / 2 + 3), self.sizes.column / 2 - 0.5)
+            boxes.append(QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius))
+            painter.drawRoundedRect(boxes[-1], radius, radius)
+        painter.setFont(self.small)
+        painter.setPen(QColor(self.theme.on_accent))
+        for cell, box in zip(cells, boxes, strict=True):
+            if metric.horizontalAdvance(whos[cell]) <= box.width():
+                painter.drawText(box, _CENTRE, whos[cell])
+
+    def _paint_moves(self, painter: QPainter, number: int, cells: list[int], colour: QColor) -> None:
+        """Paint above cells that a value was only moved there."""
+        painter.setPen(QPen(colour, 1.5))
+        painter.setBrush(QColor(self.theme.surface))
+        for cell in cells:
+            painter.drawEllipse(self.circle_at(number, cell), min(self._circle, 4.0), min(self._circle, 4.0))
+
+    def _paint_patches(self, painter: QPainter, number: int, cells: range, shown: Any) -> None:
+        """Paint narrow cells as patches: a line of pixels, made at once and stretched downwards."""
+        if not len(cells):
+            return
+        row, theme, width = self.layout.rows[number], self.theme, self.sizes.column
+        inside = np.arange(cells.start, cells.stop)
+        colours = np.full(inside.size, mixed(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
+        colours[shown[inside]] = QColor(theme.border).rgb()
+        done = shown[inside] & row.made[inside]
+        warps = self._warps_of(row, inside)
+        for warp in np.unique(warps[done]).tolist():
+            colours[done & (warps == warp)] = mixed(warp_colour(theme, warp).name(), theme.surface, 0.75).rgb()
+        left = int(row.column[inside[0]] * width)
+        line = np.zeros(max(1, math.ceil((row.column[inside[-1]] + 1) * width) - left), np.uint32)
+        # What was made is written last: where several cells share a pixel, it is what shows.
+        for group in (~done, done):
+            for shift in range(max(1, math.ceil(width))):
+                at = (row.column[inside[group]] * width + min(shift, width)).astype(int) - left
+                line[np.minimum(at, line.size - 1)] = colours[group]
+        image = QImage(line.tobytes(), line.size, 1, 4 * line.size, QImage.Format.Format_ARGB32)
+        painter.drawImage(QRectF(left, self.sizes.top(number), line.size, self.sizes.cell), image)
+
+    # --- what stands out
+
+    def paint_bright(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
+        """Paint some cells of a row, the lines that lead to them and where those begin, as those that count now."""
+        row, theme, sizes = self.layout.rows[number], self.theme, self.sizes
+        edges = self.layout.edges[number]
+        wanted = np.isin(edges.cell, cells) & (edges.row != number)
+        warps = self._warps_of(row, edges.cell)
+        x0, x1 = (edges.column + 0.5) * sizes.column, (row.column[edges.cell] + 0.5) * sizes.column
+        y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
+        y1 = sizes.top(number) - self._circle * 0.75
+        for warp in np.unique(warps[wanted]).tolist():
+            mine = wanted & (warps == warp)
+            self._draw_lines(painter, QPen(warp_colour(theme, warp), 2), x0[mine], y0[mine], x1[mine], y1)
+            if sizes.column >= AGGREGATED:
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                for column, start in zip(edges.column[mine].tolist(), edges.row[mine].tolist(), strict=True):
+                    painter.drawRoundedRect(self._rect(start, column), _ROUND, _ROUND)
+        kept = self.layout.kept[number]
+        here = np.isin(kept.cell, cells) if sizes.column >= AGGREGATED else np.zeros(kept.cell.size, bool)
+        x, y = (kept.column[here] + 0.5) * sizes.column, sizes.head + kept.row[here] * sizes.pitch + sizes.cell
+        self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
+        values, whos = self.row_texts(number), self.whos(number)
+        for cell in cells:
+            rect = self.cell_rect(number, cell)
+            made = bool(row.made[cell])
+            colour = warp_colour(theme, self.warp_of(row, cell)) if made else QColor(theme.muted)
+            if sizes.column < AGGREGATED:
+                painter.fillRect(rect, colour)
+                continue
+            painter.setPen(QPen(colour, 2))
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.42 if made else 0.2))
+            painter.drawRoundedRect(rect, _ROUND, _ROUND)
+            if values:
+                painter.setFont(self.bold)
+                painter.setPen(QColor(theme.text))
+                painter.drawText(rect, _CENTRE, values[cell])
+            if made and row.worked[cell]:
+                self._paint_whos(painter, number, [cell], whos, colour)
+            elif made:
+                self._paint_moves(painter, number, [cell], colour)
+
+    def paint_ring(self, painter: QPainter, number: int, cell: int) -> None:
+        """Mark an operation of the thread that is followed."""
+        painter.setPen(QPen(QColor(self.theme.text), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        radius = max(self._circle, 4.0) + 1.5
+        painter.drawEllipse(self.circle_at(number, cell), radius, radius)
+
+    # --- around the columns
+
+    def paint_labels(self, painter: QPainter, rows: range, moment: int, current: int, top: float, width: float) -> None:
+        """Paint the labels of rows at the left of a picture, and lines between launches across its width.
+
+        Parameters
+        ----------
+        top : float
+            Where the picture begins.
+        current : int
+            The row that stands out; -1 for none.
+        """
+        theme, sizes, px = self.theme, self.sizes, self.look.px
+        font, bold = label_font(self.look), label_font(self.look)
+        bold.setBold(True)
+        metric = QFontMetricsF(bold)
+        for number in rows:
+            row = self.layout.rows[number]
+            begun = self.layout.phase(number, moment) >= 0
+            painter.setFont(bold if number == current else font)
+            painter.setPen(QColor(theme.accent if number == current else theme.muted if begun else theme.faint))
+            box = QRectF(px(14), top + sizes.top(number), sizes.label - px(18), sizes.cell)
+            text = metric.elidedText(row_title(row), Qt.TextElideMode.ElideRight, box.width())
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+            if number and row.launch != self.layout.rows[number - 1].launch:
+                painter.setPen(QColor(theme.border))
+                y = box.top() - (sizes.pitch - sizes.cell) / 2
+                painter.drawLine(QPointF(px(14), y), QPointF(width - px(14), y))
+
+    def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
+        """Paint the ground of the row that stands out."""
+        band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))
+        painter.drawRoundedRect(band, 6, 6)
+
+
+def label_font(look: Look) -> QFont:
+    """Return the font of a picture's labels."""
+    font = QFont()
+    if text_families():
+        font.setFamilies(list(text_families()))
+    font.setPixelSize(look.small_px)
+    return font
+
+
+def label_width(layout: FlowLayout, look: Look, most: float) -> float:
+    """Return the room that labels take at the left of a picture, at most `most` and their margins."""
+    font = label_font(look)
+    font.setBold(True)
+    widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)
+    return min(widest, most) + look.px(28)

@@ -1,0 +1,233 @@
+"""The warps of a block and what their lanes do, and what the statement asks of memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gui.step_view.colours import mixed, warp_colour
+from gui.theme import look
+from gui.widgets import Card, ElidedLabel, label
+
+if TYPE_CHECKING:
+    from gpu.stepping.lanes import Lanes
+    from gpu.stepping.traffic import Traffic
+
+WARP = 32
+_MOST_ROWS = 4
+_KEPT_STRIPS = 128
+# As gpu.stepping.lanes.LaneState numbers them.
+ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
+_WORDS = {ABSENT: "not in the block", ACTIVE: "active", WAITING: "waiting at a barrier", FINISHED: "finished",
+          READY: "ready, not running"}  # fmt: skip
+
+
+class LaneGrid(QWidget):
+    """A row for each warp, a cell for each lane; a click follows the thread."""
+
+    thread_clicked = pyqtSignal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Warps and lanes")
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.lanes: Lanes | None = None
+        self.block = 0
+        self.threads = 0
+        self.followed = -1
+        self._first = 0
+        self._strips: dict[tuple[Any, ...], QPixmap] = {}
+
+    def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
+        """Show the lanes of a block; `followed` is the thread that is looked at, -1 for none."""
+        rows = self.rows
+        self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
+        if lanes is not None:
+            active = np.flatnonzero((lanes.state[block] == ACTIVE).any(axis=1))
+            if active.size and not self._first <= active[0] < self._first + _MOST_ROWS:
+                self._first = int(active[0])
+            self._first = min(self._first, max(0, lanes.state.shape[1] - _MOST_ROWS))
+        if rows != self.rows:
+            self.updateGeometry()
+        self.update()
+
+    @property
+    def rows(self) -> int:
+        """How many warps are shown."""
+        return 1 if self.lanes is None else min(self.lanes.state.shape[1], _MOST_ROWS)
+
+    def sizeHint(self) -> QSize:
+        return QSize(260, self.rows * look().px(22 if self.rows < 3 else 18))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def _box(self, lane: int) -> QRectF:
+        """Return where a lane of the first row is."""
+        width = self.width() / WARP
+        return QRectF(lane * width + 0.75, 1, width - 1.5, self.height() / self.rows - 3)
+
+    def paintEvent(self, event: Any) -> None:
+        if self.lanes is None:
+            return
+        painter = QPainter(self)
+        warps = self.lanes.state.shape[1]
+        for row in range(self.rows):
+            warp = self._first + row
+            colour = warp_colour(look().theme, self.block * warps + warp)
+            painter.drawPixmap(0, round(row * self.height() / self.rows), self._strip(warp, colour))
+        if self._first * WARP <= self.followed < (self._first + self.rows) * WARP:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(look().theme.text), 2))
+            row, lane = divmod(self.followed - self._first * WARP, WARP)
+            painter.drawRoundedRect(self._box(lane).translated(0, row * self.height() / self.rows), 3, 3)
+        painter.end()
+
+    def _strip(self, warp: int, colour: QColor) -> QPixmap:
+        """Return the painted lanes of a warp; the same states come again and again."""
+        assert self.lanes is not None
+        states = self.lanes.state[self.block, warp]
+        key = (states.tobytes(), colour.name(), look(), self.width(), self.height())
+        if key not in self._strips:
+            if len(self._strips) > _KEPT_STRIPS:
+                self._strips.clear()
+            ratio = self.devicePixelRatioF()
+            made = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
+            made.setDevicePixelRatio(ratio)
+            made.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(made)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for lane, state in enumerate(states.tolist()):
+                self._paint_lane(painter, self._box(lane), state, colour)
+            painter.end()
+            self._strips[key] = made
+        return self._strips[key]
+
+    @staticmethod
+    def _paint_lane(painter: QPainter, box: QRectF, state: int, colour: QColor) -> None:
+        theme = look().theme
+        painter.setPen(Qt.PenStyle.NoPen)
+        if state == ACTIVE:
+            painter.setBrush(colour)
+        elif state == IDLE:
+            painter.setBrush(QColor(theme.border))
+        elif state == WAITING:
+            painter.setBrush(mixed(theme.warn, theme.surface, 0.4))
+        elif state == READY:
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.3))
+        else:
+            painter.setBrush(mixed(theme.raised, theme.surface, 0.3))
+            painter.setPen(QPen(mixed(theme.border, theme.surface, 1.0 if state == FINISHED else 0.5), 1))
+        painter.drawRoundedRect(box, 3, 3)
+        if state == FINISHED:
+            painter.setPen(QPen(QColor(theme.faint), 1.2))
+            painter.drawLine(box.center() + QPointF(-2.5, 0), box.center() + QPointF(2.5, 0))
+
+    def _thread_at(self, point: QPointF) -> int:
+        row = int(point.y() // (self.height() / self.rows))
+        lane = int(point.x() // (self.width() / WARP))
+        if not (0 <= row < self.rows and 0 <= lane < WARP):
+            return -1
+        return (self._first + row) * WARP + lane
+
+    def mousePressEvent(self, event: Any) -> None:
+        thread = self._thread_at(event.position())
+        if 0 <= thread < self.threads:
+            self.thread_clicked.emit(self.block, thread)
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        thread = self._thread_at(event.position())
+        if self.lanes is None or thread < 0:
+            return
+        state = int(self.lanes.state[self.block].reshape(-1)[thread])
+        line = int(self.lanes.line[self.block].reshape(-1)[thread])
+        words = f"idle by line {line}" if state == IDLE else _WORDS[state]
+        QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
+
+
+class BankRow(QWidget):
+    """The 32 banks of shared memory: as high as they are asked at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Banks of shared memory")
+        self.threads: Any = np.zeros(WARP, int)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_threads(self, threads: Any) -> None:
+        """Show how many different words each bank must deliver; None where shared memory is left alone."""
+        shown = np.zeros(WARP, int) if threads is None else np.asarray(threads)
+        if np.array_equal(shown, self.threads):
+            return
+        self.threads = shown
+        self.setToolTip(
+            ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
+            or "no bank is asked twice"
+        )
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(260, look().px(14))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, look().px(14))
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, width = look().theme, self.width() / WARP
+        font = QFont(self.font())
+        font.setPixelSize(max(9, look().small_px - 2))
+        font.setBold(True)
+        painter.setFont(font)
+        for bank, count in enumerate(self.threads.tolist()):
+            box = QRectF(bank * width + 0.75, 0, width - 1.5, self.height() - 1)
+            painter.setPen(Qt.PenStyle.NoPen)
+            if count > 1:
+                painter.setBrush(QColor(theme.bad))
+            elif count == 1:
+                painter.setBrush(mixed(theme.good, theme.surface, 0.55))
+            else:
+                painter.setBrush(mixed(theme.raised, theme.surface, 0.5))
+            painter.drawRoundedRect(box, 2, 2)
+            if count > 1:
+                painter.setPen(QColor(theme.on_accent))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(count))
+        painter.end()
+
+
+class LanesCard(Card):
+    """Warps and lanes, in colours and in words, and the memory traffic of the statement."""
+
+    def __init__(self) -> None:
+        super().__init__("Warps and lanes", margins=(12, 7, 12, 9))
+        self.body.setSpacing(5)
+        self.which = label("", "caption", name="Which block")
+        self.head.addStretch(1)
+        self.head.addWidget(self.which)
+        self.grid = LaneGrid()
+        self.words = ElidedLabel("caption", "What the lanes do")
+        self.traffic = ElidedLabel("caption", "What is asked of memory")
+        self.banks = BankRow()
+        for widget in (self.grid, self.words, self.banks, self.traffic):
+            self.body.addWidget(widget)
+
+    def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
+        """Show the lanes of one of `blocks` blocks of `threads` threads."""
+        self.grid.show_lanes(lanes, block, threads, followed)
+        self.which.setText(f"block {block} of {blocks}" if blocks > 1 else "one block")
+        self.words.say("  ·  ".join(group.text for group in lanes.groups(block)) if lanes is not None else "")
+
+    def show_traffic(self, traffic: Traffic | None) -> None:
+        """Show what the statement asks of memory."""
+        self.traffic.say(traffic.summary if traffic is not None else "")
+        self.banks.show_threads(traffic.banks if traffic is not None else None)
+
+    def show_shared(self, used: bool) -> None:
+        """Show the banks of shared memory, or leave their room to the others."""
+        self.banks.setVisible(used)

@@ -1,0 +1,339 @@
+"""Arrays as grids of values, with what the statement reads and writes: for images, tiles and their halos."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
+from PyQt6.QtWidgets import QToolTip, QWidget
+
+from gpu.pattern import Array
+from gui.step_view.colours import warp_colour
+from gui.step_view.flow_words import who
+from gui.step_view.values import as_text, texts
+from gui.theme import code_font, look
+
+if TYPE_CHECKING:
+    from gui.step_view.models import Models
+
+_WRAP = 32
+_MOST = 4096
+_GAP = 22
+_READABLE = 17
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """An array, or the plane of it that is looked at, as rows and columns.
+
+    Parameters
+    ----------
+    number : int
+        Of the array in its trace.
+    first : int
+        The array's element at the top left.
+    values : array, shape (rows, columns)
+    count : int
+        How many of the cells are elements; the last row may end early.
+    """
+
+    number: int
+    title: str
+    first: int
+    values: Array
+    count: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.values.shape[0], self.values.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """What one event does to an array: elements, and by which block and thread each."""
+
+    number: int
+    writes: bool
+    elements: Array
+    blocks: Array
+    threads: Array
+
+
+def touched(trace: Any, event: int) -> list[Touched]:
+    """Return what an event reads and writes, by array."""
+    if not 0 <= event < len(trace.events):
+        return []
+    found = []
+    each = trace.events[event]
+    for access in each.accesses:
+        blocks = trace.block_of(each.gang, access.lanes)
+        threads = access.lanes % trace.lanes_per_block
+        for number in np.unique(access.arrays).tolist():
+            if trace.arrays[number].space == "local":
+                continue
+            own = access.arrays == number
+            found.append(Touched(number, access.action != "read", access.elements[own], blocks[own], threads[own]))
+    return found
+
+
+def panels(trace: Any, shapes: Any, step: int, block: int, touches: list[Touched]) -> list[Panel]:
+    """Return the arrays to show at a step of a launch: those of the launch, and the shared ones of a block."""
+    made = []
+    for array in trace.arrays:
+        if array.space == "local" or (array.block is not None and array.block != block) or not array.count:
+            continue
+        shape = tuple(shapes[array.number]) if shapes is not None and shapes[array.number] else (array.count,)
+        values = trace.array(array.number, step)[: array.count]
+        first, where = 0, ""
+        if len(shape) > 2:
+            # One plane of several: the one that is touched.
+            plane = int(np.prod(shape[-2:]))
+            own = [touch.elements for touch in touches if touch.number == array.number and touch.elements.size]
+            index = int(own[0][0]) // plane if own else 0
+            first, where = index * plane, f"  plane {index}" if values.size > plane else ""
+            values, shape = values[first : first + plane], shape[-2:]
+        if values.size > _MOST:
+            continue
+        if len(shape) < 2:
+            width = min(max(values.size, 1), _WRAP)
+            shape = (-(-values.size // width), width)
+        count = values.size
+        padded = np.zeros(shape[0] * shape[1], values.dtype)
+        padded[: min(count, padded.size)] = values[: padded.size]
+        space = "shared" if array.space == "shared" else array.space
+        made.append(Panel(array.number, f"{array.name}  {space}{where}", first, padded.reshape(shape), count))
+    return made
+
+
+@lru_cache(maxsize=256)
+def _shelves(shapes: tuple[tuple[int, int], ...], width: int, height: int, title: int) -> tuple[float, Any]:
+    """Return the largest cell with which all grids fit, and where each then begins."""
+    for cell in (44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
+        x = y = _GAP
+        low = 0
+        places = []
+        for rows, columns in shapes:
+            wide, high = max(columns * cell, 60), rows * cell + title
+            if x > _GAP and x + wide > width - _GAP:
+                x, y, low = _GAP, y + low + _GAP // 2, 0
+            places.append((x, y))
+            x, low = x + wide + _GAP, max(low, high)
+            if wide > width - 2 * _GAP:
+                low = height
+        if y + low <= height - 4:
+            return cell, tuple(places)
+    return 2, tuple(places)
+
+
+class MemoryView(QWidget):
+    """The arrays of the launch that runs."""
+
+    thread_clicked = pyqtSignal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Arrays")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setMinimumSize(240, 160)
+        self.models: Models | None = None
+        self.moment = 0
+        self.block = 0
+        self.followed: tuple[int, int] | None = None
+        self.panels: list[Panel] = []
+        self.touches: list[Touched] = []
+        self.hidden_too = False
+        self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
+
+    def open(self, models: Models | None) -> None:
+        """Show another recording."""
+        self.models, self.followed = models, None
+        self.panels, self.touches, self._ranges = [], [], {}
+        self.update()
+
+    def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
+        """Show the arrays as the event before a moment left them, and what that event touched."""
+        self.moment, self.block, self.followed = moment, block, followed
+        if self.models is None or not (self.isVisible() or self.hidden_too):
+            return
+        launch, event = self.models.recording.at(max(moment - 1, 0))
+        trace = launch.trace
+        self.touches = touched(trace, event) if moment else []
+        step = min(event + 1, len(trace.events)) if moment else 0
+        self.panels = panels(trace, launch.shapes, step, block, self.touches)
+        for panel in self.panels:
+            self._widen(launch.number, panel)
+        self.update()
+
+    def _widen(self, launch: int, panel: Panel) -> None:
+        """Let the shades of an array reach from the least to the greatest value that it has had."""
+        finite = panel.values.reshape(-1)[: panel.count].astype(float)
+        finite = finite[np.isfinite(finite) & (np.abs(finite) < 1e30)]
+        if finite.size:
+            low, high = self._ranges.get((launch, panel.title), (0.0, 0.0))
+            self._ranges[launch, panel.title] = min(low, float(finite.min())), max(high, float(finite.max()))
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self.show_moment(self.moment, self.block, self.followed)
+
+    # --- painting
+
+    def _title_height(self) -> int:
+        return look().px(22)
+
+    def _arranged(self) -> tuple[float, Any]:
+        shapes = tuple(panel.shape for panel in self.panels)
+        return _shelves(shapes, self.width(), self.height(), self._title_height())
+
+    def paintEvent(self, event: Any) -> None:
+        if self.models is None or not self.panels:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        cell, places = self._arranged()
+        launch = self.models.recording.at(max(self.moment - 1, 0))[0]
+        for panel, place in zip(self.panels, places, strict=True):
+            self._paint_panel(painter, panel, QPointF(*place), cell, self._ranges.get((launch.number, panel.title)))
+        painter.end()
+
+    def _paint_panel(
+        self, painter: QPainter, panel: Panel, at: QPointF, cell: float, values: tuple[float, float] | None
+    ) -> None:
+        theme = look().theme
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(QPointF(at.x(), at.y() + look().px(13)), panel.title)
+        rows, columns = panel.shape
+        area = QRectF(at.x(), at.y() + self._title_height(), columns * cell, rows * cell)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        painter.drawImage(area, _shades(panel, values))
+        if cell >= 7:
+            painter.setPen(QPen(QColor(theme.surface), 1))
+            for column in range(1, columns):
+                x = area.left() + column * cell
+                painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            for row in range(1, rows):
+                y = area.top() + row * cell
+                painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        self._paint_touches(painter, panel, area, cell)
+        if cell >= _READABLE:
+            self._paint_values(painter, panel, area, cell, values)
+
+    def _paint_touches(self, painter: QPainter, panel: Panel, area: QRectF, cell: float) -> None:
+        assert self.models is not None
+        theme, (rows, columns) = look().theme, panel.shape
+        warps = self.models.warps[self.models.recording.at(max(self.moment - 1, 0))[0].number]
+        for touch in self.touches:
+            if touch.number != panel.number:
+                continue
+            places = touch.elements - panel.first
+            inside = (places >= 0) & (places < rows * columns)
+            mine = np.ones(places.size, bool)
+            if self.followed is not None:
+                mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
+            order = np.argsort(mine[inside], kind="stable")
+            for place, block, thread, own in zip(
+                places[inside][order].tolist(), touch.blocks[inside][order].tolist(),
+                touch.threads[inside][order].tolist(), mine[inside][order].tolist(), strict=True,
+            ):  # fmt: skip
+                row, column = divmod(place, columns)
+                left, top = area.left() + column * cell + 0.5, area.top() + row * cell + 0.5
+                box = QRectF(left, top, cell - 1.5, cell - 1.5)
+                colour = QColor(warp_colour(theme, block * warps + thread // 32))
+                strong = own or self.followed is None
+                tint = QColor(colour)
+                tint.setAlphaF((0.62 if touch.writes else 0.18) * (1.0 if strong else 0.25))
+                painter.fillRect(box, tint)
+                colour.setAlphaF(1.0 if strong else 0.25)
+                painter.setPen(QPen(colour, 2 if strong and cell >= 10 else 1))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(box)
+
+    def _paint_values(
+        self, painter: QPainter, panel: Panel, area: QRectF, cell: float, values: tuple[float, float] | None
+    ) -> None:
+        font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
+        room = max(1, int((cell - 3) / QFontMetricsF(font).horizontalAdvance("0")))
+        painter.setFont(font)
+        low, high = values or (0.0, 1.0)
+        bright = (np.nan_to_num(panel.values.astype(float)) - low) / ((high - low) or 1.0) > 0.55
+        written = {
+            int(element) - panel.first
+            for touch in self.touches
+            if touch.writes and touch.number == panel.number
+            for element in touch.elements
+        }
+        dark, light = QColor("#0b0f14"), QColor("#f2f5f9")
+        for place, text in enumerate(texts(panel.values.reshape(-1)[: panel.count], room)):
+            row, column = divmod(place, panel.shape[1])
+            painter.setPen(dark if bright[row, column] or place in written else light)
+            box = QRectF(area.left() + column * cell, area.top() + row * cell, cell, cell)
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    # --- mouse
+
+    def _element_at(self, point: QPointF) -> tuple[Panel, int] | None:
+        if not self.panels:
+            return None
+        cell, places = self._arranged()
+        for panel, (x, y) in zip(self.panels, places, strict=True):
+            column = int((point.x() - x) // cell)
+            row = int((point.y() - y - self._title_height()) // cell)
+            if 0 <= column < panel.shape[1] and 0 <= row < panel.shape[0]:
+                place = row * panel.shape[1] + column
+                return (panel, place) if place < panel.count else None
+        return None
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        found = self._element_at(event.position())
+        if found is None or self.models is None:
+            QToolTip.hideText()
+            return
+        panel, place = found
+        row, column = divmod(place, panel.shape[1])
+        where = f"[{row}][{column}]" if panel.shape[0] > 1 else f"[{column}]"
+        lines = [f"{panel.title.split()[0]}{where} = {as_text(panel.values.reshape(-1)[place].item())}"]
+        for touch in self.touches:
+            if touch.number == panel.number:
+                at = np.flatnonzero(touch.elements - panel.first == place)
+                several = self.models.several_blocks
+                names = [
+                    who(int(touch.blocks[each]), int(touch.threads[each]), several_blocks=several) for each in at[:4]
+                ]
+                if names:
+                    more = f" and {at.size - 4} more" if at.size > 4 else ""
+                    lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")
+        QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
+
+    def mousePressEvent(self, event: Any) -> None:
+        found = self._element_at(event.position())
+        if found is None:
+            return
+        panel, place = found
+        for touch in sorted(self.touches, key=lambda touch: not touch.writes):
+            at = np.flatnonzero(touch.elements - panel.first == place)
+            if touch.number == panel.number and at.size:
+                self.thread_clicked.emit(int(touch.blocks[at[0]]), int(touch.threads[at[0]]))
+                return
+
+
+def _shades(panel: Panel, values: tuple[float, float] | None) -> QImage:
+    """Return a picture of a grid, a pixel an element: dark for the least value, light for the greatest."""
+    low, high = values or (0.0, 1.0)
+    share = np.nan_to_num((panel.values.astype(float) - low) / ((high - low) or 1.0), nan=0.0)
+    share = np.clip(share, 0, 1)[..., np.newaxis]
+    dark, light = (np.array(QColor(each).getRgb()[:3], float) for each in ("#1c232d", "#dfe6ef"))
+    pixels = np.full((*panel.shape, 4), 255, np.uint8)
+    pixels[..., 2::-1] = dark + share * (light - dark)
+    missing = np.arange(panel.values.size).reshape(panel.shape) >= panel.count
+    pixels[missing] = 0
+    return QImage(pixels.tobytes(), panel.shape[1], panel.shape[0], 4 * panel.shape[1],
+                  QImage.Format.Format_ARGB32).copy()  # fmt: skip

@@ -1,0 +1,112 @@
+"""Where the recording stands, and how it moves: steps, barriers, playing. It knows no widget."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from PyQt6.QtCore import QObject, QTimer, pyqtSignal
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+STEPS_A_SECOND = 4.0
+"""At the speed of 1."""
+_FRAME_MS = 16
+_REST_S = 1.2
+"""How long the end stays before a loop begins again."""
+
+
+class Player(QObject):
+    """Moves through the moments 0 .. `end` of a recording."""
+
+    moved = pyqtSignal(int)
+    playing_changed = pyqtSignal(bool)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.moment = 0
+        self.end = 0
+        self.speed = 1.0
+        self.loop = False
+        self._borders: tuple[int, ...] = (0,)
+        self._due = 0.0
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tick)
+
+    def open(self, end: int, borders: Sequence[int], moment: int = 0) -> None:
+        """Take another recording: its last moment, and those that follow a barrier."""
+        self.pause()
+        self.end = end
+        self._borders = tuple(sorted({0, end, *borders}))
+        self.moment = min(moment, end)
+        self.moved.emit(self.moment)
+
+    def go(self, moment: int) -> None:
+        """Go to a moment; beyond the ends is at the end."""
+        moment = min(max(moment, 0), self.end)
+        if moment != self.moment:
+            self.moment = moment
+            self.moved.emit(moment)
+
+    def step(self, by: int) -> None:
+        """Go some moments on, or back."""
+        self.pause()
+        self.go(self.moment + by)
+
+    def to_border(self, direction: int) -> None:
+        """Go to the next barrier (1) or the previous one (-1)."""
+        self.pause()
+        if direction > 0:
+            self.go(self._borders[min(bisect_right(self._borders, self.moment), len(self._borders) - 1)])
+        else:
+            self.go(self._borders[max(bisect_left(self._borders, self.moment) - 1, 0)])
+
+    def to_end(self, last: bool) -> None:
+        """Go to the end, or to the beginning."""
+        self.pause()
+        self.go(self.end if last else 0)
+
+    @property
+    def playing(self) -> bool:
+        """Whether it moves by itself."""
+        return self._timer.isActive()
+
+    def play(self) -> None:
+        """Move by itself; from the end it begins anew."""
+        if self.playing or not self.end:
+            return
+        if self.moment >= self.end:
+            self.go(0)
+        self._due = 0.0
+        self._timer.start(self._interval)
+        self.playing_changed.emit(True)
+
+    def pause(self) -> None:
+        """Stand still."""
+        if self.playing:
+            self._timer.stop()
+            self.playing_changed.emit(False)
+
+    def toggle(self) -> None:
+        """Play, or pause."""
+        self.pause() if self.playing else self.play()
+
+    def set_speed(self, speed: float) -> None:
+        """Play faster or slower, also at once."""
+        self.speed = speed
+        if self.playing:
+            self._timer.start(self._interval)
+
+    @property
+    def _interval(self) -> int:
+        return max(_FRAME_MS, round(1000 / (STEPS_A_SECOND * self.speed)))
+
+    def _tick(self) -> None:
+        if self.moment >= self.end:
+            self._due += self._interval / 1000
+            if not self.loop:
+                self.pause()
+            elif self._due >= _REST_S:
+                self._due = 0.0
+                self.go(0)
+            return
+        self.go(self.moment + 1)

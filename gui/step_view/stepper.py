@@ -1,0 +1,92 @@
+"""Asks the simulator's own process for recordings, and reads them aside."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+
+from PyQt6.QtCore import QObject, QRunnable, QThreadPool, pyqtSignal
+
+from gpu.errors import LockstepError
+from gpu.jobs import Failure, Result, StepPattern
+from gui.jobs import Jobs
+from gui.step_view import models
+
+
+class Stepper(QObject):
+    """Records runs of one page, the newest that is wanted.
+
+    Parameters
+    ----------
+    jobs : callable
+        Returns the queue of the simulator's process, which starts when it is first asked for.
+    channel : str
+        Where its requests wait.
+    """
+
+    loaded = pyqtSignal(object, object)
+    """StepPattern and the Models of its recording."""
+    failed = pyqtSignal(object)
+    busy_changed = pyqtSignal(bool)
+    _read = pyqtSignal(int, object, object)
+
+    def __init__(self, jobs: Callable[[], Jobs], channel: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs, self._channel = jobs, channel
+        self._newest = 0
+        self.busy = False
+        self.path = ""
+        self._handle: object = None
+        self._read.connect(self._take)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The queue, its process started."""
+        return self._jobs()
+
+    def record(self, request: StepPattern) -> None:
+        """Record a run; what was asked for before is forgotten."""
+        self._newest += 1
+        number = self._newest
+        self._set_busy(True)
+        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
+
+    def _answer(self, number: int, request: StepPattern, event: Result | Failure) -> None:
+        if number != self._newest:
+            return
+        if isinstance(event, Failure):
+            self._set_busy(False)
+            self.failed.emit(event)
+            return
+
+        # The handles keep the file for as long as it is read.
+        handles = event.arrays
+
+        def read() -> None:
+            try:
+                found: object = models.load(event.path)
+            except LockstepError as error:
+                found = Failure("input", error.message, error.advice)
+            except Exception as error:
+                # On a thread of its own nobody else would hear of it, and the page would wait for ever.
+                found = Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())
+            self._read.emit(number, request, (found, event.path, handles))
+
+        pool = QThreadPool.globalInstance()
+        assert pool is not None
+        pool.start(QRunnable.create(read))
+
+    def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
+        if number != self._newest:
+            return
+        self._set_busy(False)
+        found, self.path, self._handle = answer
+        if isinstance(found, Failure):
+            self.failed.emit(found)
+        else:
+            self.loaded.emit(request, found)
+
+    def _set_busy(self, busy: bool) -> None:
+        if busy != self.busy:
+            self.busy = busy
+            self.busy_changed.emit(busy)

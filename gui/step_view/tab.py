@@ -1,0 +1,440 @@
+"""The Step tab of a page: a run of the pattern's variant on a small input, recorded and played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu.jobs import Failure, StepPattern
+from gpu.pattern import Array, Pattern
+from gui.editor.sources import KernelSources
+from gui.jobs import Jobs
+from gui.source_pane import SourcePane
+from gui.step_view.counters_card import CountersCard
+from gui.step_view.export_menu import Exports
+from gui.step_view.flow_view import FlowView
+from gui.step_view.flow_words import who
+from gui.step_view.lanes_card import ACTIVE, LanesCard
+from gui.step_view.memory_view import MemoryView
+from gui.step_view.models import Models
+from gui.step_view.player import Player
+from gui.step_view.settings_panel import SettingsPanel
+from gui.step_view.stepper import Stepper
+from gui.step_view.timeline import Timeline
+from gui.step_view.transport import Transport
+from gui.theme import look
+from gui.widgets import Badge, Card, ElidedLabel, Segments, button, column, label, row
+
+_SOON_MS = 150
+_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
+_ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
+
+
+class StepTab(QWidget):
+    """Everything that shows one recording, and what moves it.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variant : str
+    sources : KernelSources
+        The kernels' texts, as they are edited.
+    jobs : callable
+        Returns the queue of the simulator's own process.
+    """
+
+    failed = pyqtSignal(object)
+
+    def __init__(self, pattern: Pattern, variant: str, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+        super().__init__()
+        self.setAccessibleName("Step")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.pattern, self.variant = pattern, variant
+        self.models: Models | None = None
+        self.request: StepPattern | None = None
+        self.sources = sources
+        self.image: Mapping[str, Array] = {}
+        self.followed: tuple[int, int] | None = None
+        self._kind_chosen: str | None = None
+        self._stale = True
+        self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
+        self._soon.timeout.connect(self.record)
+        self.player = Player(self)
+        self.stepper = Stepper(jobs, f"step {pattern.name}", self)
+        self.settings = SettingsPanel(pattern, self)
+        self._lay_out()
+        self.exports = Exports(self)
+        self._connect()
+
+    # --- putting together
+
+    def _lay_out(self) -> None:
+        self.flow = FlowView()
+        self.message = label("", "muted", wrap=True, name="Why there is no picture")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.pictures = QStackedWidget()
+        self.memory = MemoryView()
+        self.pictures.addWidget(self.flow)
+        self.pictures.addWidget(self.memory)
+        self.pictures.addWidget(self.message)
+        self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
+        self.picture.body.setSpacing(4)
+        self.picture.head.setContentsMargins(12, 0, 8, 0)
+        self.picture.title.hide()
+        self.kinds = Segments(("Flow", "Arrays"), "Picture")
+        self.state = Badge()
+        self.state.hide()
+        self.picture.head.addWidget(self.kinds)
+        self.picture.head.addWidget(self.state)
+        self.picture.head.addStretch(1)
+        self.zooms = {
+            "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
+            "fit": button("fit", "flat", tip="All columns  (0)", name="Fit"),
+            "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
+        }
+        for each in self.zooms.values():
+            each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.picture.head.addWidget(each)
+        self.legend = ElidedLabel("caption", "Legend")
+        self.legend.say(_LEGEND)
+        foot = row(self.legend)
+        foot.setContentsMargins(14, 0, 14, 0)
+        self.picture.body.addWidget(self.pictures, 1)
+        self.picture.body.addLayout(foot)
+
+        self.source = SourcePane(self.sources)
+        self.statement = ElidedLabel("code", "The statement with its values")
+        self.variables = ElidedLabel("caption", "Variables of the thread")
+        words = Card("Statement", margins=(12, 6, 12, 8))
+        words.title.hide()
+        words.body.setSpacing(2)
+        words.body.addWidget(self.statement)
+        words.body.addWidget(self.variables)
+        self.lanes = LanesCard()
+        self.counters = CountersCard()
+        right = QWidget()
+        right.setLayout(column(self.source, words, self.lanes, self.counters))
+        layout = right.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.setStretch(0, 1)
+
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(8)
+        self.splitter.addWidget(self.picture)
+        self.splitter.addWidget(right)
+        self.splitter.setStretchFactor(0, 5)
+        self.splitter.setStretchFactor(1, 3)
+        self.splitter.setSizes([look().px(700), look().px(410)])
+
+        self.timeline = Timeline()
+        self.transport = Transport(self.player)
+        self.verdict = label("", "caption", name="Findings")
+        self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
+        time = Card("Time", margins=(12, 4, 12, 8))
+        time.title.hide()
+        time.body.setSpacing(4)
+        time.body.addWidget(self.timeline)
+        controls = row(self.transport.count, 0, self.transport, 10, self.transport.speed, self.transport.loop, 0,
+                       self.verdict, self.export)  # fmt: skip
+        time.body.addLayout(controls)
+        self.transport.count.setMinimumWidth(look().px(130))
+
+        self.chosen = button("", "flat", name="What is recorded", tip="Size, input and order of what is recorded")
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(8)
+        whole.addWidget(self.splitter, 1)
+        whole.addWidget(time)
+
+    def _connect(self) -> None:
+        self.player.moved.connect(self._show_moment)
+        self.timeline.wanted.connect(self._jump)
+        self.flow.cell_clicked.connect(self._click_cell)
+        self.flow.thread_clicked.connect(self._follow)
+        self.flow.cleared.connect(self.clear_selection)
+        self.lanes.grid.thread_clicked.connect(self._follow)
+        self.memory.thread_clicked.connect(self._follow)
+        self.kinds.group.buttonToggled.connect(self._choose_picture)
+        self.source.line_clicked.connect(self._to_line)
+        self.zooms["−"].clicked.connect(lambda: self.flow.zoom(1 / 1.25))
+        self.zooms["+"].clicked.connect(lambda: self.flow.zoom(1.25))
+        self.zooms["fit"].clicked.connect(self.flow.fit)
+        self.chosen.clicked.connect(lambda: self.settings.drop_from(self.chosen))
+        self.export.clicked.connect(lambda: self.exports.open(self.export))
+        self.settings.changed.connect(self.record_soon)
+        self.stepper.loaded.connect(self._take)
+        self.stepper.failed.connect(self._fail)
+        self.stepper.busy_changed.connect(self._show_busy)
+        self.sources.settled.connect(self._take_edit)
+        self._describe_settings()
+
+    # --- what is recorded
+
+    def show_variant(self, name: str) -> None:
+        """Record another variant."""
+        self.variant = name
+        self.source.show_kernel(self.pattern.kernels, self.pattern.variant(name).kernels[0])
+        self.record_soon()
+
+    def show_image(self, image: Array, maxval: int) -> None:
+        """Record with another image, or a part of it that is small enough to be watched."""
+        if self.pattern.make_input is None:
+            self.image = self.pattern.step_input({"image": image, "maxval": np.array(maxval, np.uint32)})
+            self.record_soon()
+
+    def record_soon(self) -> None:
+        """Record in a moment; where the tab is not seen, when it is."""
+        self._describe_settings()
+        self._stale = True
+        if self.isVisible():
+            self._soon.start()
+
+    def _take_edit(self, file: str) -> None:
+        if file == self.pattern.kernels:
+            self.record_soon()
+
+    def record(self) -> None:
+        """Record the variant with what is chosen."""
+        self._soon.stop()
+        needs_image = self.pattern.make_input is None
+        if needs_image and not self.image:
+            self._say("Open an image: a small part of it is recorded.")
+            return
+        self._stale = False
+        folder = self.stepper.jobs.folder
+        inputs = {}
+        if needs_image:
+            inputs = {name: folder.put(values) for name, values in self.image.items()}
+            for handle in inputs.values():
+                folder.adopt(handle)
+        request = StepPattern(
+            self.pattern.name, self.variant, dict(self.settings.params), inputs, self.settings.input_seed,
+            self.settings.schedule, self.sources.edits(self.pattern.kernels),
+        )  # fmt: skip
+        self.stepper.record(request)
+
+    @property
+    def settings_text(self) -> str:
+        """What is recorded, in a line."""
+        params = self.settings.params
+        parts = []
+        for parameter in self.pattern.parameters:
+            if parameter.applies(params) and isinstance(params[parameter.name], str | int | float):
+                value = params[parameter.name]
+                parts.append(f"{parameter.label} {value}" if isinstance(value, int | float) else str(value))
+        return " · ".join([*parts, self.settings.schedule])
+
+    def _describe_settings(self) -> None:
+        self.chosen.setText(f"{self.settings_text}  ▾")
+
+    def _show_busy(self, busy: bool) -> None:
+        self.state.say("recording…" if busy else "", "neutral")
+
+    def _take(self, request: StepPattern, models: Models) -> None:
+        same = self.request is not None and self.request.variant == request.variant
+        moment = self.player.moment if same and self.models is not None else 0
+        self.request, self.models, self.followed = request, models, None
+        recording = models.recording
+        if not recording.moments:
+            self._say(
+                recording.failure or recording.stopped or "Nothing was launched: there is nothing to step through."
+            )
+            return
+        self.memory.open(models)
+        if self._kind_chosen is None:
+            self.kinds.choose("Arrays" if models.two_dimensional else "Flow")
+            self._kind_chosen = None
+        self._show_picture()
+        self.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
+        findings = [(moment, finding.message) for moment, finding in recording.findings]
+        names = [launch.trace.kernel for launch in recording.launches]
+        self.timeline.open(models.segments, findings, names)
+        self._show_verdict()
+        spaces = {array.space for launch in recording.launches for array in launch.trace.arrays}
+        self.lanes.show_shared("shared" in spaces)
+        end = models.tally.at(recording.moments)
+        book = self.pattern.variant(request.variant).textbook
+        textbook = book(request.params, int(request.params["n"])) if book and "n" in request.params else None
+        self.counters.show_totals(end.operations, end.steps, textbook)
+        self.player.open(recording.moments, [segment.first for segment in models.segments], moment)
+        if models.segments and not moment:
+            self.player.go(0)
+
+    def _choose_picture(self, _: Any, on: bool) -> None:
+        if on:
+            self._kind_chosen = self.kinds.chosen
+            if self.models is not None:
+                self._show_picture()
+
+    @property
+    def shows_flow(self) -> bool:
+        """Whether the dataflow is shown, rather than the arrays."""
+        return self.kinds.chosen == "Flow"
+
+    def _show_picture(self) -> None:
+        flow = self.shows_flow
+        self.pictures.setCurrentWidget(self.flow if flow else self.memory)
+        self.legend.say(_LEGEND if flow else _ARRAYS_LEGEND)
+        for each in self.zooms.values():
+            each.setVisible(flow)
+
+    def _show_verdict(self) -> None:
+        assert self.models is not None
+        recording, theme = self.models.recording, look().theme
+        count = len(recording.findings)
+        text = recording.failure or (f"{count} finding{'s' if count > 1 else ''}" if count else "no findings")
+        self.verdict.setText(text if len(text) < 60 else text[:58] + "…")
+        self.verdict.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped)),
+                                           *(finding.message for _, finding in recording.findings[:12])]))  # fmt: skip
+        bad = bool(count or recording.failure)
+        self.verdict.setStyleSheet(f"color: {theme.bad if bad else theme.good}; font-weight: 600;")
+        marks: dict[int, str] = {}
+        for moment, finding in recording.findings:
+            marks.setdefault(int(self.models.lines[moment]), finding.message)
+        self.source.set_markers(marks)
+
+    def _fail(self, failure: Failure) -> None:
+        if failure.kind == "cancelled":
+            self._stale = True
+            return
+        self._say(f"{failure.message}\n{failure.advice}".strip())
+        self.failed.emit(failure)
+
+    def _say(self, text: str) -> None:
+        self.models = None
+        self.message.setText(text)
+        self.pictures.setCurrentWidget(self.message)
+        self.timeline.open((), (), ())
+        self.player.open(0, ())
+        self.lanes.show_lanes(None, 0, 1, 0, -1)
+        self.lanes.show_traffic(None)
+        self.statement.say("")
+        self.variables.say("")
+
+    # --- moving
+
+    def _jump(self, moment: int) -> None:
+        self.player.pause()
+        self.player.go(moment)
+
+    def _to_line(self, line: int) -> None:
+        if self.models is not None:
+            moment = self.models.next_execution(Path(self.pattern.kernels).name, line, self.player.moment)
+            if moment is not None:
+                self._jump(moment)
+            self.flow.setFocus()
+
+    def _show_moment(self, moment: int) -> None:
+        models = self.models
+        if models is None or not models.recording.moments:
+            return
+        self.flow.show_moment(moment)
+        self.timeline.show_moment(moment)
+        event = max(moment - 1, 0)
+        here = Path(models.files[event]).name == Path(self.pattern.kernels).name
+        self.source.mark_line(int(models.lines[event]) if here and moment else None)
+        self._show_lanes(event, begun=moment > 0)
+        counts = models.tally.at(moment)
+        self.counters.show_counts(
+            counts.operations, counts.steps, counts.lane_use, counts.parallelism, counts.idle_fraction
+        )
+
+    def block_at(self, moment: int) -> int:
+        """Return the block to look at: that of the thread that is followed, else one that works."""
+        return self._thread_at(max(moment - 1, 0))[0]
+
+    def _thread_at(self, event: int) -> tuple[int, int]:
+        """Return the thread to look at: the one that is followed, else the first that works."""
+        assert self.models is not None
+        state = self.models.lanes.at(event).state
+        block, thread = self.followed or (-1, -1)
+        if 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]:
+            return block, thread
+        active = np.argwhere(state == ACTIVE)
+        first = active[0] if active.size else (0, 0, 0)
+        return int(first[0]), int(first[1]) * 32 + int(first[2])
+
+    def words_at(self, moment: int) -> tuple[str, str]:
+        """Return the line of source that ran before a moment, and what it did in the thread that is looked at."""
+        models = self.models
+        if models is None or not moment:
+            return "", "Press Space to play, → for one step"
+        event = moment - 1
+        lines = models.recording.text(models.files[event]).split("\n")
+        number = int(models.lines[event])
+        code = lines[number - 1] if 0 < number <= len(lines) else ""
+        block, thread = self._thread_at(event)
+        name = who(block, thread, several_blocks=models.several_blocks)
+        return code, f"{name}:  {code.strip()}"
+
+    def _show_lanes(self, event: int, *, begun: bool) -> None:
+        from gpu.stepping.traffic import traffic_at
+
+        assert self.models is not None
+        models = self.models
+        lanes = models.lanes.at(event)
+        threads = int(np.prod(models.recording.at(event)[0].trace.block))
+        block, thread = self._thread_at(event)
+        self.lanes.show_lanes(lanes, block, lanes.state.shape[0], threads, thread if self.followed else -1)
+        self.memory.show_moment(event + 1 if begun else 0, block, self.followed)
+        self.statement.say(self.words_at(event + 1 if begun else 0)[1])
+        if not begun:
+            self.lanes.show_traffic(None)
+            self.variables.say("")
+            return
+        self.lanes.show_traffic(traffic_at(models.recording, event))
+        self.variables.say("   ".join(f"{each} = {value}" for each, value in models.variables(event, block, thread)))
+
+    # --- choosing
+
+    def _click_cell(self, row: int, cell: int) -> None:
+        self.flow.select(None if self.flow.selected == (row, cell) else (row, cell))
+
+    def _follow(self, block: int, thread: int) -> None:
+        self.followed = None if self.followed == (block, thread) else (block, thread)
+        self.flow.follow_thread(self.followed)
+        self._show_moment(self.player.moment)
+
+    def clear_selection(self) -> None:
+        """Let nothing stand out any more but the current operation."""
+        self.flow.select(None)
+        self.followed = None
+        self.flow.follow_thread(None)
+        self._show_moment(self.player.moment)
+
+    def keyPressEvent(self, event: Any) -> None:
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        match event.key():
+            case Qt.Key.Key_Space:
+                self.player.toggle()
+            case Qt.Key.Key_Right:
+                self.player.to_border(1) if shift else self.player.step(1)
+            case Qt.Key.Key_Left:
+                self.player.to_border(-1) if shift else self.player.step(-1)
+            case Qt.Key.Key_Home:
+                self.player.to_end(last=False)
+            case Qt.Key.Key_End:
+                self.player.to_end(last=True)
+            case _:
+                super().keyPressEvent(event)
+
+    @property
+    def anything_chosen(self) -> bool:
+        """Whether an element is lit or a thread is followed."""
+        return self.flow.selected is not None or self.followed is not None
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self.flow.setFocus()
+        if self._stale:
+            self.record()
+
+    def hideEvent(self, event: Any) -> None:
+        super().hideEvent(event)
+        self.player.pause()

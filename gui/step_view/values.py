@@ -1,0 +1,34 @@
+"""Values as the cells of the Step tab show them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gpu.pattern import Array
+
+
+def as_text(value: Any, room: int = 12) -> str:
+    """Return a number in at most `room` characters where that can be, with as many digits as fit."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        text = str(value)
+        if len(text) <= room:
+            return text
+    elif not isinstance(value, float):
+        return str(value)
+    elif not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
+    for digits in range(min(7, max(room, 1)), 0, -1):
+        text = f"{value:.{digits}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+        if text.startswith(("0.", "-0.")) and len(text) > room:
+            text = text.replace("0.", ".", 1)
+        if len(text) <= room:
+            return text
+    return text
+
+
+def texts(values: Array, room: int) -> list[str]:
+    """Return every value in at most `room` characters where that can be; a whole float needs no point."""
+    return [as_text(value, room) for value in values.tolist()]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor, QWheelEvent
+from PyQt6.QtWidgets import QApplication
+
+from gui.step_view.colours import warp_colour
+from gui.step_view.flow_layout import FlowLayout
+from gui.step_view.flow_view import FlowView
+from gui.step_view.flow_words import describe_cell
+from gui.theme import look
+from tests.gui.step_view.fakes import FakeDataflow
+
+VALUES = [3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4]
+
+
+@pytest.fixture
+def view(qtbot):
+    made = FlowView()
+    qtbot.addWidget(made)
+    made.resize(800, 560)
+    made.open(FlowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
+    with qtbot.waitExposed(made):
+        made.show()
+    return made
+
+
+def row_named(view, label):
+    return next(number for number, row in enumerate(view.layout_.rows) if row.label == label)
+
+
+def middle_of(view, row, cell):
+    centre = view._ready().cell_rect(row, cell).center() + view._origin()
+    return centre.toPoint()
+
+
+def colour_at(view, point):
+    return view.grab().toImage().pixelColor(point)
+
+
+def test_the_fake_is_a_scan():
+    assert FakeDataflow(VALUES).rows[-1].value.tolist() == np.cumsum(VALUES).tolist()
+
+
+def test_lines_begin_at_the_last_row_that_shows_the_value():
+    layout = FlowLayout(FakeDataflow(VALUES))
+    last = len(layout.rows) - 1
+    edges = layout.edges[last]
+    own = edges.row[edges.cell == 2]
+    assert (own == last - 1).all()
+    assert sorted(edges.column[edges.cell == 2].tolist()) == [1, 2]
+    assert not layout.through
+
+
+def test_the_future_is_empty_and_the_past_is_not(view):
+    first, last = row_named(view, "up 1"), row_named(view, "up 8")
+    view.show_moment(view.layout_.rows[first].last + 1)
+    assert view.layout_.phase(first, view.moment) == 16
+    assert view.layout_.phase(last, view.moment) == -1
+    view.show_moment(0)
+    assert view.layout_.phase(first, 0) == -1
+    assert view.layout_.phase(0, 0) == 16
+
+
+def test_the_current_operation_is_as_bright_as_its_warp(qtbot, view):
+    row = row_named(view, "up 2")
+    view.show_moment(view.layout_.rows[row].last + 1)
+    qtbot.wait(400)
+    assert view.current_row == row
+    above = view._ready().circle_at(row, 3) + view._origin()
+    seen = colour_at(view, (above + QPointF(-6, 0)).toPoint())
+    wanted = warp_colour(look().theme, 0)
+    assert abs(seen.red() - wanted.red()) + abs(seen.green() - wanted.green()) + abs(seen.blue() - wanted.blue()) < 40
+    view.show_moment(0)
+    qtbot.wait(400)
+    assert colour_at(view, (view._ready().circle_at(row, 3) + view._origin()).toPoint()) != seen
+
+
+def test_a_click_on_an_element_lights_all_that_it_was_made_of(qtbot, view):
+    row = row_named(view, "up 8")
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(400)
+    with qtbot.waitSignal(view.cell_clicked) as clicked:
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 15))
+    assert clicked.args == [row, 15]
+    view.select((row, 15))
+    assert sorted(view.lit[0]) == list(range(16))
+    made = [cell for row, cells in view.lit.items() for cell in cells if view.layout_.rows[row].made[cell]]
+    assert len(made) == 15
+    view.select(None)
+    assert not view.lit
+
+
+def test_a_kept_value_leads_to_the_row_that_made_it(qtbot, view):
+    made, kept = row_named(view, "up 1"), row_named(view, "up 4")
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(400)
+    view.select((kept, 1))
+    assert 1 in view.lit[made]
+    assert sorted(view.lit[0]) == [0, 1]
+
+
+def test_a_click_on_an_operation_follows_its_thread(qtbot, view):
+    row = row_named(view, "up 1")
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(400)
+    view._offset = QPointF(0, 0)
+    point = (view._ready().circle_at(row, 5) + view._origin()).toPoint()
+    with qtbot.waitSignal(view.thread_clicked) as clicked:
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    assert clicked.args == [0, 2]
+
+
+def test_nothing_of_the_future_can_be_clicked(qtbot, view):
+    row = row_named(view, "up 4")
+    view.show_moment(1)
+    qtbot.wait(300)
+    with qtbot.assertNotEmitted(view.cell_clicked), qtbot.waitSignal(view.cleared):
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 7))
+
+
+def test_words_say_who_made_a_value_from_what(view):
+    row = row_named(view, "up 2")
+    text = describe_cell(view.layout_, (row, 3), several_blocks=False)
+    assert text.splitlines() == ["s[3] = 11", "thread 0, line 67", "from s[1] = 4, s[3] = 7"]
+    assert describe_cell(view.layout_, (0, 2), several_blocks=False) == "data[2] = 7"
+
+
+def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_0_fits(qtbot, view):
+    before = view.sizes.column
+    point = QPointF(600, 200)
+    column = (point.x() - view._origin().x()) / before
+    event = QWheelEvent(
+        point, view.mapToGlobal(point), QPoint(), QPoint(0, 240), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(view, event)
+    assert view.sizes.column > before
+    assert abs((point.x() - view._origin().x()) / view.sizes.column - column) < 0.05
+    qtbot.keyClick(view, Qt.Key.Key_0)
+    assert view.sizes.column == before
+
+
+def test_dragging_moves_the_picture(qtbot, view):
+    view.zoom(3)
+    before = QPointF(view._offset)
+    qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=QPoint(500, 300))
+    for x in range(490, 400, -10):
+        qtbot.mouseMove(view, QPoint(x, 300))
+        QApplication.processEvents()
+    with qtbot.assertNotEmitted(view.cell_clicked):
+        qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=QPoint(410, 300))
+    # Offscreen, a move reports its buttons only where the platform tracks them.
+    assert view._offset.x() >= before.x()
+
+
+@pytest.mark.parametrize("columns", [8, 64, 1024])
+def test_a_frame_takes_less_than_a_60th_of_a_second(qtbot, columns):
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(900, 480)
+    flow = FakeDataflow(np.arange(columns) % 10)
+    view.open(FlowLayout(flow), (max(1, columns // 64),), several_blocks=False)
+    with qtbot.waitExposed(view):
+        view.show()
+
+    def play():
+        times = []
+        for moment in range(flow.moments + 1):
+            start = time.thread_time()
+            view.show_moment(moment)
+            view.repaint()
+            times.append(time.thread_time() - start)
+        return float(np.median(times)), float(np.quantile(times, 0.9))
+
+    middle, most = min(play() for _ in range(4))
+    assert middle < 1 / 60
+    assert most < 2 / 60
+
+
+def test_narrow_columns_still_show_who_worked(qtbot):
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(900, 600)
+    flow = FakeDataflow(np.arange(512))
+    view.open(FlowLayout(flow), (8,), several_blocks=False)
+    with qtbot.waitExposed(view):
+        view.show()
+    view.show_moment(flow.moments)
+    qtbot.wait(500)
+    view._offset = QPointF(0, 0)
+    view.repaint()
+    row = row_named(view, "up 1")
+    image = view.grab().toImage()
+    y = round(view._origin().y() + view.sizes.top(row) + view.sizes.cell / 2)
+    shades = {image.pixelColor(x, y).name() for x in range(round(view.sizes.label) + 20, 880)}
+    assert len(shades - {QColor(look().theme.surface).name()}) >= 4
