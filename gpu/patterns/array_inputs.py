@@ -19,6 +19,8 @@ OUTLINE_COLUMNS = 1024
 _CHECKED = 2**20
 READABLE_ELEMENTS = 1024
 """Up to so many elements, random whole numbers have two digits, whatever the operator: somebody reads them."""
+FACTORS = 1024
+"""So many random factors of a float product are not 1: it stays in range, and is as exact as a product of so many."""
 
 
 def input_parameter() -> Choice:
@@ -97,8 +99,8 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
         What random values grow from.
     operator : str
         What the values will be combined by. For a "product" they are chosen so that it neither overflows nor vanishes:
-        odd numbers, whose product is odd however it wraps around, or floats near 1. For a "min" or "max", many random
-        whole numbers are of any size, so that it matters whether each is looked at.
+        odd numbers, whose product is odd however it wraps around; floats from 1/2 to 2, most of them 1. For a "min" or
+        "max", many random whole numbers are of any size, so that it matters whether each is looked at.
 
     Returns
     -------
@@ -123,25 +125,24 @@ def _ramp(n: int, dtype: str, operator: str) -> Array:
         return np.arange(n, dtype=dtype)
     if dtype == "int32":
         return np.arange(n, dtype=np.int32) * np.int32(2) + np.int32(1)
-    return np.linspace(1 - _nearness(n), 1 + _nearness(n), n, dtype=np.float32)
+    # The first half alone must not vanish either.
+    reach = min(0.5, 64 / max(n, 1))
+    return np.linspace(1 - reach, 1 + reach, n, dtype=np.float32)
 
 
 def _random(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Array:
     if dtype == "float32":
-        uniform = rng.random(n, np.float32)
-        if operator == "product":
-            uniform = (2 * uniform - 1) * np.float32(_nearness(n)) + 1
-        return uniform
+        if operator != "product":
+            return rng.random(n, np.float32)
+        factors = np.ones(n, np.float32)
+        others = rng.choice(n, min(n, FACTORS), replace=False, shuffle=False)
+        factors[others] = np.exp2(rng.uniform(-1, 1, others.size))
+        return factors
     if operator in ("min", "max") and n > READABLE_ELEMENTS:
         return rng.integers(-(2**31), 2**31, n, np.int32)
     if operator == "product":
         return rng.integers(0, 50, n, np.int32) * np.int32(2) + np.int32(1)
     return rng.integers(0, 100, n, np.int32)
-
-
-def _nearness(n: int) -> float:
-    """How far from 1 the factors of a product may be: its logarithm then has a spread of about 2, for any n."""
-    return min(0.5, 4 / float(np.sqrt(max(n, 1))))
 
 
 def typed(inputs: Inputs, params: Params) -> Array:

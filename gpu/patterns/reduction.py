@@ -210,9 +210,8 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 4.2). Here d is
     at most a thread's own elements, then the blocks' number (by atomics, in a row), then the two trees.
 
-    A product of n has n - 1 roundings in any order, for which the worst case grows as n; rounding errors of varying
-    sign make it exp(c sqrt(n) u + n u^2 / (1 - u)) - 1, of which c = 10 is not exceeded in practice (Higham and Mary, A
-    New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019, thm 2.4).
+    A product of k factors other than 1 and -1 has at most k roundings, in any order, each by a factor from 1 - u to
+    1 + u (sec. 3.1), which together are no further from 1 than e^(k u) is.
     """
     values, operator = typed(inputs, params), params["operator"]
     n = values.size
@@ -220,9 +219,8 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
         return 0.0
     unit = 2.0**-24
     if operator == "product":
-        sure = (n - 1) * unit / (1 - (n - 1) * unit) if (n - 1) * unit < 0.5 else math.inf
-        likely = math.expm1(10 * math.sqrt(n) * unit + n * unit**2 / (1 - unit))
-        return min(sure, likely) * abs(float(_reference(inputs, params)[0]))
+        factors = sum(int(np.count_nonzero(np.abs(piece) != 1)) for piece in _pieces(values))
+        return math.expm1(factors * unit) * abs(float(_reference(inputs, params)[0]))
     block = int(params["block"])
     blocks = -(-n // block)
     additions = -(-n // (block * min(blocks, _FEWEST_BLOCKS))) + min(blocks, _MOST_BLOCKS) + 4 * _PEAK_LOADS + 32
