@@ -9,27 +9,22 @@ from pathlib import Path
 
 from gpu.errors import SourcePosition
 from gpu.simulate import Counts, Simulation
+from gpu.simulate_figures import (
+    ASKED,
+    ATOMIC_CONFLICTS,
+    CONFLICTS,
+    MOVED,
+    REQUESTS,
+    SECTORS,
+    SHARED_ATOMICS,
+    SHARED_REQUESTS,
+    line_figures,
+    total_of,
+)
 from gpu.simulator.checkers.findings import Finding
 from gpu.sources import Sources
 
 _WIDTH = 100
-_OPS = ("ld", "st", "red", "atom")
-_REQUESTS, _SECTORS, _MOVED, _ASKED = (
-    tuple(pattern.format(op) for op in _OPS)
-    for pattern in (
-        "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum",
-        "l1tex__t_bytes_pipe_lsu_mem_global_op_{}.sum",
-        "global_bytes_asked_op_{}",
-    )
-)
-_SHARED_REQUESTS = ("smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum")
-_CONFLICTS = (
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-)
-_SHARED_ATOMICS, _ATOMIC_CONFLICTS = "shared_atomic_requests", "shared_atomic_bank_conflicts"
-
 # Lines without counts are shown between lines that have some, unless they are more than these.
 _GAP = 4
 
@@ -145,14 +140,12 @@ def _table(file: str, counted: Mapping[int, Counts], sources: Sources) -> str:
 
 def _row(number: int, counts: Counts) -> str:
     """Return a line's counts; what does not apply to it stays empty."""
-    requests, conflicts = _sum(counts, _REQUESTS), _sum(counts, (*_CONFLICTS, _ATOMIC_CONFLICTS))
-    statements = int(counts.get("warp_statements", 0))
-    shared = _sum(counts, (*_SHARED_REQUESTS, _SHARED_ATOMICS))
+    figures = line_figures(counts)
     cells = (
-        f"{statements}" if statements else "",
-        f"{counts.get('lanes_per_warp_statement', 0):.1f}" if statements else "",
-        f"{_sum(counts, _SECTORS) / requests:.1f}" if requests else "",
-        f"{conflicts}" if shared else "",
+        f"{figures.statements}" if figures.statements else "",
+        f"{figures.lanes:.1f}" if figures.statements else "",
+        "" if figures.sectors is None else f"{figures.sectors:.1f}",
+        "" if figures.conflicts is None else f"{figures.conflicts}",
     )
     return f"{number:>5} {cells[0]:>11} {cells[1]:>6} {cells[2]:>9} {cells[3]:>10}  "
 
@@ -175,12 +168,12 @@ def _totals(total: Counts) -> Iterator[str]:
         yield line("branches", f"{whole('branches')}, {whole('divergent_branches')} of them divergent")
     if total.get("operations"):
         yield line("operations", whole("operations"))
-    if requests := _sum(total, _REQUESTS):
-        sectors, moved, asked = (_sum(total, names) for names in (_SECTORS, _MOVED, _ASKED))
+    if requests := total_of(total, REQUESTS):
+        sectors, moved, asked = (total_of(total, names) for names in (SECTORS, MOVED, ASKED))
         yield line("global memory", f"{requests:,} requests, {sectors / requests:.1f} sectors each")
         yield line("", f"{moved:,} bytes moved for {asked:,} asked")
-    if shared := _sum(total, (*_SHARED_REQUESTS, _SHARED_ATOMICS)):
-        conflicts = _sum(total, (*_CONFLICTS, _ATOMIC_CONFLICTS))
+    if shared := total_of(total, (*SHARED_REQUESTS, SHARED_ATOMICS)):
+        conflicts = total_of(total, (*CONFLICTS, ATOMIC_CONFLICTS))
         worst = f", at worst {whole('worst_bank_conflict')} words of one bank" if conflicts else ""
         yield line("shared memory", f"{shared:,} requests, {conflicts:,} bank conflicts{worst}")
     for space in ("global", "shared"):
@@ -189,7 +182,3 @@ def _totals(total: Counts) -> Iterator[str]:
             yield line(f"{space} atomics", f"{hottest} on the busiest address, at most {queue} by one warp at once")
     if total.get("block_barriers"):
         yield line("barriers", f"{whole('block_barriers')} by blocks")
-
-
-def _sum(counts: Counts, names: tuple[str, ...]) -> int:
-    return int(sum(counts.get(name, 0) for name in names))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +25,16 @@ from gpu.errors import (
 from gpu.jobs import (
     CheckPattern,
     CheckSource,
+    DescribeKernels,
     Failure,
     LoadArray,
     LoadImage,
     Report,
     Request,
     Result,
+    RunKernel,
     SaveArray,
+    StepKernel,
     StepPattern,
     Throughput,
 )
@@ -79,6 +83,19 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             return Result({}, diagnostics=_check(request, tell))
         case StepPattern():
             return _record(request, folder, tell)
+        case DescribeKernels(file, text, defines, instances):
+            from gpu.simulate_signatures import signatures
+
+            return Result({}, kernels=signatures(text, Path(file), defines, instances))
+        case RunKernel(launch):
+            from gpu.execute_kernel import run_kernel
+
+            arrays, simulated = run_kernel(launch)
+            return Result(_share(arrays, folder), simulated=simulated)
+        case StepKernel(launch, schedule):
+            from gpu.execute_kernel import record_kernel
+
+            return _shared_recording(record_kernel(launch, schedule), folder)
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     outcome = run_pattern(
@@ -332,6 +349,10 @@ def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:
         seed=request.seed,
         schedule=request.schedule,
     )
+    return _shared_recording(recording, folder)
+
+
+def _shared_recording(recording: Recording, folder: SharedFolder) -> Result:
     file = BytesIO()
     recording.save(file)
     handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))

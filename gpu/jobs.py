@@ -8,6 +8,7 @@ from typing import Any
 
 from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, SourcePosition
+from gpu.own_kernels import KernelLaunch, Signature, Simulated
 from gpu.pattern import Progress
 from gpu.shared import SharedArray
 
@@ -136,7 +137,46 @@ class StepPattern:
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
-Request = LoadImage | LoadArray | SaveArray | RunPattern | CheckPattern | StepPattern | CheckSource
+@dataclass(frozen=True)
+class DescribeKernels:
+    """Say which kernels a text has, and what they take: the Result's `kernels`.
+
+    `instances` are instantiations of its templates that are wanted too.
+    """
+
+    file: str
+    text: str
+    defines: Mapping[str, str] = field(default_factory=dict)
+    instances: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunKernel:
+    """Run any kernel on the simulator: the Result's `simulated`, and `arrays` by the arguments' numbers."""
+
+    launch: KernelLaunch
+
+
+@dataclass(frozen=True)
+class StepKernel:
+    """Run any kernel on the simulator and record every step of it: the Result's `path`, as of a StepPattern."""
+
+    launch: KernelLaunch
+    schedule: str = "round-robin"
+
+
+Request = (
+    LoadImage
+    | LoadArray
+    | SaveArray
+    | RunPattern
+    | CheckPattern
+    | StepPattern
+    | CheckSource
+    | DescribeKernels
+    | RunKernel
+    | StepKernel
+)
 
 
 @dataclass(frozen=True)
@@ -190,12 +230,18 @@ class Result:
         Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
     diagnostics : tuple of Diagnostic
         Of a CheckSource and a CheckPattern.
+    kernels : tuple of Signature
+        Of a DescribeKernels.
+    simulated : Simulated or None
+        Of a RunKernel.
     """
 
     arrays: Mapping[str, SharedArray]
     report: Report | None = None
     path: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
+    kernels: tuple[Signature, ...] = ()
+    simulated: Simulated | None = None
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,11 @@ class SimulatedModule:
         """The names of the `__global__` functions, templates left out."""
         return self._programs[()].kernels
 
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The names of the `__global__` templates, which need arguments."""
+        return self._programs[()].templates
+
     def kernel(self, name: str) -> SimulatedKernel:
         """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
 

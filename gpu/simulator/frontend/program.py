@@ -93,6 +93,11 @@ class Program:
         """The names of the `__global__` functions; of templates, those that are instantiated."""
         return tuple(self._kernels)
 
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The names of the `__global__` templates."""
+        return tuple(sorted(self._templates))
+
     def kernel(self, name: str) -> ir.Function:
         """Lower a kernel and all that it calls.
 
