@@ -36,8 +36,33 @@ def run(op: str, gang: Gang, mask: Mask, arguments: list[Any]) -> Any:
     if op.startswith("__shfl"):
         return _shuffle(op, values, gang.geometry.lanes)
     rows = np.broadcast_to(values[0], gang.geometry.lanes).reshape(-1, WARP)
-    taking_part = active & (np.bitwise_and(_rows(named, gang.geometry.lanes), _BIT) != 0)
-    return _VOTES[op](rows, taking_part)
+    names = _rows(named, gang.geometry.lanes)
+    taking_part = active & (np.bitwise_and(names, _BIT) != 0)
+    if not isinstance(named, np.ndarray):
+        return _VOTES[op](rows, taking_part)
+    # Parts of a warp that name different lanes, as the tiles of a block do, are each among themselves.
+    leaders = _leaders(names)
+    several = np.unique(leaders[taking_part]) if taking_part.any() else leaders[:1, 0]
+    result: Any = None
+    for leader in several:
+        own = leaders == leader
+        part = _VOTES[op](rows, taking_part & own)
+        result = part if result is None else np.where(own.reshape(-1), part, result)
+    return result
+
+
+def group_of(gang: Gang, mask: Mask, named: Any) -> tuple[Array, Array]:
+    """Return the lanes that take part in a warp operation, and the number of each one's group."""
+    names = _rows(named, gang.geometry.lanes)
+    taking_part = mask.bits.reshape(-1, WARP) & (np.bitwise_and(names, _BIT) != 0)
+    lanes = np.flatnonzero(taking_part)
+    return lanes, (lanes // WARP << WARP) | _leaders(names).reshape(-1)[lanes].astype(np.int64)
+
+
+def _leaders(names: Array) -> Array:
+    """Return the bit of the lowest lane of each set of lanes."""
+    lowest: Array = names & (~names + names.dtype.type(1))
+    return lowest
 
 
 def _rows(value: Any, lanes: int) -> Array:

@@ -26,6 +26,7 @@ from gpu.simulator.operations import UNARY, binary
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.tracing_frame import merged_nodes, node_of, of_leaves, set_node, variable_nodes
+from gpu.simulator.trace.warp_nodes import COMBINED, combined_nodes
 from gpu.simulator.types import Pointer, Scalar, leaves
 
 # Intrinsics that give the same bits or the same number in another type: copies.
@@ -118,6 +119,8 @@ class TracingExpressions(LockstepCompiler):
                 return self.load_with_nodes(place)
             case ir.Warp(_, op) if op.startswith("__shfl"):
                 return self._shuffle(expression)
+            case ir.Warp(_, op) if op in COMBINED:
+                return self._combined(expression)
         with self.nodes_unwanted(True):
             run = super().expression(expression)
 
@@ -247,6 +250,18 @@ class TracingExpressions(LockstepCompiler):
             return made
 
         return vote
+
+    def _combined(self, expression: ir.Warp) -> Evaluator:
+        named, given = self.quietly(expression.arguments[0]), self.expression(expression.arguments[1])
+        op, dtype, recorder = expression.op, expression.type.dtype, self.recorder
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            here = named(frame, mask)
+            value = given(frame, mask)
+            set_node(frame, combined_nodes(recorder, op, frame.gang, mask, here, value, node_of(frame)))
+            return warp.run(op, frame.gang, mask, [here, value]).astype(dtype, copy=False)
+
+        return run
 
     def _shuffle(self, expression: ir.Warp) -> Evaluator:
         value, *others = expression.arguments[1:]

@@ -304,3 +304,53 @@ def test_a_long_chain_of_atomics_in_one_event():
     assert found.nodes[found.root].value == out[0] == values.sum()
     middle = ancestry(made, "out", 500)
     assert len(middle.operations) == 499
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:3"])
+@pytest.mark.parametrize("size", [64, 40])
+@pytest.mark.parametrize(
+    ("op", "type", "result"),
+    [
+        ("__reduce_add_sync", "int", np.add.reduce),
+        ("__reduce_min_sync", "int", np.minimum.reduce),
+        ("__reduce_max_sync", "unsigned", np.maximum.reduce),
+        ("__reduce_xor_sync", "unsigned", np.bitwise_xor.reduce),
+        ("__any_sync", "int", np.any),
+        ("__all_sync", "int", np.all),
+        ("__ballot_sync", "unsigned", lambda values: sum(int(value != 0) << lane for lane, value in enumerate(values))),
+    ],
+)
+def test_what_a_warp_votes_and_reduces_comes_from_all_its_lanes(op, type, result, size, schedule):
+    source = f"""
+    __global__ void k(const {type} *in, {type} *out) {{
+        int t = threadIdx.x;
+        out[t] = {op}(0xffffffff, in[t]);
+    }}
+    """
+    dtype = np.int32 if type == "int" else np.uint32
+    values = RANDOM.integers(0, 1000, size).astype(dtype)
+    values[5] = 0
+    made, (_, out) = trace(source, [values, np.zeros(size, dtype)], block=size, schedule=schedule)
+    for t in (0, 31, 33, size - 1):
+        own = values[t // 32 * 32 : t // 32 * 32 + 32]
+        assert out[t] == result(own)
+        found = ancestry(made, "out", t)
+        assert elements(found) == list(range(t // 32 * 32, t // 32 * 32 + own.size))
+        assert len([node for node in found.operations if node.operator != op]) == own.size - 1
+
+
+def test_tiles_of_a_warp_reduce_among_themselves():
+    source = """
+    __global__ void k(const unsigned *in, unsigned *out) {
+        int t = threadIdx.x;
+        unsigned mine = 0xf7u << (t / 8 * 8);
+        if (t % 8 != 3) out[t] = __reduce_add_sync(mine, in[t]) + (__ballot_sync(mine, in[t] > 1u) << 16);
+    }
+    """
+    values = np.arange(1, 33, dtype=np.uint32)
+    made, (_, out) = trace(source, [values, np.zeros(32, np.uint32)])
+    for t in (0, 8, 15, 31):
+        tile = [lane for lane in range(t // 8 * 8, t // 8 * 8 + 8) if lane % 8 != 3]
+        bits = sum(1 << lane for lane in tile if values[lane] > 1)
+        assert out[t] == (values[tile].sum() + (bits << 16)) % 2**32
+        assert elements(ancestry(made, "out", t)) == tile

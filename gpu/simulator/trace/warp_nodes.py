@@ -1,0 +1,81 @@
+"""Where the results of warp-wide votes and reductions come from: trees over the lanes that take part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.warp import group_of
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.recorded_memory import NONE
+from gpu.simulator.trace.recorder import Recorder
+
+#: How two lanes' values become one, and what that is called in a trace.
+COMBINED: dict[str, tuple[np.ufunc, str]] = {
+    "__reduce_add_sync": (np.add, "+"),
+    "__reduce_min_sync": (np.minimum, "min"),
+    "__reduce_max_sync": (np.maximum, "max"),
+    "__reduce_and_sync": (np.bitwise_and, "&"),
+    "__reduce_or_sync": (np.bitwise_or, "|"),
+    "__reduce_xor_sync": (np.bitwise_xor, "^"),
+    "__any_sync": (np.logical_or, "||"),
+    "__all_sync": (np.logical_and, "&&"),
+    "__ballot_sync": (np.bitwise_or, "|"),
+}
+
+
+def combined_nodes(
+    recorder: Recorder, op: str, gang: Gang, mask: Mask, named: Any, value: Any, node: Any
+) -> Array | np.int32:
+    """Return the node of what each lane gets from a vote or a reduction over its warp, after recording how it was made.
+
+    Neighbours combine first, then pairs of neighbours, and so on. Each lane's part in a ballot is a bit, which is an
+    operation on its predicate.
+
+    Parameters
+    ----------
+    recorder : Recorder
+    op : str
+        One of COMBINED.
+    gang : Gang
+    mask : Mask
+        The lanes that are here.
+    named : scalar or array
+        The lanes that each lane names.
+    value, node : scalar or array
+        What each lane brings, and the node of it.
+    """
+    combine, operator = COMBINED[op]
+    lanes, groups = group_of(gang, mask, named)
+    values = np.array(np.broadcast_to(value, gang.geometry.lanes))
+    nodes = np.array(np.broadcast_to(node, gang.geometry.lanes), np.int32)
+    if not nodes[lanes].any():
+        return NONE
+    if op == "__ballot_sync":
+        bits = np.where(values != 0, np.uint32(1) << (gang.geometry.lane_numbers % 32).astype(np.uint32), np.uint32(0))
+        nodes = np.array(np.broadcast_to(recorder.operation(op, mask, bits, [nodes], [values]), nodes.shape))
+        values = bits
+    order = np.argsort(groups, kind="stable")
+    left, of = lanes[order], groups[order]
+    while True:
+        starts = np.flatnonzero(np.diff(of, prepend=-1))
+        rank = np.arange(of.size) - np.repeat(starts, np.diff(starts, append=of.size))
+        stays = rank % 2 == 0
+        paired = np.flatnonzero(stays & np.append(of[1:] == of[:-1], False))
+        if not paired.size:
+            break
+        into, other = left[paired], left[paired + 1]
+        second, second_nodes = values.copy(), nodes.copy()
+        second[into], second_nodes[into] = values[other], nodes[other]
+        made = combine(values, second)
+        bits = np.zeros(nodes.size, bool)
+        bits[into] = True
+        found = recorder.operation(operator, Mask(bits), made, [nodes, second_nodes], [values, second])
+        nodes[into] = np.broadcast_to(found, nodes.shape)[into]
+        values = np.where(bits, made, values)
+        left, of = left[stays], of[stays]
+    result = np.zeros(nodes.size, np.int32)
+    result[lanes] = nodes[left][np.searchsorted(of, groups)]
+    return result
