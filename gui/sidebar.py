@@ -131,7 +131,7 @@ class Sidebar(QFrame):
         self._scroll.setWidget(samples)
         layout.addWidget(self._scroll, 1000)
         for text, tip, signal in (
-            ("Open image…", "Open an image of yours (Ctrl+O), or drop one on the window", self.open_wanted),
+            ("Open…", "Open an image, or numbers for arrays (Ctrl+O), or drop a file on the window", self.open_wanted),
             ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_wanted),
         ):
             made = button(text, "nav", tip=tip)

@@ -133,6 +133,18 @@ def test_a_grid_that_walks_over_the_array_leaves_nothing_out(engine: Engine, var
         assert outcome.outputs["result"].tolist() == [wrapped(int(values.sum(dtype=np.int64)))]
 
 
+@pytest.mark.parametrize("variant", ["grid-stride", "unrolled", "shuffle", "atomic", "last-block", "peak"])
+@pytest.mark.parametrize(("operator", "dtype"), [("product", "int32"), ("product", "float32"), ("sum", "float32")])
+def test_ten_million(engine: Engine, variant: str, operator: str, dtype: str) -> None:
+    values = make_values("random", 10**7, dtype, 2, operator=operator)
+    outcome = reduce(engine, variant, values, operator)
+    assert outcome.report.verified
+    if dtype == "float32":
+        wide = values.astype(np.longdouble)
+        right = wide.sum() if operator == "sum" else wide.prod()
+        assert abs(outcome.outputs["result"][0] / right - 1) < 1e-4
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     values=st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=300),
