@@ -33,7 +33,7 @@ from gpu.simulator.frontend.conversions import (
 from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lower_calls import Calls
 from gpu.simulator.frontend.lower_types import is_function_type, is_reference, refuse
-from gpu.simulator.frontend.scope import Scope, decayed, referred_place, value_type
+from gpu.simulator.frontend.scope import Scope, decayed, is_assignment, referred_place, value_type
 from gpu.simulator.types import (
     BOOL,
     FUNCTION_POINTER,
@@ -122,7 +122,7 @@ class Expressions:
         if kind == CursorKind.BINARY_OPERATOR:
             return self._binary(cursor)
         if kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
-            return self._compound(cursor)
+            return self._assignment(cursor, self._required_place(next(cursor.get_children())))
         if kind == CursorKind.UNARY_OPERATOR:
             return self._unary(cursor)
         if kind == CursorKind.CONDITIONAL_OPERATOR:
@@ -163,7 +163,33 @@ class Expressions:
             return None if pointer is None else dereference(pointer, cursor)
         if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "*":
             return dereference(self.value(only_child(cursor)), cursor)
+        if is_assignment(cursor):
+            return self._assigned_place(cursor)
+        if kind == CursorKind.CONDITIONAL_OPERATOR:
+            return self._chosen_place(cursor)
         return None
+
+    def _chosen_place(self, cursor: Cursor) -> ir.Place | None:
+        """Lower `c ? a : b` where both are places in memory."""
+        condition, *sides = cursor.get_children()
+        places = [self.place(side) for side in sides]
+        chosen, other = places
+        if not isinstance(chosen, ir.Element) or not isinstance(other, ir.Element) or chosen.type != other.type:
+            return None
+        type = Pointer(decayed(chosen.type))
+        pointer = ir.Select(type, self.condition(condition), address_of(chosen), address_of(other))
+        return ir.Element(chosen.type, pointer, None, start_of(cursor), chosen.volatile or other.volatile)
+
+    def _assigned_place(self, cursor: Cursor) -> ir.Place:
+        """Lower an assignment that is assigned to, as in `(a += 2) *= 3`: the place is worked out once."""
+        place = self._required_place(next(cursor.get_children()))
+        if isinstance(place, ir.Local):
+            raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment a statement.")
+        held = ir.Local(Pointer(decayed(place.type)), self._scope.new_slot(), "assigned")
+        within = ir.Element(place.type, held, None, place.position, place.volatile)
+        kept = ir.Assign(held.type, held, address_of(place))
+        done = ir.Sequence(VOID, kept, self._assignment(cursor, within))
+        return ir.Element(place.type, ir.Sequence(held.type, done, held), None, place.position, place.volatile)
 
     def address(self, cursor: Cursor) -> ir.Expression:
         """Lower an expression to its address, for a reference to bind to; a value is given memory."""
@@ -340,8 +366,7 @@ class Expressions:
         left, right = cursor.get_children()
         operator = binary_operator(cursor)
         if operator == "=":
-            place = self._required_place(left)
-            return ir.Assign(place.type, place, self.converted(right, place.type))
+            return self._assignment(cursor, self._required_place(left))
         if operator == ",":
             launch = self._calls.launch(left, right)
             if launch is not None:
@@ -373,10 +398,14 @@ class Expressions:
             return ir.Distance(INT64, first, second)
         raise refuse(cursor, f"the operator {operator} on pointers")
 
-    def _compound(self, cursor: Cursor) -> ir.Expression:
-        left, right = cursor.get_children()
+    def _assignment(self, cursor: Cursor, place: ir.Place) -> ir.Expression:
+        """Lower `=`, a compound assignment, `++x` or `--x` to a place that is lowered already."""
+        if cursor.kind == CursorKind.UNARY_OPERATOR:
+            return self._increment(place, unary_operator(cursor))
+        _, right = cursor.get_children()
+        if cursor.kind == CursorKind.BINARY_OPERATOR:
+            return ir.Assign(place.type, place, self.converted(right, place.type))
         operator = binary_operator(cursor)[:-1]
-        place = self._required_place(left)
         value = self.value(right)
         if isinstance(place.type, Pointer):
             step = value if operator == "+" else negated(value)
@@ -391,7 +420,7 @@ class Expressions:
         operand = only_child(cursor)
         operator = unary_operator(cursor)
         if operator in ("x++", "++x", "x--", "--x"):
-            return self._increment(operand, operator)
+            return self._increment(self._required_place(operand), operator)
         if operator in ("*", "&") and is_function_type(cursor.type):
             return self.value(operand)
         if operator == "*":
@@ -408,8 +437,7 @@ class Expressions:
             raise refuse(cursor, f"the operator {operator} here")
         return fold(ir.Unary(type, operator, self.condition(operand) if operator == "!" else self.value(operand)))
 
-    def _increment(self, operand: Cursor, operator: str) -> ir.Expression:
-        place = self._required_place(operand)
+    def _increment(self, place: ir.Place, operator: str) -> ir.Expression:
         up, gives_old = "+" in operator, operator.startswith("x")
         if isinstance(place.type, Pointer):
             step = ir.Const(INT64, np.int64(1 if up else -1))

@@ -9,7 +9,7 @@ from clang import cindex
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, unary_operator
+from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, binary_operator, unary_operator
 from gpu.simulator.frontend.closures import captured_by_reference
 from gpu.simulator.frontend.lower_types import is_function_type, is_reference
 from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
@@ -130,6 +130,10 @@ def _addressed_variables(body: Cursor) -> set[int]:
     found: set[int] = set()
     for cursor in body.walk_preorder():
         kind = cursor.kind
+        if is_assignment(cursor) or (kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) in ("x++", "x--")):
+            inner = _without_parentheses(next(cursor.get_children()))
+            if is_assignment(inner) or inner.kind == CursorKind.CONDITIONAL_OPERATOR:
+                _add_root(found, inner)
         if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "&":
             _add_root(found, next(cursor.get_children()))
         elif kind == CursorKind.VAR_DECL and is_reference(cursor.type):
@@ -159,6 +163,21 @@ def _addressed_variables(body: Cursor) -> set[int]:
     return found
 
 
+def is_assignment(cursor: Cursor) -> bool:
+    """Whether an expression assigns and is itself the place that it assigned to."""
+    if cursor.kind == CursorKind.BINARY_OPERATOR:
+        return binary_operator(cursor) == "="
+    if cursor.kind == CursorKind.UNARY_OPERATOR:
+        return unary_operator(cursor) in ("++x", "--x")
+    return bool(cursor.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR)
+
+
+def _without_parentheses(cursor: Cursor) -> Cursor:
+    while cursor.kind == CursorKind.PAREN_EXPR:
+        cursor = next(cursor.get_children())
+    return cursor
+
+
 def called_prototype(call: Cursor) -> cindex.Type | None:
     """Return the type of the function that a call through a pointer calls; None for a call of one by its name."""
     if call.referenced is not None and call.referenced.kind in _FUNCTIONS:
@@ -186,10 +205,14 @@ def is_reference_function(definition: Cursor) -> bool:
 
 def _add_root(found: set[int], cursor: Cursor) -> None:
     """Find the variable that an lvalue is, behind parentheses and conversions that keep it one."""
-    while cursor.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CONDITIONAL_OPERATOR):
+    lvalues = (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CONDITIONAL_OPERATOR)
+    while cursor.kind in lvalues or is_assignment(cursor):
         children = list(cursor.get_children())
         if not children:
             return
+        if is_assignment(cursor):
+            cursor = children[0]
+            continue
         if cursor.kind == CursorKind.CONDITIONAL_OPERATOR:
             _add_root(found, children[1])
         cursor = children[-1]

@@ -156,6 +156,27 @@ PROGRAMS = {
         out[12] = kept.f(kept.x);
         """,
     ),
+    "assignments to assignments": (
+        "DEVICE void add(int &to, int n) { to += n; } DEVICE int *next(int *p, int &calls) { calls++; return p + 1; }",
+        """
+        int a = i, b = 3, calls = 0, t[4] = {1, 2, 3, 4}, k = 0;
+        unsigned char c = 250;
+        float f = i;
+        (a += 2) *= 3; out[0] = a;
+        (b = a) -= i; out[1] = a * 1000 + b;
+        ++(++a); out[2] = a; out[3] = --(a <<= 1);
+        (t[k++] += 5) *= 2; out[4] = t[0] * 10 + k;
+        (*next(t, calls) += 1) %= 2; out[5] = t[1] + calls * 10;
+        (c += i) ^= 0x55; out[6] = c;
+        add(b += 4, i); out[7] = b; add(++b, 1); out[8] = b;
+        int &r = a = 9; r += i; out[9] = a;
+        int *p = &(k = 5); *p += i; out[10] = k;
+        (f /= 4) += 0.5f; out[11] = (int)(f * 100);
+        ((a = 1) += 2) = a + i; out[12] = a;
+        (i % 2 ? a : b) += 7; (i % 3 ? a : b)++; (++a)++; out[13] = a * 100 + b;
+        int &least = t[0] < a ? t[0] : a; least = -i; add(i % 2 ? a : t[2], 5); out[14] = a * 100 + t[0] + t[2];
+        """,
+    ),
     "memcpy and memset": (
         """#include <string.h>
         struct Part { int a; float b[3]; };""",
