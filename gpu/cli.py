@@ -121,7 +121,7 @@ def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.A
 
 
 def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from gpu.engines import NAMES
+    from gpu.engines import EXECUTORS, NAMES
     from gpu.patterns import all_patterns
 
     run = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
@@ -137,6 +137,12 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         )
         own.set_defaults(command=_run, pattern=pattern)
         own.add_argument("--engine", choices=NAMES, default="auto", help="auto takes a GPU where one can be used")
+        own.add_argument(
+            "--executor",
+            choices=EXECUTORS,
+            default="auto",
+            help="how the simulator runs kernels: compiled to machine code, or in lockstep; auto compiles",
+        )
         own.add_argument(
             "--variant",
             choices=[variant.name for variant in pattern.variants],
@@ -225,6 +231,7 @@ def _run(options: argparse.Namespace) -> int:
             options.variant or options.pattern.default_variant,
             given,
             engine_name=options.engine,
+            executor=options.executor,
             source=source,
             seed=options.seed,
             target=options.output,

@@ -20,6 +20,7 @@ def run(
     given: Mapping[str, str],
     *,
     engine_name: str,
+    executor: str,
     source: str | None,
     target: str | None,
     seed: int,
@@ -33,7 +34,7 @@ def run(
     variant_name : str
     given : mapping
         Texts of parameters.
-    engine_name : str
+    engine_name, executor : str
     source : str or None
         A file with the input; without one the pattern makes it, or takes the sample image.
     target : str or None
@@ -52,7 +53,7 @@ def run(
         raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
     inputs, about = _read_image(source, target) if of_image else _read_values(pattern, params, source, seed)
     pattern.accept(inputs, params)
-    with closing(engines.create(engine_name)) as engine:
+    with closing(engines.create(engine_name, executor)) as engine:
         outcome = run_pattern(engine, pattern, variant, inputs, params, lambda progress: None)
     if target:
         _save(target, pattern, inputs, outcome)

@@ -24,6 +24,7 @@ def report_as_json(report: Report) -> str:
             "pattern": report.pattern,
             "engine": report.engine,
             "executor": report.executor,
+            "fallback": report.fallback,
             "device": report.device,
             "variant": report.variant,
             "time_ms": asdict(report.time_ms),
@@ -57,7 +58,7 @@ def report_as_text(report: Report, pattern: Pattern, about: str, result: Array |
     times = report.time_ms
     clock = "measured by device events" if report.engine == "cuda" else "measured by a clock, simulated"
     rows = [
-        ("engine", f"{report.engine} ({report.executor})"),
+        ("engine", f"{report.engine} ({report.executor}{f': {report.fallback}' if report.fallback else ''})"),
         ("device", report.device),
         ("variant", f"{variant.name}: {variant.title}"),
         ("input", about),

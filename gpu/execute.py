@@ -142,6 +142,7 @@ def run_pattern(
     engine.take_times()
     try:
         outputs = _drive(engine, variant, inputs, params, tell)
+        executed = engine.executed
         times = engine.take_times()
     finally:
         engine.sources = {}
@@ -160,13 +161,14 @@ def run_pattern(
         Report(
             pattern=pattern.name,
             engine=device.engine,
-            executor=device.executor,
+            executor=executed.executor,
             device=device.name,
             variant=variant.name,
             time_ms=times,
             throughput=throughput(pattern.work(inputs, params), times),
             deviation=deviation,
             verified=verified,
+            fallback=executed.reason,
         ),
     )
 

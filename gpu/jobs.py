@@ -197,7 +197,10 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run measured. `deviation` and `verified` are None where no reference was computed."""
+    """What a run measured. `deviation` and `verified` are None where no reference was computed.
+
+    `fallback` says why a slower executor than the device's own ran it.
+    """
 
     pattern: str
     engine: str
@@ -208,6 +211,7 @@ class Report:
     throughput: Throughput
     deviation: Deviation | None
     verified: bool | None
+    fallback: str = ""
 
 
 @dataclass(frozen=True)

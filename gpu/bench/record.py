@@ -17,6 +17,7 @@ class RecordingEngine:
         self._actions: list[Callable[[], None]] = []
         self._kept: list[Buffer] = []
         self.device = inner.device
+        self.executed = inner.executed
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
 

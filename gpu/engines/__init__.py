@@ -16,7 +16,11 @@ NAMES = ("auto", "cuda", "simulator")
 """What a user may ask for."""
 
 
-def create(name: str) -> Engine:
+EXECUTORS = ("auto", "lockstep", "compiled")
+"""How the simulator may run kernels."""
+
+
+def create(name: str, executor: str = "auto") -> Engine:
     """Return a new engine.
 
     Parameters
@@ -24,6 +28,9 @@ def create(name: str) -> Engine:
     name : str
         "cuda", "simulator", "null"; "auto" for cuda where that works and the simulator elsewhere; or "module:Class" for
         any other class that implements the protocol, which tests use.
+    executor : str
+        Of the simulator: "compiled" for machine code, "lockstep" for one that checks every access; "auto" for compiled
+        code, but for the first run of an edited kernel.
 
     Raises
     ------
@@ -34,7 +41,7 @@ def create(name: str) -> Engine:
         try:
             return create("cuda")
         except EngineUnavailableError:
-            return create("simulator")
+            return create("simulator", executor)
     target = ENGINES.get(name, name)
     if ":" not in target:
         raise EngineUnavailableError(f"There is no engine {name!r}.", advice=f"Choose one of {', '.join(NAMES)}.")
@@ -46,5 +53,6 @@ def create(name: str) -> Engine:
             f"The engine {name} is not installed here: {error}.",
             advice="`python main.py devices` says what is missing.",
         ) from error
-    engine: Engine = getattr(module, class_name)()
+    options = {"executor": executor} if executor != "auto" and name == "simulator" else {}
+    engine: Engine = getattr(module, class_name)(**options)
     return engine

@@ -38,7 +38,7 @@ class Device:
     name : str
         As the driver or the operating system gives it.
     executor : str
-        What executes a kernel: "gpu", "lockstep" or "null".
+        What executes a kernel: "gpu", "compiled", "lockstep" or "null".
     max_threads_per_block, shared_bytes_per_block, multiprocessors : int
         Limits that host programs shape their launches by.
     """
@@ -49,6 +49,14 @@ class Device:
     max_threads_per_block: int
     shared_bytes_per_block: int
     multiprocessors: int
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What executed the launches since `take_times`, as in `Device.executor`; `reason` says why not a faster one."""
+
+    executor: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,7 @@ class Engine(Protocol):
     """
 
     device: Device
+    executed: Executed
     sources: dict[str, str]
     on_progress: Callable[[float], None]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from weakref import WeakSet
 
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from gpu.simulator.checkers.findings import Finding, finding_of
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.module import SimulatedModule
 
 MAXIMUM_ROUNDS = 20_000
 """Rounds of loops after which a kernel counts as endless: some seconds under the checkers' eyes."""
@@ -29,9 +30,12 @@ class CheckingEngine(SimulatorEngine):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__("lockstep")
         self.findings: list[Finding] = []
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
+        return self._built(file, defines)
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
         buffer = super().allocate(shape, dtype)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes, kernel_text
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes, kernel_text
 from gpu.errors import (
     CompileError,
     EngineLostError,
@@ -120,6 +120,7 @@ class CudaEngine:
             device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK),
             device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
         )
+        self.executed = Executed("gpu")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self._modules: dict[tuple[Any, ...], CudaModule] = {}

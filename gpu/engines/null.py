@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import Argument, Array, Buffer, Device, Extent, Kernel, PhaseTimes
+from gpu.engines.base import Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class NullEngine:
 
     def __init__(self) -> None:
         self.device = Device("null", "no device", "null", 1024, 48 * 1024, 1)
+        self.executed = Executed("null")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
 

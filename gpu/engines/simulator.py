@@ -11,9 +11,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Extent, Kernel, Module, PhaseTimes, kernel_text
+from gpu.engines.base import (
+    KERNELS,
+    Argument,
+    Array,
+    Buffer,
+    Device,
+    Executed,
+    Extent,
+    Kernel,
+    Module,
+    PhaseTimes,
+    kernel_text,
+)
 from gpu.errors import LaunchError
 from gpu.processor import processor_name
+from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.module import SimulatedModule
@@ -28,26 +42,67 @@ class SimulatedBuffer:
     data: npt.NDArray[np.uint8]
 
 
-class SimulatorEngine:
-    """Runs kernels on the CPU, from the text that a GPU would compile."""
+@dataclass(eq=False)
+class SimulatorKernel:
+    """A kernel for both executors. What somebody has edited runs in lockstep first, which checks every access."""
 
-    def __init__(self) -> None:
+    name: str
+    lockstep: SimulatedKernel
+    compiled: CompiledKernel
+    checked: bool
+
+
+class SimulatorModule:
+    """A built kernel file."""
+
+    def __init__(self, module: SimulatedModule, edited: bool) -> None:
+        self._module = module
+        self._edited = edited
+        self._kernels: dict[str, SimulatorKernel] = {}
+
+    def kernel(self, name: str) -> SimulatorKernel:
+        if name not in self._kernels:
+            plain, compiled = self._module.kernel(name), self._module.compiled(name)
+            self._kernels[name] = SimulatorKernel(name, plain, compiled, checked=not self._edited)
+        return self._kernels[name]
+
+    def set_constant(self, name: str, values: Array) -> None:
+        self._module.set_constant(name, values)
+
+
+class SimulatorEngine:
+    """Runs kernels on the CPU, from the text that a GPU would compile.
+
+    Parameters
+    ----------
+    executor : str
+        "compiled" for machine code; "lockstep" for the executor that checks every access; "auto" for compiled code, but
+        for the first launch of an edited kernel. What cannot be compiled runs in lockstep, and `executed` says why.
+    """
+
+    def __init__(self, executor: str = "auto") -> None:
+        self._executor = executor
         # Blocks enough for 16 multiprocessors fill a gang, and leave work for the loops over a grid's stride.
         self.device = Device(
             "simulator",
             processor_name(),
-            "lockstep",
+            "lockstep" if executor == "lockstep" else "compiled",
             MAXIMUM_THREADS,
             MAXIMUM_SHARED_BYTES,
             16,
         )
+        self.executed = Executed(self.device.executor)
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
+        self._built_modules: dict[SimulatedModule, SimulatorModule] = {}
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
-        return self._built(file, defines)
+        module = self._built(file, defines)
+        if module not in self._built_modules:
+            self._built_modules[module] = SimulatorModule(module, edited=file in self.sources)
+        return self._built_modules[module]
 
     def _built(self, file: str, defines: Mapping[str, int | str] | None) -> SimulatedModule:
         text = kernel_text(file, self.sources)
@@ -87,18 +142,42 @@ class SimulatorEngine:
         buffer.data = np.empty(0, np.uint8)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
-        assert isinstance(kernel, SimulatedKernel)
-        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        assert isinstance(kernel, SimulatorKernel)
+        values: list[Any] = [
+            argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments
+        ]
+        kernel.lockstep.check(grid, block, shared_bytes, values)
+        if self._compiles(kernel, grid, block):
+            with self._timed("kernel"):
+                kernel.compiled.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
+            return
         with self._timed("kernel"):
-            kernel.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)  # type: ignore[arg-type]
+            kernel.lockstep.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
+        kernel.checked = True
+
+    def _compiles(self, kernel: SimulatorKernel, grid: Extent, block: Extent) -> bool:
+        """Whether a launch runs as machine code, which is made now where it is not there yet."""
+        if self._executor == "lockstep":
+            return False
+        if self._executor == "auto" and not kernel.checked:
+            self.executed = Executed("lockstep", "the first run of an edited kernel is checked")
+            return False
+        try:
+            kernel.compiled.prepare(grid, block)
+        except NotCompiled as reason:
+            self.executed = Executed("lockstep", f"{kernel.name} has {reason}, which is not compiled")
+            return False
+        return True
 
     def take_times(self) -> PhaseTimes:
         times = PhaseTimes(**self._times)
         self._times = dict.fromkeys(self._times, 0.0)
+        self.executed = Executed(self.device.executor)
         return times
 
     def close(self) -> None:
         self._modules.clear()
+        self._built_modules.clear()
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy.typing as npt
 
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule
 from gpu.errors import KernelError, LaunchError
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.schedule import ROUND_ROBIN
@@ -60,7 +60,7 @@ class TracingEngine(SimulatorEngine):
     """
 
     def __init__(self, schedule: str = ROUND_ROBIN, *, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
-        super().__init__()
+        super().__init__("lockstep")
         # Few enough blocks to be looked at, and more than one.
         self.device = replace(self.device, multiprocessors=2)
         self._schedule = schedule
@@ -105,7 +105,8 @@ class TracingEngine(SimulatorEngine):
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, TracedKernel)
         if self._left <= 0:
-            super().launch(kernel.plain, grid, block, *arguments, shared_bytes=shared_bytes)
+            plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)
+            super().launch(plain, grid, block, *arguments, shared_bytes=shared_bytes)
             return
         given = self._given(kernel, arguments)
         empty = [name for name, argument in given.items() if argument in self._empty]

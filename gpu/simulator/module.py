@@ -14,6 +14,7 @@ from gpu.simulator import ir
 from gpu.simulator.checkers.findings import finding_of
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
@@ -52,6 +53,7 @@ class SimulatedModule:
         self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
         self._compiler = LockstepCompiler()
         self._kernels: dict[str, SimulatedKernel] = {}
+        self._compiled: dict[str, CompiledKernel] = {}
         self._variables: dict[str, Address] = {}
 
     @property
@@ -82,6 +84,18 @@ class SimulatedModule:
                     self._variables[variable.name] = Address(_memory_of(variable))
             self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
         return self._kernels[name]
+
+    def compiled(self, name: str) -> CompiledKernel:
+        """Return a kernel that runs as machine code, on the same variables as `kernel`; raises as that does."""
+        if name not in self._compiled:
+            function = self.kernel(name).function
+            memories = {key: address.memory for key, address in self._variables.items()}
+            self._compiled[name] = CompiledKernel(
+                function,
+                {key: memory.data for key, memory in memories.items() if isinstance(memory, FlatMemory)},
+                frozenset(key for key, memory in memories.items() if memory is not None and memory.space == "constant"),
+            )
+        return self._compiled[name]
 
     def trace(
         self,

@@ -132,6 +132,7 @@ def test_run_prints_json_with_the_keys_that_stay(command, small: str, pattern: s
         "pattern",
         "engine",
         "executor",
+        "fallback",
         "device",
         "variant",
         "time_ms",
@@ -156,7 +157,7 @@ def test_run_prints_text_with_units_and_where_numbers_come_from(command, small: 
     lines = done.out.splitlines()
     assert lines[0] == "Convolution"
     table = {line[:14].strip(): line[14:] for line in lines[1:]}
-    assert table["engine"] == "simulator (lockstep)"
+    assert table["engine"] == "simulator (compiled)"
     assert table["variant"].startswith(f"{variant}: ")
     assert table["input"] == "small.pgm, 30 x 20, grey, white is 255"
     for phase in ("upload", "kernel", "download"):

@@ -41,6 +41,11 @@ class SimulatedKernel:
         self._one_by_one = any(waits(called.body) for called in reachable(function))
 
     @property
+    def function(self) -> ir.Function:
+        """The kernel's IR."""
+        return self._function
+
+    @property
     def parameters(self) -> tuple[tuple[str, Type], ...]:
         """The name and type of each parameter."""
         return tuple(self._function.parameters)
@@ -98,7 +103,7 @@ class SimulatedKernel:
         LaunchError
             For a launch that no GPU takes, and for what the kernel does wrong, with its line, thread and block.
         """
-        self._check(grid, block, shared_bytes)
+        self.check(grid, block, shared_bytes)
         values = self._bind(arguments)
         kernels = {self._compiled: self}
 
@@ -107,7 +112,7 @@ class SimulatedKernel:
                 kernels[child.compiled] = SimulatedKernel(child.compiled.function, child.compiled, self._variables)
             kernel = kernels[child.compiled]
             try:
-                kernel._check(child.grid, child.block, child.shared_bytes)  # noqa: SLF001  # it is one of us
+                kernel.check(child.grid, child.block, child.shared_bytes)
             except LaunchError as error:
                 raise child.fails(error.message) from None
             if tree.observer is not None:
@@ -175,7 +180,16 @@ class SimulatedKernel:
     def _enter(self, gang: Gang, values: Sequence[Any], mask: Mask) -> Mask | None:
         return self._compiled.launch(gang, list(values), self._variables, mask)
 
-    def _check(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
+    def check(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        arguments: Sequence[Array | np.generic | None] | None = None,
+    ) -> None:
+        """Raise LaunchError for a launch that no GPU takes, and for arguments that do not fit the parameters."""
+        if arguments is not None:
+            self._bind(arguments)
         threads = block[0] * block[1] * block[2]
         if min(*grid, *block) < 1:
             raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")

@@ -88,7 +88,7 @@ def test_an_array_that_does_not_fit_is_refused(engine: Engine) -> None:
 
 
 def test_progress_comes_while_a_launch_runs() -> None:
-    engine = SimulatorEngine()
+    engine = SimulatorEngine("lockstep")
     told: list[float] = []
     engine.on_progress = told.append
     pixels = engine.upload(np.zeros(2**16, np.uint8))
@@ -109,8 +109,9 @@ def test_an_engine_that_is_not_there_says_so() -> None:
 def test_the_null_engine_runs_every_host_program() -> None:
     from gpu.patterns import all_patterns
 
-    inputs = {"image": np.ones((5, 7), np.uint8), "maxval": np.array(255)}
+    image = {"image": np.ones((5, 7), np.uint8), "maxval": np.array(255)}
     for pattern in all_patterns().values():
+        inputs = pattern.inputs({} if pattern.view == "array" else image, pattern.check({}), 0)
         for variant in pattern.variants:
             outcome = run_pattern(
                 NullEngine(), pattern, variant, inputs, {}, lambda progress: None, with_reference=False

@@ -1,0 +1,232 @@
+"""C's operators and CUDA's functions as LLVM instructions, with the results that `gpu.simulator.operations` gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.types import BOOL, INT64, Pointer, Scalar
+
+_INTEGER = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
+_FLOAT = {"+": "fadd contract", "-": "fsub contract", "*": "fmul contract", "/": "fdiv"}
+_COMPARED = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
+
+_LLVM_FLOAT_FUNCTIONS = {
+    **{name: name for name in ("sqrt", "sin", "cos", "exp", "exp2", "log", "log2", "log10", "pow", "fabs", "floor")},
+    **{name: name for name in ("ceil", "trunc", "round", "rint", "nearbyint", "copysign", "fma")},
+    "fmin": "minnum",
+    "fmax": "maxnum",
+}
+_C_FUNCTIONS = {
+    "tan": 1,
+    "asin": 1,
+    "acos": 1,
+    "atan": 1,
+    "sinh": 1,
+    "cosh": 1,
+    "tanh": 1,
+    "cbrt": 1,
+    "expm1": 1,
+    "log1p": 1,
+    "erf": 1,
+    "erfc": 1,
+    "fmod": 2,
+    "atan2": 2,
+    "hypot": 2,
+}
+_FAST = {
+    **{f"__{name}f": f"{name}f" for name in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "pow")},
+    "__fsqrt_rn": "sqrtf",
+    "__frsqrt_rn": "rsqrtf",
+    "__fmaf_rn": "fmaf",
+}
+_ROUNDED = {"__fadd_rn": "fadd", "__fsub_rn": "fsub", "__fmul_rn": "fmul", "__fdiv_rn": "fdiv", "__fdividef": "fdiv"}
+
+
+def literal(type: Scalar, value: np.generic) -> str:
+    """Return a constant as LLVM writes it."""
+    if type == BOOL:
+        return "true" if value else "false"
+    if type.is_float:
+        return f"0x{np.float64(value).view(np.uint64):016X}"
+    return str(int(value))
+
+
+def binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags: str = "") -> str:
+    """Return `left op right` of operands of a type; a comparison gives one bit."""
+    name = value_type(type)
+    if op in _COMPARED:
+        return asm.value(f"{_comparison(op, type)} {name} {left}, {right}", "c")
+    if type.is_float:
+        return asm.value(f"{_FLOAT[op]} {name} {left}, {right}")
+    if op in _INTEGER:
+        return asm.value(f"{_INTEGER[op]} {flags if op in '+-*' else ''}{name} {left}, {right}")
+    if op in ("<<", ">>"):
+        return _shift(asm, op, type, left, right)
+    return _divide(asm, op, type, left, right)
+
+
+def _comparison(op: str, type: Scalar) -> str:
+    kind = _COMPARED[op]
+    if type.is_float:
+        return f"fcmp {'une' if kind == 'ne' else 'o' + kind}"
+    return f"icmp {kind if kind in ('eq', 'ne') else ('s' if type.is_signed else 'u') + kind}"
+
+
+def _shift(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
+    """Shift; by the width or more leaves nothing, or the sign."""
+    name, bits = value_type(type), 8 * type.size
+    kind = "shl" if op == "<<" else "ashr" if type.is_signed else "lshr"
+    if right.isdigit() and int(right) < bits:
+        return asm.value(f"{kind} {name} {left}, {right}")
+    inside = asm.value(f"icmp ult {name} {right}, {bits}")
+    by = asm.value(f"select i1 {inside}, {name} {right}, {name} 0")
+    shifted = asm.value(f"{kind} {name} {left}, {by}")
+    rest = asm.value(f"ashr {name} {left}, {bits - 1}") if kind == "ashr" else "0"
+    return asm.value(f"select i1 {inside}, {name} {shifted}, {name} {rest}")
+
+
+def _divide(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
+    """Divide; by zero sets all bits, and the smallest number by -1 wraps, where a processor would stop."""
+    name, sign = value_type(type), "s" if type.is_signed else "u"
+    kind = f"{sign}{'div' if op == '/' else 'rem'}"
+    if right.isdigit() and int(right):
+        return asm.value(f"{kind} {name} {left}, {right}")
+    zero = asm.value(f"icmp eq {name} {right}, 0")
+    safe = asm.value(f"select i1 {zero}, {name} 1, {name} {right}")
+    if type.is_signed:
+        minus = asm.value(f"icmp eq {name} {safe}, -1")
+        safe = asm.value(f"select i1 {minus}, {name} 1, {name} {safe}")
+        plain = asm.value(f"{kind} {name} {left}, {safe}")
+        negated = asm.value(f"sub {name} 0, {left}") if op == "/" else "0"
+        result = asm.value(f"select i1 {minus}, {name} {negated}, {name} {plain}")
+    else:
+        result = asm.value(f"{kind} {name} {left}, {safe}")
+    return asm.value(f"select i1 {zero}, {name} -1, {name} {result}")
+
+
+def unary(asm: Assembly, op: str, type: Scalar, operand: str) -> str:
+    """Return `-`, `~` or `!` of an operand of a type."""
+    name = value_type(type)
+    if op == "-":
+        return asm.value(f"fneg {name} {operand}" if type.is_float else f"sub {name} 0, {operand}")
+    if op == "~":
+        return asm.value(f"xor {name} {operand}, {'true' if type == BOOL else -1}")
+    return is_zero(asm, type, operand)
+
+
+def is_zero(asm: Assembly, type: Scalar, operand: str) -> str:
+    """Return whether a value is zero."""
+    if type == BOOL:
+        return asm.value(f"xor i1 {operand}, true")
+    if type.is_float:
+        return asm.value(f"fcmp oeq {value_type(type)} {operand}, 0.0")
+    return asm.value(f"icmp eq {value_type(type)} {operand}, 0")
+
+
+def cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
+    """Convert between scalars."""
+    if source == target:
+        return operand
+    before, after = value_type(source), value_type(target)
+    if target == BOOL:
+        if source.is_float:
+            return asm.value(f"fcmp une {before} {operand}, 0.0")
+        return asm.value(f"icmp ne {before} {operand}, 0")
+    if source.is_float and target.is_float:
+        return asm.value(f"{'fpext' if target.size > source.size else 'fptrunc'} {before} {operand} to {after}")
+    if source.is_float:
+        return _saturate(asm, source, target, operand)
+    if target.is_float:
+        return asm.value(f"{'sitofp' if source.is_signed else 'uitofp'} {before} {operand} to {after}")
+    if source.size == target.size and source != BOOL:
+        return operand
+    if source != BOOL and target.size < source.size:
+        return asm.value(f"trunc {before} {operand} to {after}")
+    return asm.value(f"{'sext' if source.is_signed else 'zext'} {before} {operand} to {after}")
+
+
+def _saturate(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
+    if target.size < 4:  # by way of 32 bits, whose low ones stay
+        wide = Scalar("int32" if target.is_signed else "uint32")
+        return cast(asm, wide, target, _saturate(asm, source, wide, operand))
+    before, after = value_type(source), value_type(target)
+    function = f"@llvm.fpto{'si' if target.is_signed else 'ui'}.sat.{after}.f{8 * source.size}"
+    asm.declare(f"{after} {function}({before})")
+    result = asm.value(f"call {after} {function}({before} {operand})")
+    if 8 in (source.size, target.size):  # NaN is 0 only from float to 32 bits
+        nan = asm.value(f"fcmp uno {before} {operand}, 0.0")
+        result = asm.value(f"select i1 {nan}, {after} {-(1 << (8 * target.size - 1))}, {after} {result}")
+    return result
+
+
+def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Pointer], values: list[str]) -> str:
+    """Return what a function of CUDA's gives."""
+    kind = kinds[0]
+    assert isinstance(kind, Scalar)
+    name = _FAST.get(name, name)
+    if name in _ROUNDED:
+        return asm.value(f"{_ROUNDED[name]} float {values[0]}, {values[1]}")
+    if name in ("min", "max", "abs", "llabs") and not kind.is_float:
+        sign = "s" if kind.is_signed else "u"
+        what = "abs" if "abs" in name else f"{sign}{name}"
+        return _llvm(asm, what, kind, values + (["i1 false"] if what == "abs" else []))
+    base = name[:-1] if name.endswith("f") and name not in ("erf",) else name
+    base = {"min": "fmin", "max": "fmax", "abs": "fabs"}.get(base, base)
+    if kind.is_float and base == "rsqrt":
+        root = _llvm(asm, "sqrt", kind, values)
+        return asm.value(f"fdiv {value_type(kind)} {literal(kind, np.float64(1))}, {root}")
+    if kind.is_float and base in _LLVM_FLOAT_FUNCTIONS:
+        return _llvm(asm, _LLVM_FLOAT_FUNCTIONS[base], kind, values)
+    if kind.is_float and base in _C_FUNCTIONS:
+        what, suffix = value_type(kind), "f" if kind.size == 4 else ""
+        asm.declare(f"{what} @{base}{suffix}({', '.join([what] * len(values))}) nounwind willreturn memory(none)")
+        given = ", ".join(f"{what} {value}" for value in values)
+        return asm.value(f"call {what} @{base}{suffix}({given})")
+    return _bits(asm, name, type, kind, values)
+
+
+def _llvm(asm: Assembly, name: str, kind: Scalar, values: list[str]) -> str:
+    what = value_type(kind)
+    suffix = f"f{8 * kind.size}" if kind.is_float else what
+    typed = [value if " " in value else f"{what} {value}" for value in values]
+    asm.declare(f"{what} @llvm.{name}.{suffix}({', '.join(each.split()[0] for each in typed)})")
+    return asm.value(f"call {what} @llvm.{name}.{suffix}({', '.join(typed)})")
+
+
+def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str]) -> str:
+    """Return the functions that look at bits."""
+    what, unsigned = value_type(kind), Scalar(f"uint{8 * kind.size}")
+    if name in ("__popc", "__popcll"):
+        return cast(asm, unsigned, type, _llvm(asm, "ctpop", kind, values))
+    if name in ("__clz", "__clzll"):
+        return cast(asm, unsigned, type, _llvm(asm, "ctlz", kind, [*values, "i1 false"]))
+    if name in ("__ffs", "__ffsll"):
+        first = asm.value(f"add {what} {_llvm(asm, 'cttz', kind, [*values, 'i1 false'])}, 1")
+        none = asm.value(f"icmp eq {what} {values[0]}, 0")
+        return cast(asm, unsigned, type, asm.value(f"select i1 {none}, {what} 0, {what} {first}"))
+    if name == "__brev":
+        return _llvm(asm, "bitreverse", kind, values)
+    if name in ("__mulhi", "__umulhi"):
+        extend = "sext" if name == "__mulhi" else "zext"
+        wide = [asm.value(f"{extend} i32 {value} to i64") for value in values]
+        high = asm.value(f"lshr i64 {asm.value(f'mul i64 {wide[0]}, {wide[1]}')}, 32")
+        return asm.value(f"trunc i64 {high} to i32")
+    if name in ("__float_as_int", "__float_as_uint", "__int_as_float", "__uint_as_float") or name.startswith(
+        ("__double_as", "__longlong_as")
+    ):
+        return asm.value(f"bitcast {what} {values[0]} to {value_type(type)}")
+    if name in ("isnan", "isinf", "isfinite") and kind.is_float:
+        if name == "isnan":
+            found = asm.value(f"fcmp uno {what} {values[0]}, 0.0")
+        else:
+            infinity = "0x7FF0000000000000"
+            how = "oeq" if name == "isinf" else "one"
+            found = asm.value(f"fcmp {how} {what} {_llvm(asm, 'fabs', kind, values)}, {infinity}")
+        return cast(asm, BOOL, type, found)
+    raise NotCompiled(f"the function {name}")
+
+
+def pointer_number(asm: Assembly, operand: str, target: Scalar) -> str:
+    """Return a pointer as a number."""
+    return cast(asm, INT64, target, asm.value(f"ptrtoint ptr {operand} to i64"))

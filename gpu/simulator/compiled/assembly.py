@@ -1,0 +1,129 @@
+"""The text of one LLVM function while it is written: values, labels, loops. It knows nothing of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpu.simulator.types import Pointer, Scalar
+
+_FLOATS = {"float32": "float", "float64": "double"}
+
+
+class NotCompiled(Exception):  # noqa: N818  # not an error: the lockstep executor takes over
+    """What this executor leaves to the other one, and why."""
+
+
+def value_type(type: Scalar | Pointer) -> str:
+    """Return LLVM's type of a value: a bool is one bit."""
+    return "i1" if type == Scalar("bool") else memory_type(type)
+
+
+def memory_type(type: Scalar | Pointer) -> str:
+    """Return LLVM's type of a value in memory."""
+    if isinstance(type, Pointer):
+        return "ptr"
+    if type.is_float:
+        if type.name not in _FLOATS:
+            raise NotCompiled(f"{type} arithmetic")
+        return _FLOATS[type.name]
+    return f"i{8 * type.size}"
+
+
+class Assembly:
+    """A function's text. Variables live in allocas of the entry block, which LLVM makes registers of."""
+
+    def __init__(self) -> None:
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.metadata: list[str] = []
+        self.declared: set[str] = set()
+        self.ended = False
+        self._count = 0
+
+    def fresh(self, hint: str) -> str:
+        """Return a name that nothing has yet."""
+        self._count += 1
+        return f"{hint}.{self._count}"
+
+    def emit(self, line: str) -> None:
+        """Add an instruction. What follows a jump is a block that nothing reaches, and LLVM drops it."""
+        if self.ended:
+            self.lines.append(f"{self.fresh('dead')}:")
+            self.ended = False
+        self.lines.append(f"  {line}")
+
+    def value(self, instruction: str, hint: str = "v") -> str:
+        """Add an instruction and return the name of its value."""
+        name = f"%{self.fresh(hint)}"
+        self.emit(f"{name} = {instruction}")
+        return name
+
+    def alloca(self, size: int, hint: str = "slot") -> str:
+        """Return the address of memory of the function's own."""
+        name = f"%{self.fresh(hint)}"
+        self.entry.append(f"  {name} = alloca [{max(size, 1)} x i8], align 16")
+        return name
+
+    def declare(self, signature: str) -> None:
+        """Declare a function of LLVM's or of the C library's."""
+        self.declared.add(f"declare {signature}")
+
+    def node(self, content: str, *, distinct: bool = False) -> str:
+        """Add a metadata node and return its name; "self" in the content is the node itself."""
+        name = f"!{len(self.metadata)}"
+        self.metadata.append(f"{name} = {'distinct ' if distinct else ''}!{{{content.replace('self', name)}}}")
+        return name
+
+    # Control flow.
+
+    def place(self, label: str) -> None:
+        """Begin a basic block; what came before falls into it."""
+        if not self.ended:
+            self.lines.append(f"  br label %{label}")
+        self.lines.append(f"{label}:")
+        self.ended = False
+
+    def jump(self, label: str, suffix: str = "") -> None:
+        """Go on elsewhere."""
+        self.emit(f"br label %{label}{suffix}")
+        self.ended = True
+
+    def branch(self, condition: str, then: str, otherwise: str) -> None:
+        """Go on at one of two places."""
+        self.emit(f"br i1 {condition}, label %{then}, label %{otherwise}")
+        self.ended = True
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """Run what is written inside where a condition holds."""
+        inside, after = self.fresh("when"), self.fresh("after")
+        self.branch(condition, inside, after)
+        self.place(inside)
+        yield
+        self.place(after)
+
+    @contextmanager
+    def loop(self, count: str | int, hint: str = "i", metadata: str = "") -> Iterator[tuple[str, str]]:
+        """Run what is written inside `count` times; gives the i64 index, and the label of the next round."""
+        counter = self.alloca(8, hint)
+        head, inside, latch, after = (self.fresh(f"{hint}.{part}") for part in ("head", "body", "next", "end"))
+        self.emit(f"store i64 0, ptr {counter}")
+        self.place(head)
+        index = self.value(f"load i64, ptr {counter}", hint)
+        self.branch(self.value(f"icmp slt i64 {index}, {count}"), inside, after)
+        self.place(inside)
+        yield index, latch
+        self.place(latch)
+        self.emit(f"store i64 {self.value(f'add nuw nsw i64 {index}, 1')}, ptr {counter}")
+        self.jump(head, f", !llvm.loop {metadata}" if metadata else "")
+        self.place(after)
+
+    def update(self, address: str, type: str, operation: str, value: str) -> None:
+        """Change what is at an address by an operation with a value."""
+        before = self.value(f"load {type}, ptr {address}")
+        self.emit(f"store {type} {self.value(f'{operation} {type} {before}, {value}')}, ptr {address}")
+
+    def offset(self, address: str, by: str | int) -> str:
+        """Return an address so many bytes further."""
+        return address if by == 0 else self.value(f"getelementptr i8, ptr {address}, i64 {by}", "p")

@@ -1,0 +1,207 @@
+"""What the lanes of a warp exchange, and what a block votes, from arrays of one value a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from gpu.simulator.compiled import arithmetic
+from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.types import INT32, Scalar
+
+_WARP = 32
+_UINT32 = Scalar("uint32")
+
+
+class Lanes(Protocol):
+    """The threads of a block, by their number, which is an i64."""
+
+    @property
+    def asm(self) -> Assembly: ...
+
+    @property
+    def threads(self) -> int:
+        """How many threads the block has."""
+        ...
+
+    def argument(self, number: int, thread: str) -> str:
+        """Return what a thread gave."""
+        ...
+
+    def kind(self, number: int) -> Scalar:
+        """Return the type of what threads gave."""
+        ...
+
+    def here(self, thread: str) -> str:
+        """Return whether a thread takes part."""
+        ...
+
+    def give(self, thread: str, value: str) -> None:
+        """Let a thread have its result."""
+        ...
+
+
+def write(lanes: Lanes, op: str, type: Scalar) -> None:
+    """Write an operation; `type` is that of its result."""
+    if op.startswith("__shfl"):
+        _shuffle(lanes, op)
+    elif op.startswith("__syncthreads"):
+        _block_vote(lanes, op)
+    elif op == "__match_any_sync":
+        _match_any(lanes)
+    elif op in ("__activemask", "__ballot_sync"):
+        _fold_warps(lanes, _UINT32, "or", lambda thread, lane: _bit_if(lanes, op, thread, lane))
+    elif op in ("__any_sync", "__all_sync"):
+        _fold_warps(lanes, INT32, "or" if op == "__any_sync" else "and", lambda thread, lane: _vote(lanes, thread))
+    elif op.startswith("__reduce_"):
+        _reduce(lanes, op.removeprefix("__reduce_").removesuffix("_sync"), type)
+    else:
+        raise NotCompiled(f"the exchange {op}")
+
+
+def _shuffle(lanes: Lanes, op: str) -> None:
+    """Give each lane the value of another; where that lies outside of its section of `width` lanes, its own."""
+    asm = lanes.asm
+    with asm.loop(lanes.threads, "lane") as (thread, after):
+        taking = asm.fresh("taking")
+        asm.branch(lanes.here(thread), taking, after)
+        asm.place(taking)
+        lane = asm.value(f"and i64 {thread}, {_WARP - 1}")
+        by = asm.value(f"sext i32 {lanes.argument(2, thread)} to i64")
+        width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if _has(lanes, 3) else str(_WARP)
+        outside_of = asm.value(f"urem i64 {lane}, {width}")
+        first = asm.value(f"sub i64 {lane}, {outside_of}")
+        if op == "__shfl_sync":
+            source = asm.value(f"add i64 {first}, {asm.value(f'urem i64 {by}, {width}')}")
+        else:
+            how = {"__shfl_up_sync": "sub", "__shfl_down_sync": "add", "__shfl_xor_sync": "xor"}[op]
+            source = asm.value(f"{how} i64 {lane}, {by}")
+        end = asm.value(f"add i64 {first}, {width}")
+        inside = asm.value(f"icmp slt i64 {source}, {end}")
+        if op != "__shfl_xor_sync":
+            inside = asm.value(f"and i1 {inside}, {asm.value(f'icmp sge i64 {source}, {first}')}")
+        chosen = asm.value(f"select i1 {inside}, i64 {source}, i64 {lane}")
+        start = asm.value(f"sub i64 {thread}, {lane}")
+        lanes.give(thread, lanes.argument(1, asm.value(f"add i64 {start}, {chosen}")))
+
+
+def _has(lanes: Lanes, number: int) -> bool:
+    try:
+        lanes.kind(number)
+    except IndexError:
+        return False
+    return True
+
+
+def _warps(lanes: Lanes) -> int:
+    return -(-lanes.threads // _WARP)
+
+
+def _fold_warps(
+    lanes: Lanes, type: Scalar, how: str, of_lane: Callable[[str, str], str], neutral: str | None = None
+) -> None:
+    """Fold a value of each lane that takes part, and give all lanes of the warp the result."""
+    asm, what = lanes.asm, value_type(type)
+    total = asm.alloca(8, "total")
+    start = neutral if neutral is not None else ("1" if how == "and" else "0")
+    with asm.loop(_warps(lanes), "warp") as (warp, _):
+        first = asm.value(f"mul nuw nsw i64 {warp}, {_WARP}")
+        left = asm.value(f"sub i64 {lanes.threads}, {first}")
+        full = asm.value(f"icmp slt i64 {left}, {_WARP}")
+        count = asm.value(f"select i1 {full}, i64 {left}, i64 {_WARP}")
+        asm.emit(f"store {what} {start}, ptr {total}")
+        with asm.loop(count, "lane") as (lane, _):
+            thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
+            with asm.when(_takes_part(lanes, thread, lane)):
+                before = asm.value(f"load {what}, ptr {total}")
+                asm.emit(f"store {what} {_combine(asm, how, type, before, of_lane(thread, lane))}, ptr {total}")
+        result = asm.value(f"load {what}, ptr {total}")
+        with asm.loop(count, "lane") as (lane, _):
+            thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
+            with asm.when(lanes.here(thread)):
+                lanes.give(thread, result)
+
+
+def _takes_part(lanes: Lanes, thread: str, lane: str) -> str:
+    """Return whether a lane is here, and named by the mask that it gives, where there is one."""
+    asm = lanes.asm
+    here = lanes.here(thread)
+    if not _has(lanes, 0):
+        return here
+    shifted = asm.value(f"lshr i32 {lanes.argument(0, thread)}, {asm.value(f'trunc i64 {lane} to i32')}")
+    return asm.value(f"and i1 {here}, {asm.value(f'trunc i32 {shifted} to i1')}")
+
+
+def _combine(asm: Assembly, how: str, type: Scalar, left: str, right: str) -> str:
+    if how in ("min", "max"):
+        return arithmetic.intrinsic(asm, how, type, [type, type], [left, right])
+    return asm.value(f"{how} {value_type(type)} {left}, {right}")
+
+
+def _bit_if(lanes: Lanes, op: str, thread: str, lane: str) -> str:
+    """Return the lane's bit where its predicate holds."""
+    asm = lanes.asm
+    bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
+    if op == "__activemask":
+        return bit
+    return asm.value(f"select i1 {_holds(lanes, 1, thread)}, i32 {bit}, i32 0")
+
+
+def _holds(lanes: Lanes, number: int, thread: str) -> str:
+    kind = lanes.kind(number)
+    return arithmetic.cast(lanes.asm, kind, Scalar("bool"), lanes.argument(number, thread))
+
+
+def _vote(lanes: Lanes, thread: str) -> str:
+    return lanes.asm.value(f"zext i1 {_holds(lanes, 1, thread)} to i32")
+
+
+def _reduce(lanes: Lanes, how: str, type: Scalar) -> None:
+    limits = np.iinfo(type.dtype)
+    neutral = {"min": int(limits.max), "max": int(limits.min), "and": -1}.get(how, 0)
+    _fold_warps(lanes, type, how, lambda thread, lane: lanes.argument(1, thread), str(neutral))
+
+
+def _match_any(lanes: Lanes) -> None:
+    asm = lanes.asm
+    kind = lanes.kind(1)
+    total = asm.alloca(8, "total")
+    with asm.loop(lanes.threads, "lane") as (thread, after):
+        taking = asm.fresh("taking")
+        asm.branch(lanes.here(thread), taking, after)
+        asm.place(taking)
+        first = asm.value(f"and i64 {thread}, {-_WARP}")
+        left = asm.value(f"sub i64 {lanes.threads}, {first}")
+        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {_WARP}')}, i64 {left}, i64 {_WARP}")
+        mine = lanes.argument(1, thread)
+        asm.emit(f"store i32 0, ptr {total}")
+        with asm.loop(count, "other") as (lane, _):
+            other = asm.value(f"add i64 {first}, {lane}")
+            same = arithmetic.binary(asm, "==", kind, mine, lanes.argument(1, other))
+            with asm.when(asm.value(f"and i1 {same}, {_takes_part(lanes, other, lane)}")):
+                bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
+                asm.update(total, "i32", "or", bit)
+        lanes.give(thread, asm.value(f"load i32, ptr {total}"))
+
+
+def _block_vote(lanes: Lanes, op: str) -> None:
+    asm = lanes.asm
+    holding, present = asm.alloca(4, "holding"), asm.alloca(4, "present")
+    for each in (holding, present):
+        asm.emit(f"store i32 0, ptr {each}")
+    with asm.loop(lanes.threads, "lane") as (thread, after):
+        taking = asm.fresh("taking")
+        asm.branch(lanes.here(thread), taking, after)
+        asm.place(taking)
+        for each, bit in ((holding, _holds(lanes, 0, thread)), (present, "true")):
+            asm.update(each, "i32", "add", asm.value(f"zext i1 {bit} to i32"))
+    result = asm.value(f"load i32, ptr {holding}")
+    if op == "__syncthreads_and":
+        everyone = asm.value(f"icmp eq i32 {result}, {asm.value(f'load i32, ptr {present}')}")
+        result = asm.value(f"zext i1 {everyone} to i32")
+    elif op == "__syncthreads_or":
+        result = asm.value(f"zext i1 {asm.value(f'icmp ne i32 {result}, 0')} to i32")
+    with asm.loop(lanes.threads, "lane") as (thread, _), asm.when(lanes.here(thread)):
+        lanes.give(thread, result)

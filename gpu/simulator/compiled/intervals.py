@@ -1,0 +1,118 @@
+"""Which integers cannot wrap: LLVM then sees that neighbouring threads access neighbouring elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu.simulator import ir
+from gpu.simulator.compiled.plan import Frame, walk
+from gpu.simulator.types import BOOL, Scalar
+
+Interval = tuple[int, int]
+
+MAXIMUM_THREADS_ALONG_X = 2**31 - 1
+"""What the intervals rest on: the threads of a grid along x can be numbered by an int, and so can ..."""
+MAXIMUM_BLOCKS_ALONG_Y = 65_535
+"""... those along y and z, as CUDA demands."""
+
+
+class Intervals:
+    """What values integers of a kernel can have, for blocks of one shape."""
+
+    def __init__(self, block: Sequence[int]) -> None:
+        self._block = tuple(block)
+        self._of_variables: dict[int, dict[int, ir.Expression]] = {}
+
+    def flags(self, frame: Frame, expression: ir.Binary) -> str:
+        """Return LLVM's flags for an operation that does not wrap."""
+        if expression.type.is_float or expression.type == BOOL or expression.op not in ("+", "-", "*"):
+            return ""
+        exact = self._exact(frame, expression)
+        if exact is None:
+            return ""
+        bits = 8 * expression.type.size
+        unsigned = exact[0] >= 0 and exact[1] < 2**bits and self._positive(frame, expression)
+        signed = -(2 ** (bits - 1)) <= exact[0] and exact[1] < 2 ** (bits - 1)
+        return ("nuw " if unsigned else "") + ("nsw " if signed else "")
+
+    def _positive(self, frame: Frame, expression: ir.Binary) -> bool:
+        sides = (self.of(frame, expression.left), self.of(frame, expression.right))
+        return all(side is not None and side[0] >= 0 for side in sides)
+
+    def of(self, frame: Frame, expression: ir.Expression) -> Interval | None:
+        """Return the least and the greatest value of an integer, None where nothing is known."""
+        match expression:
+            case ir.Const(type, known) if not type.is_float:
+                return int(known), int(known)
+            case ir.Special(_, name, axis):
+                return self._special(name, axis)
+            case ir.Cast(Scalar() as target, operand) if isinstance(operand.type, Scalar):
+                inner = self.of(frame, operand)
+                return inner if inner is not None and _fits(inner, target) else None
+            case ir.Local(_, slot, _):
+                value = self._only_value(frame, slot)
+                return self.of(frame, value) if value is not None else None
+            case ir.Binary(type) if not type.is_float and type != BOOL:
+                exact = self._exact(frame, expression)
+                return exact if exact is not None and _fits(exact, type) else None
+        return None
+
+    def _exact(self, frame: Frame, expression: ir.Binary) -> Interval | None:
+        """Return the values of an operation that had all the bits in the world."""
+        left, right = self.of(frame, expression.left), self.of(frame, expression.right)
+        if right is None or left is None:
+            return None
+        match expression.op:
+            case "+":
+                return left[0] + right[0], left[1] + right[1]
+            case "-":
+                return left[0] - right[1], left[1] - right[0]
+            case "*":
+                products = [first * second for first in left for second in right]
+                return min(products), max(products)
+            case "/" if right[0] > 0 and left[0] >= 0:
+                return left[0] // right[1], left[1] // right[0]
+            case "%" if right[0] > 0 and left[0] >= 0:
+                return 0, min(right[1] - 1, left[1])
+            case ">>" if right[0] >= 0 and left[0] >= 0:
+                return left[0] >> right[1], left[1] >> right[0]
+            case "&" if left[0] >= 0 and right[0] >= 0:
+                return 0, min(left[1], right[1])
+        return None
+
+    def _special(self, name: str, axis: int) -> Interval:
+        threads = self._block[axis]
+        most = MAXIMUM_THREADS_ALONG_X // threads if axis == 0 else MAXIMUM_BLOCKS_ALONG_Y
+        match name:
+            case "threadIdx":
+                return 0, threads - 1
+            case "blockIdx":
+                return 0, most - 1
+            case "blockDim":
+                return threads, threads
+        return 1, most
+
+    def _only_value(self, frame: Frame, slot: int) -> ir.Expression | None:
+        """Return the value of a variable that is given one only when it comes to life."""
+        function = frame.function
+        if id(function) not in self._of_variables:
+            values: dict[int, ir.Expression] = {}
+            changed: set[int] = set(range(len(function.parameters)))
+            for node in walk(function.body):
+                match node:
+                    case ir.Declare(declared, _, value) if value is not None and declared not in values:
+                        values[declared] = value
+                    case ir.Declare(declared):
+                        changed.add(declared)
+                    case ir.Assign(_, ir.Local(_, written, _)) | ir.Update(_, ir.Local(_, written, _)):
+                        changed.add(written)
+            self._of_variables[id(function)] = {key: value for key, value in values.items() if key not in changed}
+        return self._of_variables[id(function)].get(slot)
+
+
+def _fits(interval: Interval, type: Scalar) -> bool:
+    if type.is_float or type == BOOL:
+        return False
+    bits = 8 * type.size
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if type.is_signed else (0, 2**bits)
+    return low <= interval[0] and interval[1] < high

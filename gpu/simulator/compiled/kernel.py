@@ -1,0 +1,599 @@
+"""A kernel's plan as one LLVM function that runs a range of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from gpu.simulator import ir
+from gpu.simulator.compiled import exchanges
+from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.intervals import Intervals
+from gpu.simulator.compiled.plan import (
+    Bind,
+    Exchange,
+    Frame,
+    Item,
+    Once,
+    Plan,
+    PlannedIf,
+    PlannedLoop,
+    Region,
+    plan,
+    walk,
+)
+from gpu.simulator.compiled.threads import ThreadWriter
+from gpu.simulator.types import Pointer, Scalar, Type
+
+_WARP = 32
+_SIGNATURE = "ptr noalias %scratch, ptr noalias %shared, ptr %args, i64 %first, i64 %blocks, i32 %gx, i32 %gy, i32 %gz"
+
+
+@dataclass(eq=False)
+class Mask:
+    """Which threads take part: a byte for each in the scratch memory, and how many they are."""
+
+    bytes: int
+    count: str
+    ends: str = ""
+    stays: int = -1
+    """Of a loop, the threads that are still in it: `break` takes a thread out of both, `continue` of `bytes` alone."""
+
+
+@dataclass(frozen=True)
+class CompiledText:
+    """LLVM's text of a kernel, and the memory that a worker needs to run it."""
+
+    text: str
+    scratch_bytes: int
+    shared_bytes: int
+    variables: tuple[str, ...]
+
+
+@dataclass
+class _Scratch:
+    size: int = 0
+    offsets: dict[object, int] = field(default_factory=dict)
+
+    def take(self, key: object, size: int) -> int:
+        if key not in self.offsets:
+            self.offsets[key] = self.size
+            self.size += -(-size // 64) * 64
+        return self.offsets[key]
+
+
+def compile_kernel(function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> CompiledText:
+    """Return a kernel as LLVM text, for blocks of one shape.
+
+    Raises
+    ------
+    NotCompiled
+        Where it does what this executor leaves to the other one.
+    """
+    return _KernelWriter(function, block, constants).write()
+
+
+class _KernelWriter:
+    def __init__(self, function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> None:
+        self._function = function
+        self._block = tuple(block)
+        self.threads = block[0] * block[1] * block[2]
+        self._padded = -(-self.threads // _WARP) * _WARP
+        self._plan, self._frame, self._varying = plan(function, constants)
+        self.asm = Assembly()
+        self._writer = ThreadWriter(self.asm, self)
+        self._intervals = Intervals(block)
+        self._scratch = _Scratch()
+        self._shared: dict[object, int] = {}
+        self._shared_bytes = 0
+        self._variables: dict[tuple[str, int], str] = {}
+        self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
+        self._module_variables: dict[str, str] = {}
+        self._wide: set[tuple[str, int]] = set()
+        self._masks: list[Mask] = []
+        self._thread = ""
+        self._index: tuple[str, str, str] = ("0", "0", "0")
+        self._latch = ""
+        self._block_index: tuple[str, str, str] = ("0", "0", "0")
+        self._survey()
+
+    # What is where.
+
+    def _survey(self) -> None:
+        """Find the variables that outlive a place: those that are used in two."""
+        seen: dict[tuple[str, int], int] = {}
+        for number, used in enumerate(_places(self._plan)):
+            for key in used:
+                if seen.setdefault(key, number) != number:
+                    self._wide.add(key)
+        self._wide |= {("", slot) for slot in range(len(self._function.parameters)) if ("", slot) in self._varying}
+
+    def variable(self, frame: Frame, slot: int, type: Type) -> str:
+        key = (frame.path, slot)
+        if key in self._varying and key in self._wide:
+            return self.element(self._scratch.take(key, type.size * self._padded), type.size, self._thread)
+        if key not in self._variables:
+            self._variables[key] = self.asm.alloca(type.size, "variable")
+        return self._variables[key]
+
+    def element(self, offset: int, size: int, thread: str) -> str:
+        """Return the address of a thread's element of an array of the scratch memory."""
+        start = self.asm.offset("%scratch", offset)
+        if size in (1, 2, 4, 8):
+            return self.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {thread}", "p")
+        return self.asm.offset(start, self.asm.value(f"mul nsw i64 {thread}, {size}"))
+
+    def memory(self, frame: Frame, slot: int) -> str | None:
+        for shared in frame.function.shared:
+            if shared.slot == slot:
+                return self._shared_address(shared)
+        found = self._memories.get((frame.path, slot))
+        return self.element(*found, self._thread) if isinstance(found, tuple) else found
+
+    def _shared_address(self, shared: ir.SharedArray) -> str:
+        key: object = "extern" if shared.dynamic else shared
+        if key not in self._shared:
+            if shared.dynamic:
+                self._shared[key] = -1
+            else:
+                self._shared[key] = self._shared_bytes
+                self._shared_bytes += -(-shared.size // 64) * 64
+        return "%extern" if shared.dynamic else self.asm.offset("%shared", self._shared[key])
+
+    def own_memory(self, frame: Frame, slot: int, size: int) -> str:
+        key = (frame.path, slot)
+        if key in self._wide:
+            stride = -(-size // 16) * 16
+            wide = (self._scratch.take(key, stride * self._padded), stride)
+            self._memories[key] = wide
+            return self.element(*wide, self._thread)
+        if key not in self._memories:
+            self._memories[key] = self.asm.alloca(size, "own")
+        place = self._memories[key]
+        assert isinstance(place, str)
+        return place
+
+    def variable_of_module(self, name: str) -> str:
+        return self._module_variables.setdefault(name, f"%module.{name}")
+
+    def special(self, name: str, axis: int) -> str:
+        match name:
+            case "threadIdx":
+                return self._index[axis]
+            case "blockIdx":
+                return self._block_index[axis]
+            case "blockDim":
+                return str(self._block[axis])
+        return ("%gx", "%gy", "%gz")[axis]
+
+    def flags(self, frame: Frame, expression: ir.Binary) -> str:
+        return self._intervals.flags(frame, expression)
+
+    def is_shared(self, frame: Frame, pointer: ir.Expression) -> bool:
+        match pointer:
+            case ir.Local(_, slot, _):
+                return any(shared.slot == slot for shared in frame.function.shared)
+            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
+                return self.is_shared(frame, inner)
+        return False
+
+    # The function.
+
+    def write(self) -> CompiledText:
+        """Write the kernel."""
+        asm = self.asm
+        if any(isinstance(node, ir.Return) for node in walk(self._function.body)) and len(self._plan) > 1:
+            self._masks.append(self._new_mask())
+        with asm.loop("%blocks", "block") as (index, _):
+            number = asm.value(f"add nsw i64 %first, {index}")
+            self._begin_block(number)
+            self._run(self._plan)
+        parameters = self._load_arguments()
+        body = "\n".join(["entry:", *asm.entry, *parameters, "  br label %start", "start:", *asm.lines, "  ret void"])
+        text = "\n".join(
+            [
+                *sorted(asm.declared),
+                f"define void @kernel({_SIGNATURE}) nounwind {{",
+                body,
+                "}",
+                *asm.metadata,
+            ]
+        )
+        return CompiledText(text, self._scratch.size, self._shared_bytes, tuple(self._module_variables))
+
+    def _load_arguments(self) -> list[str]:
+        """Write what fetches parameters, module variables and the extern array's address, 8 bytes each."""
+        lines = []
+        names = [f"%argument.{slot}" for slot in range(len(self._function.parameters))]
+        names += list(self._module_variables.values())
+        for number, name in enumerate(names):
+            lines.append(f"  {name} = getelementptr i64, ptr %args, i64 {number}")
+            if number >= len(self._function.parameters):
+                lines[-1] = lines[-1].replace(name, f"{name}.at", 1)
+                lines.append(f"  {name} = load ptr, ptr {name}.at")
+        lines.append(f"  %extern = getelementptr i8, ptr %shared, i64 {self._shared_bytes}")
+        return lines
+
+    def _begin_block(self, number: str) -> None:
+        asm = self.asm
+        columns, rows = asm.value("zext i32 %gx to i64"), asm.value("zext i32 %gy to i64")
+        row = asm.value(f"udiv i64 {number}, {columns}")
+        axes = (
+            asm.value(f"urem i64 {number}, {columns}"),
+            asm.value(f"urem i64 {row}, {rows}"),
+            asm.value(f"udiv i64 {row}, {rows}"),
+        )
+        self._block_index = tuple(asm.value(f"trunc i64 {axis} to i32", "bid") for axis in axes)  # type: ignore[assignment]
+        for slot, (_, type) in enumerate(self._function.parameters):
+            self._begin_parameter(slot, type)
+        for mask in self._masks:
+            self._fill_mask(mask)
+
+    def _begin_parameter(self, slot: int, type: Type) -> None:
+        source = f"%argument.{slot}"
+        if not isinstance(type, Pointer) and type.size > 8:
+            source = self.asm.value(f"load ptr, ptr {source}")
+        if ("", slot) not in self._varying:
+            self._writer.store(self.variable(self._frame, slot, type), type, self._writer.load(source, type))
+            return
+        with self._all_threads():
+            self._writer.store(self.variable(self._frame, slot, type), type, self._writer.load(source, type))
+
+    # Loops over the threads.
+
+    @contextmanager
+    def _all_threads(self, *, parallel: bool = True) -> Iterator[None]:
+        """Run what is written inside for every thread; `parallel` where they do not touch each other's memory."""
+        asm = self.asm
+        metadata = ""
+        if parallel:
+            group = asm.node("", distinct=True)
+            accesses = asm.node(f'!"llvm.loop.parallel_accesses", {group}')
+            metadata = asm.node(f"self, {accesses}", distinct=True)
+            self._writer.access = f", !llvm.access.group {group}"
+        outer = (self._thread, self._index, self._latch)
+        x, y, z = self._block
+        with asm.loop(z, "tz") as (k, _), asm.loop(y, "ty") as (j, _), asm.loop(x, "tx", metadata) as (i, latch):
+            row = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {k}, {y}')}, {j}")
+            self._thread = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {row}, {x}')}, {i}", "t")
+            axes = [asm.value(f"trunc nuw nsw i64 {axis} to i32", "tid") for axis in (i, j, k)]
+            self._index = (axes[0], axes[1], axes[2])
+            self._latch = latch
+            yield
+        self._thread, self._index, self._latch = outer
+        self._writer.access = ""
+
+    @contextmanager
+    def _warp_lanes(self) -> Iterator[str]:
+        """Run what is written inside for every thread, by its number alone; gives that number."""
+        with self.asm.loop(self.threads, "lane") as (thread, _):
+            outer, self._thread = self._thread, thread
+            yield thread
+            self._thread = outer
+
+    # Masks.
+
+    def _new_mask(self) -> Mask:
+        return Mask(self._scratch.take(object(), self._padded), self.asm.alloca(8, "count"))
+
+    def _flag(self, offset: int) -> str:
+        return self.element(offset, 1, self._thread)
+
+    def _fill_mask(self, mask: Mask) -> None:
+        self.asm.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        start = self.asm.offset("%scratch", mask.bytes)
+        self.asm.emit(f"call void @llvm.memset.p0.i64(ptr align 64 {start}, i8 1, i64 {self.threads}, i1 false)")
+        self.asm.emit(f"store i64 {self.threads}, ptr {mask.count}")
+
+    def _count(self, mask: Mask) -> None:
+        """Count the threads of a mask anew."""
+        asm = self.asm
+        total = asm.alloca(8, "total")
+        asm.emit(f"store i64 0, ptr {total}")
+        with self._warp_lanes():
+            one = asm.value(f"zext i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')} to i64")
+            asm.update(total, "i64", "add", one)
+        asm.emit(f"store i64 {asm.value(f'load i64, ptr {total}')}, ptr {mask.count}")
+
+    def taking_part(self) -> str:
+        """Return whether the thread that is written takes part."""
+        if not self._masks:
+            return "true"
+        flag = self.asm.value(f"load i8, ptr {self._flag(self._masks[-1].bytes)}{self._writer.access}")
+        return self.asm.value(f"icmp ne i8 {flag}, 0")
+
+    def leave(self, kind: str) -> None:
+        asm = self.asm
+        inner = len(self._masks)
+        if kind != "return":
+            inner = max(number for number, mask in enumerate(self._masks) if mask.ends)
+        for mask in self._masks[inner if kind != "return" else 0 :]:
+            asm.emit(f"store i8 0, ptr {self._flag(mask.bytes)}{self._writer.access}")
+            if mask.stays >= 0 and kind != "continue":
+                asm.emit(f"store i8 0, ptr {self._flag(mask.stays)}{self._writer.access}")
+        asm.jump(self._latch)
+
+    # The plan.
+
+    def _run(self, items: Plan) -> None:
+        for item in items:
+            self._item(item)
+
+    def _item(self, item: Item) -> None:
+        match item:
+            case Region(statements):
+                if statements:
+                    self._region(item)
+            case Once(frame, Bind() as bind):
+                self._writer.bind(bind, frame)
+            case Once(frame, statement):
+                assert not isinstance(statement, Bind)
+                self._writer.statement(frame, statement)
+            case Exchange():
+                self._exchange(item)
+            case PlannedIf():
+                self._if(item)
+            case PlannedLoop():
+                self._loop(item)
+
+    def _region(self, region: Region) -> None:
+        asm = self.asm
+        if not self._masks:
+            self._region_of(region, masked=False)
+            return
+        mask = self._masks[-1]
+        count = asm.value(f"load i64, ptr {mask.count}")
+        everyone, some, after = asm.fresh("everyone"), asm.fresh("some"), asm.fresh("after")
+        asm.branch(asm.value(f"icmp eq i64 {count}, {self.threads}"), everyone, some)
+        for label, masked in ((everyone, False), (some, True)):
+            asm.place(label)
+            self._region_of(region, masked=masked)
+            asm.jump(after)
+        asm.place(after)
+        if any(_leaves(statement) for _, statement in region.statements):
+            for each in self._masks:
+                self._count(each)
+
+    def _region_of(self, region: Region, *, masked: bool) -> None:
+        parallel = not any(_is_sequential(statement) for _, statement in region.statements)
+        with self._all_threads(parallel=parallel):
+            if masked:
+                inside = self.asm.fresh("active")
+                self.asm.branch(self.taking_part(), inside, self._latch)
+                self.asm.place(inside)
+            for frame, statement in region.statements:
+                if isinstance(statement, Bind):
+                    self._writer.bind(statement, frame)
+                else:
+                    self._writer.statement(frame, statement)
+
+    def _if(self, item: PlannedIf) -> None:
+        asm = self.asm
+        if item.uniform:
+            labels = [asm.fresh(part) for part in ("then", "else", "after")]
+            asm.branch(self._writer.scalar(item.frame, item.condition), labels[0], labels[1])
+            for label, side in ((labels[0], item.then), (labels[1], item.orelse)):
+                asm.place(label)
+                self._run(side or [])
+                asm.jump(labels[2])
+            asm.place(labels[2])
+            return
+        then, orelse = self._new_mask(), self._new_mask()
+        with self._all_threads():
+            here = self.taking_part()
+            holds = self._writer.scalar(item.frame, item.condition) if here == "true" else self._guarded(item, here)
+            self._set(then.bytes, holds)
+            if item.orelse is not None:
+                other = asm.value(f"xor i1 {holds}, true")
+                self._set(orelse.bytes, asm.value(f"and i1 {other}, {here}"))
+        for mask, side in ((then, item.then), (orelse, item.orelse)):
+            if side is not None:
+                self._count(mask)
+                with asm.when(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0")):
+                    self._masks.append(mask)
+                    self._run(side)
+                    self._masks.pop()
+
+    def _guarded(self, item: PlannedIf | PlannedLoop, here: str) -> str:
+        """Return whether a thread takes part and a condition holds for it; only those that take part compute it."""
+        asm = self.asm
+        assert item.condition is not None
+        result = asm.alloca(1, "holds")
+        asm.emit(f"store i1 false, ptr {result}")
+        with asm.when(here):
+            asm.emit(f"store i1 {self._writer.scalar(item.frame, item.condition)}, ptr {result}")
+        return asm.value(f"load i1, ptr {result}")
+
+    def _set(self, offset: int, bit: str) -> None:
+        self.asm.emit(
+            f"store i8 {self.asm.value(f'zext i1 {bit} to i8')}, ptr {self._flag(offset)}{self._writer.access}"
+        )
+
+    def _loop(self, item: PlannedLoop) -> None:
+        asm = self.asm
+        test, body, end = (asm.fresh(part) for part in ("test", "body", "end"))
+        if item.uniform:
+            asm.jump(test if item.tests_first else body)
+            asm.place(test)
+            self._run(item.before)
+            if item.condition is not None:
+                asm.branch(self._writer.scalar(item.frame, item.condition), body, end)
+            asm.place(body)
+            self._run(item.body)
+            self._run(item.step)
+            asm.jump(test)
+            asm.place(end)
+            return
+        mask = self._new_mask()
+        mask.ends, mask.stays = end, self._new_mask().bytes
+        with self._all_threads():
+            here = self.taking_part()
+            self._set(mask.bytes, here)
+            self._set(mask.stays, here)
+        self._count(mask)
+        self._masks.append(mask)
+        asm.jump(test if item.tests_first else body)
+        asm.place(test)
+        self._back(mask)
+        self._run(item.before)
+        if item.condition is not None:
+            with self._all_threads():
+                holds = self._guarded(item, self.taking_part())
+                self._set(mask.bytes, holds)
+                self._set(mask.stays, holds)
+            self._count(mask)
+        asm.branch(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0"), body, end)
+        asm.place(body)
+        self._run(item.body)
+        if item.step:
+            self._back(mask)
+            self._run(item.step)
+        asm.jump(test)
+        asm.place(end)
+        self._masks.pop()
+        if self._masks and any(_leaves_function(part) for part in _statements(item.body)):
+            for each in self._masks:
+                self._count(each)
+
+    def _back(self, mask: Mask) -> None:
+        """Let those that continued a loop take part again."""
+        with self._all_threads():
+            stays = self.asm.value(f"load i8, ptr {self._flag(mask.stays)}{self._writer.access}")
+            self.asm.emit(f"store i8 {stays}, ptr {self._flag(mask.bytes)}{self._writer.access}")
+        self._count(mask)
+
+    def _exchange(self, item: Exchange) -> None:
+        """Let each thread compute its arguments, then exchange them."""
+        arguments = []
+        with self._all_threads(parallel=False):
+            if self._masks:
+                inside = self.asm.fresh("active")
+                self.asm.branch(self.taking_part(), inside, self._latch)
+                self.asm.place(inside)
+            for number, argument in enumerate(item.expression.arguments):
+                assert isinstance(argument.type, Scalar)
+                offset = self._scratch.take((item, number), argument.type.size * self._padded)
+                arguments.append((argument.type, offset))
+                place = self.element(offset, argument.type.size, self._thread)
+                self._writer.store(place, argument.type, self._writer.value(item.frame, argument))
+        exchanges.write(_Exchanging(self, item, arguments), item.expression.op, item.expression.type)
+
+    def at_thread(self, thread: str, kind: Scalar, offset: int) -> str:
+        """Return a thread's element of an array."""
+        value = self._writer.load(self.element(offset, kind.size, thread), kind)
+        assert isinstance(value, str)
+        return value
+
+    def takes_part(self, thread: str) -> str:
+        """Return whether a thread takes part."""
+        outer, self._thread = self._thread, thread
+        answer = self.taking_part()
+        self._thread = outer
+        return answer
+
+    def give(self, thread: str, item: Exchange, value: str) -> None:
+        """Let a thread have the result of an exchange."""
+        outer, self._thread = self._thread, thread
+        type = item.expression.type
+        self._writer.store(self.variable(item.frame, item.slot, type), type, value)
+        self._thread = outer
+
+
+@dataclass
+class _Exchanging:
+    """The lanes of an exchange, for `exchanges`."""
+
+    kernel: _KernelWriter
+    item: Exchange
+    arguments: list[tuple[Scalar, int]]
+
+    @property
+    def asm(self) -> Assembly:
+        return self.kernel.asm
+
+    @property
+    def threads(self) -> int:
+        return self.kernel.threads
+
+    def argument(self, number: int, thread: str) -> str:
+        return self.kernel.at_thread(thread, *self.arguments[number])
+
+    def kind(self, number: int) -> Scalar:
+        return self.arguments[number][0]
+
+    def here(self, thread: str) -> str:
+        return self.kernel.takes_part(thread)
+
+    def give(self, thread: str, value: str) -> None:
+        self.kernel.give(thread, self.item, value)
+
+
+Key = tuple[str, int]
+
+
+def _places(items: Plan) -> Iterator[set[Key]]:
+    """Yield the variables of each place: one that is used in two of them outlives both."""
+    for item in items:
+        match item:
+            case Region(statements):
+                yield {key for frame, statement in statements for key in _used(frame, statement)}
+            case Once(frame, statement):
+                yield set(_used(frame, statement))
+            case Exchange(frame, slot, expression):
+                yield set(_used(frame, expression))
+                yield {(frame.path, slot)}
+                yield set()
+            case PlannedIf(frame, condition, _, then, orelse):
+                yield set(_used(frame, condition))
+                yield from _places(then)
+                yield from _places(orelse or [])
+            case PlannedLoop(frame, before, condition, _, body, step):
+                yield from _places(before)
+                if condition is not None:
+                    yield set(_used(frame, condition))
+                yield from _places(body)
+                yield from _places(step)
+
+
+def _used(frame: Frame, node: object) -> Iterator[Key]:
+    if isinstance(node, Bind):
+        yield node.frame.path, node.slot
+        node = node.value
+    for each in walk(node):
+        match each:
+            case ir.Local(_, slot, _) | ir.Declare(slot) | ir.DeclareMemory(slot):
+                yield frame.path, slot
+
+
+def _statements(items: Plan) -> Iterator[object]:
+    """Yield all that threads run."""
+    for item in items:
+        match item:
+            case Region(statements):
+                yield from (statement for _, statement in statements)
+            case PlannedIf(_, _, _, then, orelse):
+                yield from _statements(then)
+                yield from _statements(orelse or [])
+            case PlannedLoop(_, before, _, _, body, step):
+                for part in (before, body, step):
+                    yield from _statements(part)
+
+
+def _leaves(statement: object) -> bool:
+    """Whether a statement may take a thread out of a loop, or of the kernel."""
+    return not isinstance(statement, Bind) and any(isinstance(node, ir.Jump | ir.Return) for node in walk(statement))
+
+
+def _leaves_function(statement: object) -> bool:
+    return not isinstance(statement, Bind) and any(isinstance(node, ir.Return) for node in walk(statement))
+
+
+def _is_sequential(statement: object) -> bool:
+    """Whether threads touch memory of which LLVM must know that it is one and the same for all."""
+    node = statement.value if isinstance(statement, Bind) else statement
+    return any(
+        isinstance(each, ir.Atomic | ir.DeclareMemory | ir.Temporary | ir.Fence)
+        or (isinstance(each, ir.Call) and _is_sequential(each.function.body))
+        for each in walk(node)
+    )

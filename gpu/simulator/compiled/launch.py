@@ -1,0 +1,188 @@
+"""Launches of compiled kernels: the blocks of a grid are shared out to threads of this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import LaunchError
+from gpu.simulator import ir
+from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THREADS_ALONG_X
+from gpu.simulator.compiled.kernel import compile_kernel
+from gpu.simulator.compiled.native import NativeCode
+from gpu.simulator.executor.gangs import reachable, waits
+from gpu.simulator.types import Pointer, Scalar
+
+Array = npt.NDArray[Any]
+
+_ALIGNMENT = 64
+_PIECES_A_WORKER = 8
+
+
+class CompiledKernel:
+    """A kernel that runs as machine code, compiled for each shape of block when it is first launched with it.
+
+    Parameters
+    ----------
+    function : ir.Function
+    variables : mapping of str to array
+        The bytes of the module's `__constant__` and `__device__` variables.
+    constants : frozenset of str
+        The names of those that are `__constant__`.
+    """
+
+    def __init__(self, function: ir.Function, variables: Mapping[str, Array], constants: frozenset[str]) -> None:
+        self._function = function
+        self._variables = variables
+        self._constants = constants
+        self._shapes: dict[tuple[int, ...], _Shape] = {}
+        self._in_order = any(waits(called.body) for called in reachable(function))
+
+    def prepare(self, grid: Sequence[int], block: Sequence[int]) -> None:
+        """Compile the kernel for a shape of block, where that has not been done yet.
+
+        Raises
+        ------
+        NotCompiled
+            Where the kernel does what this executor leaves to the other one.
+        """
+        if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X or max(grid[1:]) > MAXIMUM_BLOCKS_ALONG_Y:
+            raise NotCompiled("a grid of so many blocks")
+        self._shape(tuple(block))
+
+    def launch(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[Array | np.generic | None],
+        *,
+        shared_bytes: int = 0,
+        on_progress: Callable[[float], None] = lambda fraction: None,
+    ) -> None:
+        """Run the kernel; parameters as those of `SimulatedKernel.launch`.
+
+        Raises
+        ------
+        NotCompiled
+            Before anything has run: where the kernel does what this executor leaves to the other one.
+        LaunchError
+            Where the machine's memory does not suffice.
+        """
+        self.prepare(grid, block)
+        shape = self._shape(tuple(block))
+        packed, kept = self._pack(arguments, shape.variables)
+        total = grid[0] * grid[1] * grid[2]
+        workers = 1 if self._in_order else min(_workers(), total)
+        pieces = np.linspace(0, total, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
+        ranges = list(zip(pieces[:-1].tolist(), np.diff(pieces).tolist(), strict=True))
+        if workers == 1:
+            scratch, shared = shape.memory(shared_bytes)
+            for first, count in ranges:
+                shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)
+                on_progress((first + count) / total)
+        else:
+            self._share_out(shape, shared_bytes, packed, ranges, grid, workers, on_progress)
+        del kept
+
+    def _share_out(
+        self,
+        shape: _Shape,
+        shared_bytes: int,
+        packed: Array,
+        ranges: list[tuple[int, int]],
+        grid: Sequence[int],
+        workers: int,
+        on_progress: Callable[[float], None],
+    ) -> None:
+        waiting = iter(ranges)
+        lock = threading.Lock()
+
+        def work(tell: Callable[[float], None]) -> None:
+            scratch, shared = shape.memory(shared_bytes)
+            while True:
+                with lock:
+                    piece = next(waiting, None)
+                if piece is None:
+                    return
+                shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, *piece, *grid)
+                tell(sum(piece) / (sum(ranges[-1])))
+
+        others = [_pool().submit(work, lambda fraction: None) for _ in range(workers - 1)]
+        try:
+            work(on_progress)
+        finally:
+            with lock:
+                waiting = iter(())  # where this thread was interrupted, the others need not go on
+            for other in others:
+                other.result()
+        on_progress(1.0)
+
+    def _shape(self, block: tuple[int, ...]) -> _Shape:
+        if block not in self._shapes:
+            compiled = compile_kernel(self._function, block, self._constants)
+            self._shapes[block] = _Shape(
+                NativeCode(compiled.text), compiled.scratch_bytes, compiled.shared_bytes, compiled.variables
+            )
+        return self._shapes[block]
+
+    def _pack(
+        self, arguments: Sequence[Array | np.generic | None], variables: Sequence[str]
+    ) -> tuple[Array, list[Array]]:
+        """Return 8 bytes for each argument and variable, and what they point to."""
+        packed = np.zeros((len(arguments) + len(variables), 8), np.uint8)
+        kept: list[Array] = []
+        for place, (argument, (name, type)) in enumerate(zip(arguments, self._function.parameters, strict=True)):
+            if isinstance(type, Pointer):
+                if argument is not None:
+                    assert isinstance(argument, np.ndarray)
+                    packed[place] = _bytes(np.int64(argument.ctypes.data))
+            elif isinstance(type, Scalar) or type.size <= 8:
+                raw = _bytes(argument)
+                packed[place, : raw.size] = raw
+            else:
+                kept.append(_bytes(argument).copy())
+                packed[place] = _bytes(np.int64(kept[-1].ctypes.data))
+            if argument is None and not isinstance(type, Pointer):
+                raise LaunchError(f"{self._function.name}: {name} is missing.")
+        for place, variable in enumerate(variables, start=len(arguments)):
+            packed[place] = _bytes(np.int64(self._variables[variable].ctypes.data))
+        return packed, kept
+
+
+class _Shape:
+    """A kernel for one shape of block."""
+
+    def __init__(self, code: NativeCode, scratch: int, shared: int, variables: tuple[str, ...]) -> None:
+        self.code = code
+        self.variables = variables
+        self._scratch, self._shared = scratch, shared
+
+    def memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
+        """Return the memory that one worker needs."""
+        return _aligned(self._scratch), _aligned(self._shared + dynamic_bytes)
+
+
+def _aligned(size: int) -> Array:
+    whole = np.zeros(size + 2 * _ALIGNMENT, np.uint8)
+    return whole[-whole.ctypes.data % _ALIGNMENT :]
+
+
+def _bytes(value: Any) -> Array:
+    return np.frombuffer(np.asarray(value).tobytes(), np.uint8)
+
+
+def _workers() -> int:
+    return os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_workers(), thread_name_prefix="blocks")

@@ -1,0 +1,487 @@
+"""Cuts a kernel at the points where its threads wait for each other.
+
+Between two such points the threads of a block are independent, so that a *region*, the statements in between, can run
+as a loop over the threads. Loops and branches around a barrier run once for the block, with a mask where its threads
+disagree. A loop that all threads go through alike is planned so even without a barrier inside: then the loop over the
+threads is the inner one, which LLVM turns into vector instructions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu.errors import SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.intrinsics import BLOCK_VOTES
+from gpu.simulator.types import Scalar, Type, Void
+
+_LARGEST_UNROLLED = 9
+_LEAVES = ir.Function | SourcePosition | Type
+
+
+@dataclass(eq=False)
+class Frame:
+    """The variables of a function that the plan runs: the kernel's, or those of one that waits and was inlined."""
+
+    path: str
+    function: ir.Function
+    slots: int
+    added: dict[int, Type] = field(default_factory=dict)
+
+    def new_slot(self, type: Type) -> int:
+        """Return a variable that the plan itself needs."""
+        self.slots += 1
+        self.added[self.slots - 1] = type
+        return self.slots - 1
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A parameter of an inlined function comes to life, with a value of the caller's."""
+
+    frame: Frame
+    slot: int
+    type: Type
+    value: ir.Expression
+
+
+@dataclass(eq=False)
+class Region:
+    """Statements that each thread runs by itself, each with the frame whose variables it means."""
+
+    statements: list[tuple[Frame, ir.Statement | Bind]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Once:
+    """A statement that gives a variable the same value in all threads."""
+
+    frame: Frame
+    statement: ir.Statement | Bind
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A warp's lanes exchange values, or a block votes; the result goes to a variable."""
+
+    frame: Frame
+    slot: int
+    expression: ir.Warp
+
+
+@dataclass(frozen=True)
+class PlannedIf:
+    """A branch around regions; where threads disagree, each side runs under a mask."""
+
+    frame: Frame
+    condition: ir.Expression
+    uniform: bool
+    then: Plan
+    orelse: Plan | None
+
+
+@dataclass(frozen=True)
+class PlannedLoop:
+    """A loop around regions. `before` is the plan of what the condition needs."""
+
+    frame: Frame
+    before: Plan
+    condition: ir.Expression | None
+    uniform: bool
+    body: Plan
+    step: Plan
+    tests_first: bool
+
+
+Item = Region | Once | Exchange | PlannedIf | PlannedLoop
+Plan = list[Item]
+
+
+def parts(node: Any) -> Iterator[Any]:
+    """Yield the IR nodes directly inside of one."""
+    for each in dataclasses.fields(node):
+        value = getattr(node, each.name)
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, tuple):
+                yield from (part for part in inner if dataclasses.is_dataclass(part))
+            elif dataclasses.is_dataclass(inner) and not isinstance(inner, _LEAVES):
+                yield inner
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Yield a node and all inside of it, called functions left out."""
+    yield node
+    for part in parts(node):
+        yield from walk(part)
+
+
+def exchanges(node: Any) -> bool:
+    """Whether threads wait for each other, or exchange values, somewhere inside."""
+    return any(
+        isinstance(each, ir.Barrier | ir.Warp)
+        or (isinstance(each, ir.Fence) and each.name == "__syncwarp")
+        or (isinstance(each, ir.Call) and waits(each.function.body))
+        for each in walk(node)
+    )
+
+
+def waits(node: Any) -> bool:
+    """Whether a thread sees what the others of its block are doing somewhere inside: by waiting, or by volatile memory.
+
+    Code from before Volta lets the lanes of a warp meet in volatile memory, step by step: each such access is a point
+    where all threads are.
+    """
+    return exchanges(node) or _sees(node)
+
+
+def _sees(node: Any) -> bool:
+    return any(isinstance(each, ir.Element) and each.volatile for each in walk(node))
+
+
+def plan(kernel: ir.Function, constants: frozenset[str]) -> tuple[Plan, Frame, frozenset[tuple[str, int]]]:
+    """Return the plan of a kernel, its frame, and the variables that differ between threads.
+
+    Parameters
+    ----------
+    kernel : ir.Function
+    constants : frozenset of str
+        The names of `__constant__` variables: what is loaded from them at one place is the same for all.
+
+    Raises
+    ------
+    NotCompiled
+        Where it does what this executor leaves to the other one.
+    """
+    varying: frozenset[tuple[str, int]] = frozenset()
+    while True:
+        planner = _Planner(varying, constants)
+        frame = Frame("", kernel, kernel.slots)
+        planned = planner.block(frame, kernel.body)
+        found = varying | planner.found
+        if found == varying:
+            return planned, frame, varying
+        varying = found
+
+
+class _Planner:
+    """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
+
+    def __init__(self, varying: frozenset[tuple[str, int]], constants: frozenset[str]) -> None:
+        self._varying = varying
+        self._constants = constants
+        self.found: set[tuple[str, int]] = set()
+        self._masked = 0
+        self._context: list[int] = [0]
+        self._declared: dict[tuple[str, int], int] = {}
+        self._inlined = 0
+
+    # Which values all threads agree on.
+
+    def uniform(self, frame: Frame, expression: ir.Expression | None) -> bool:
+        """Whether all threads of a block compute the same value."""
+        match expression:
+            case None | ir.Const() | ir.Null() | ir.Global():
+                return True
+            case ir.Special(_, name, _):
+                return name != "threadIdx"
+            case ir.Local(_, slot, _):
+                shared = any(each.slot == slot for each in frame.function.shared)
+                return shared or (frame.path, slot) not in self._varying
+            case ir.Load(_, place):
+                return self._is_constant(place.pointer) and all(
+                    self.uniform(frame, part) for part in (place.pointer, place.index)
+                )
+            case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
+                return False
+            case ir.Temporary() | ir.Fence():
+                return False
+        return all(self.uniform(frame, part) for part in parts(expression))
+
+    def _is_constant(self, pointer: ir.Expression) -> bool:
+        """Whether a pointer is a __constant__ variable, moved perhaps."""
+        match pointer:
+            case ir.Global(_, name):
+                return name in self._constants
+            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
+                return self._is_constant(inner)
+        return False
+
+    def _assigned(self, frame: Frame, slot: int, value: ir.Expression | None, *, declared: bool) -> bool:
+        """Take note of an assignment that the block may do once; whether it can."""
+        key = (frame.path, slot)
+        if declared:
+            self._declared[key] = self._context[-1]
+        here = self._declared.setdefault(key, 0) == self._context[-1]
+        if here and self.uniform(frame, value) and key not in self._varying:
+            return True
+        self.found.add(key)
+        return False
+
+    def _differ(self, frame: Frame, statement: Any) -> None:
+        """Take note that what a region assigns differs between threads."""
+        for node in walk(statement):
+            match node:
+                case ir.Assign(_, ir.Local(_, slot, _), _) | ir.Update(_, ir.Local(_, slot, _)):
+                    self.found.add((frame.path, slot))
+                case ir.Declare(slot) | ir.DeclareMemory(slot):
+                    self.found.add((frame.path, slot))
+
+    # Statements.
+
+    def block(self, frame: Frame, body: ir.Statement) -> Plan:
+        """Return the plan of statements in order."""
+        planned: Plan = []
+        for statement in body.statements if isinstance(body, ir.Block) else (body,):
+            self._statement(frame, statement, planned)
+        return planned
+
+    def _statement(self, frame: Frame, statement: ir.Statement, planned: Plan) -> None:
+        match statement:
+            case ir.Block(statements):
+                for inner in statements:
+                    self._statement(frame, inner, planned)
+            case ir.Barrier():
+                planned.append(Region())
+            case ir.Evaluate(ir.Fence(_, "__syncwarp")):
+                planned.append(Region())
+            case ir.If() if self._is_planned(frame, statement):
+                self._if(frame, statement, planned)
+            case ir.Loop() if self._is_planned(frame, statement):
+                self._loop(frame, statement, planned)
+            case ir.Declare(slot, type, value, position):
+                value = self._hoisted(frame, value, planned)
+                made = ir.Declare(slot, type, value, position)
+                if self._assigned(frame, slot, value, declared=True) and not isinstance(type, Void):
+                    # What comes to life here nobody has read before: it may do so before the region that is open.
+                    planned.insert(len(planned) - bool(planned and isinstance(planned[-1], Region)), Once(frame, made))
+                else:
+                    self._run(frame, made, planned)
+            case ir.Evaluate(ir.Assign(_, ir.Local(_, slot, _), value) as assign, position):
+                value = self._hoisted(frame, value, planned)
+                changed = dataclasses.replace(assign, value=value)
+                self._change(frame, slot, value, ir.Evaluate(changed, position), planned)
+            case ir.Evaluate(ir.Update(_, ir.Local(_, slot, _), _, value) as update, position):
+                value = self._hoisted(frame, value, planned)
+                updated = dataclasses.replace(update, value=value)
+                self._change(frame, slot, value, ir.Evaluate(updated, position), planned)
+            case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if _sees(statement):
+                self._meet(frame, type, place, value, position, planned)
+            case ir.Evaluate(ir.Update(type, ir.Element() as place, op, value, Scalar() as compute), position) if (
+                _sees(statement) and compute == type
+            ):
+                changed_to = ir.Binary(compute, op, ir.Load(type, place), value)
+                self._meet(frame, type, place, changed_to, position, planned)
+            case ir.Evaluate(expression, position) if waits(expression):
+                left = self._hoisted(frame, expression, planned)
+                if not isinstance(left, ir.Local):
+                    self._run(frame, ir.Evaluate(left, position), planned)
+            case ir.Return(value, position) if waits(value) if value is not None else False:
+                self._run(frame, ir.Return(self._hoisted(frame, value, planned), position), planned)
+            case _:
+                if exchanges(statement):
+                    raise NotCompiled(f"threads that wait for each other inside of a {_name(statement)}")
+                self._run(frame, statement, planned)
+
+    def _meet(
+        self,
+        frame: Frame,
+        type: Type,
+        place: ir.Element,
+        value: ir.Expression,
+        position: SourcePosition,
+        planned: Plan,
+    ) -> None:
+        """Plan a store to volatile memory: all threads have read before the first one writes."""
+        slot = frame.new_slot(type)
+        self.found.add((frame.path, slot))
+        value = self._hoisted(frame, value, planned)
+        planned.append(Region())
+        self._run(frame, ir.Declare(slot, type, value, position), planned)
+        planned.append(Region())
+        self._run(frame, ir.Evaluate(ir.Assign(type, place, ir.Local(type, slot, "")), position), planned)
+        planned.append(Region())
+
+    def _change(self, frame: Frame, slot: int, value: ir.Expression | None, made: ir.Statement, planned: Plan) -> None:
+        if self._assigned(frame, slot, value, declared=False):
+            planned.append(Once(frame, made))
+        else:
+            self._run(frame, made, planned)
+
+    def _run(self, frame: Frame, statement: ir.Statement | Bind, planned: Plan) -> None:
+        """Let each thread run a statement, in the region that is open where there is one."""
+        self._differ(frame, statement.value if isinstance(statement, Bind) else statement)
+        if not (planned and isinstance(planned[-1], Region)):
+            planned.append(Region())
+        region = planned[-1]
+        assert isinstance(region, Region)
+        region.statements.append((frame, statement))
+
+    # Control flow around regions.
+
+    def _is_planned(self, frame: Frame, statement: ir.Statement) -> bool:
+        """Whether a branch or a loop is the block's: it holds a barrier, or a loop worth going through together."""
+        if waits(statement):
+            return True
+        if isinstance(statement, ir.Loop):
+            return self._goes_together(frame, statement)
+        return any(
+            isinstance(inner, ir.Loop) and self._goes_together(frame, inner) for inner in _outermost_loops(statement)
+        )
+
+    def _goes_together(self, frame: Frame, loop: ir.Loop) -> bool:
+        inside = list(walk(loop.body))
+        if any(isinstance(node, ir.Jump | ir.Return | ir.DeclareMemory | ir.Switch | ir.Temporary) for node in inside):
+            return False
+        if any(_is_own_memory(frame, node) for node in inside):
+            return False
+        rounds = _rounds(loop)
+        if rounds is not None and rounds * _inner_rounds(loop) <= _LARGEST_UNROLLED:
+            return False
+        steps = isinstance(loop.step, ir.Update) and self.uniform(frame, loop.step.value)
+        return self.uniform(frame, loop.condition) or (steps and _touches_memory(loop.body))
+
+    def _if(self, frame: Frame, statement: ir.If, planned: Plan) -> None:
+        condition = self._hoisted(frame, statement.condition, planned)
+        assert condition is not None
+        uniform = self.uniform(frame, condition)
+        with_mask = self._mask(not uniform)
+        then = self._under(with_mask, frame, statement.then)
+        orelse = self._under(with_mask, frame, statement.orelse) if statement.orelse is not None else None
+        planned.append(PlannedIf(frame, condition, uniform, then, orelse))
+
+    def _loop(self, frame: Frame, loop: ir.Loop, planned: Plan) -> None:
+        before: Plan = []
+        uniform = self.uniform(frame, loop.condition) and not any(
+            isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body)
+        )
+        context = self._mask(not uniform)
+        self._context.append(context)
+        condition = self._hoisted(frame, loop.condition, before)
+        body = self.block(frame, loop.body)
+        step: Plan = []
+        if loop.step is not None:
+            # Where nobody skips the rest of a round, the step is a part of it.
+            skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
+            self._statement(frame, ir.Evaluate(loop.step, loop.position), step if skips else body)
+        self._context.pop()
+        planned.append(PlannedLoop(frame, before, condition, uniform, body, step, loop.tests_first))
+
+    def _mask(self, masked: bool) -> int:
+        """Return the number of the context inside: another one where a mask takes threads out."""
+        if masked:
+            self._masked += 1
+            return self._masked
+        return self._context[-1]
+
+    def _under(self, context: int, frame: Frame, body: ir.Statement) -> Plan:
+        self._context.append(context)
+        planned = self.block(frame, body)
+        self._context.pop()
+        return planned
+
+    # Expressions that wait.
+
+    def _hoisted(self, frame: Frame, expression: Any, planned: Plan) -> Any:
+        """Plan what threads exchange within an expression, and return what is left of it."""
+        if expression is None or not exchanges(expression):
+            return expression
+        if isinstance(expression, ir.Logical) and exchanges(expression.right):
+            raise NotCompiled("an exchange between threads on the right of && or ||")
+        if isinstance(expression, ir.Select) and (exchanges(expression.chosen) or exchanges(expression.other)):
+            raise NotCompiled("an exchange between threads in one side of ?:")
+        if isinstance(expression, ir.Call) and waits(expression.function.body):
+            return self._inline(frame, expression, planned)
+        changed: dict[str, Any] = {}
+        for each in dataclasses.fields(expression):
+            value = getattr(expression, each.name)
+            if isinstance(value, tuple):
+                changed[each.name] = tuple(
+                    self._hoisted(frame, part, planned) if dataclasses.is_dataclass(part) else part for part in value
+                )
+            elif dataclasses.is_dataclass(value) and not isinstance(value, _LEAVES):
+                changed[each.name] = self._hoisted(frame, value, planned)
+        left = dataclasses.replace(expression, **changed)
+        if not isinstance(left, ir.Warp):
+            return left
+        slot = frame.new_slot(left.type)
+        self.found.add((frame.path, slot))
+        planned.append(Exchange(frame, slot, left))
+        return ir.Local(left.type, slot, left.op)
+
+    def _inline(self, frame: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
+        """Plan the body of a function that waits, in a frame of its own."""
+        self._inlined += 1
+        if self._inlined > 200:
+            raise NotCompiled("functions that call each other and wait")
+        function = call.function
+        inner = Frame(f"{frame.path}/{self._inlined}", function, function.slots)
+        for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
+            value = self._hoisted(frame, argument, planned)
+            bind = Bind(inner, slot, type, value)
+            self._declared[inner.path, slot] = self._context[-1]
+            if self.uniform(frame, value) and (inner.path, slot) not in self._varying:
+                planned.append(Once(frame, bind))
+            else:
+                self.found.add((inner.path, slot))
+                self._run(frame, bind, planned)
+        *body, last = function.body.statements or (ir.Block(()),)
+        if any(isinstance(node, ir.Return) for statement in body for node in walk(statement)):
+            raise NotCompiled(f"{function.name}, which returns from its middle and waits")
+        for statement in body:
+            self._statement(inner, statement, planned)
+        if not isinstance(last, ir.Return):
+            self._statement(inner, last, planned)
+        if not isinstance(last, ir.Return) or last.value is None:
+            return ir.Const(Scalar("int32"), Scalar("int32").dtype.type(0))
+        value = self._hoisted(inner, last.value, planned)
+        slot = frame.new_slot(call.type)
+        self.found.add((frame.path, slot))
+        self._run(inner, Bind(frame, slot, call.type, value), planned)
+        return ir.Local(call.type, slot, function.name)
+
+
+def _name(statement: ir.Statement) -> str:
+    return type(statement).__name__.lower()
+
+
+def _outermost_loops(statement: Any) -> Iterator[Any]:
+    for part in parts(statement):
+        if isinstance(part, ir.Loop):
+            yield part
+        else:
+            yield from _outermost_loops(part)
+
+
+def _is_own_memory(frame: Frame, node: Any) -> bool:
+    """Whether a node uses an array of the thread's own, which is best kept in registers."""
+    return isinstance(node, ir.Local) and any(
+        isinstance(each, ir.DeclareMemory) and each.slot == node.slot for each in walk(frame.function.body)
+    )
+
+
+def _touches_memory(node: Any) -> bool:
+    return any(isinstance(each, ir.Element) for each in walk(node))
+
+
+def _rounds(loop: ir.Loop) -> int | None:
+    """Return how often a loop to a constant goes round, as if it began at 0; None where that is not known."""
+    match loop.condition, loop.step:
+        case ir.Binary(_, "<" | "<=", _, ir.Const(_, end)), ir.Update(_, _, "+", ir.Const(_, by)) if int(by) > 0:
+            return max(int(end) // int(by), 1)
+    return None
+
+
+def _inner_rounds(loop: ir.Loop) -> int:
+    most = 1
+    for inner in _outermost_loops(loop.body):
+        most = max(most, (_rounds(inner) or _LARGEST_UNROLLED) * _inner_rounds(inner))
+    return most
+
+
+def votes(op: str) -> bool:
+    """Whether an exchange is among a block's threads, not a warp's."""
+    return op in BLOCK_VOTES

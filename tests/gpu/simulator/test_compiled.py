@@ -1,0 +1,154 @@
+"""The compiled executor against the lockstep one: the same kernels, the same launches, the same results."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu import engines
+from gpu.execute import run_pattern
+from gpu.patterns import all_patterns
+from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.module import SimulatedModule
+
+LADDER = [(pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path_factory, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "compiled"))
+
+
+@cache
+def built(text: str) -> SimulatedModule:
+    return SimulatedModule(text, Path("kernel.cu"), {})
+
+
+def both(text: str, name: str, grid: int, block: tuple[int, ...], *arguments, shared_bytes: int = 0) -> None:
+    """Run a kernel on both executors and compare all that its arrays hold."""
+    module = built(text)
+    shape = (*block, *[1] * (3 - len(block)))
+    results = []
+    for kernel in (module.kernel(name), module.compiled(name)):
+        given = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
+        raw = [each.view(np.uint8).ravel() if isinstance(each, np.ndarray) else each for each in given]
+        kernel.launch((grid, 1, 1), shape, raw, shared_bytes=shared_bytes)
+        results.append([each for each in given if isinstance(each, np.ndarray)])
+    for lockstep, compiled in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, lockstep)
+
+
+@pytest.mark.parametrize(("pattern", "variant"), LADDER, ids=[f"{p.name}-{v.name}" for p, v in LADDER])
+def test_every_rung_is_compiled_and_right(pattern, variant) -> None:
+    if variant.name == "racy":
+        pytest.skip("its result is wrong by design, and differs from run to run")
+    engine = engines.create("simulator", "compiled")
+    rng = np.random.default_rng(3)
+    image = {"image": rng.integers(0, 256, (37, 70), np.uint8), "maxval": np.array(255)}
+    params = {"n": 5000, "dtype": "int32"} if pattern.view == "array" else {}
+    inputs = {} if pattern.view == "array" else image
+    outcome = run_pattern(engine, pattern, variant, pattern.inputs(inputs, pattern.check(params), 1), params, print)
+    assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
+    assert outcome.report.verified
+
+
+@settings(max_examples=12, deadline=None)
+@given(n=st.integers(0, 300), block=st.sampled_from([1, 32, 33, 96]), seed=st.integers(0, 9))
+def test_early_returns_loops_and_branches_around_barriers(n: int, block: int, seed: int) -> None:
+    text = """
+    __global__ void k(int *data, int n) {
+        __shared__ int s[96];
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        s[threadIdx.x] = i < n ? data[i] : 0;
+        for (int round = 0; round < 3; ++round) {
+            __syncthreads();
+            int other = s[(threadIdx.x + round) % blockDim.x];
+            __syncthreads();
+            s[threadIdx.x] += other / 2;
+        }
+        if (i >= n) return;
+        int sum = 0;
+        for (int k = 0; k < threadIdx.x % 5; ++k) {
+            if (data[i] == k) return;
+            sum += k * s[threadIdx.x];
+        }
+        switch (sum % 4) {
+            case 1: sum += 10;
+            case 2: sum *= 3; break;
+            default: sum -= 1;
+        }
+        data[i] = sum;
+    }
+    """
+    data = np.random.default_rng(seed).integers(-99, 99, max(n, 1), np.int32)
+    both(text, "k", max(-(-n // block), 1), (block,), data, np.int32(n))
+
+
+@settings(max_examples=12, deadline=None)
+@given(block=st.sampled_from([8, 32, 40, 96]), seed=st.integers(0, 99))
+def test_exchanges_between_lanes(block: int, seed: int) -> None:
+    text = """
+    __global__ void k(int *data, unsigned *bits, int *counts) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        int lane = threadIdx.x % 32;
+        unsigned here = __activemask();
+        int v = data[i];
+        v += __shfl_xor_sync(here, v, 0);
+        v ^= __shfl_sync(here, v, lane / 2, 8);
+        unsigned odd = __ballot_sync(here, v & 1);
+        bits[i] = odd ^ __match_any_sync(here, v % 3);
+        if (v & 1) v += __reduce_add_sync(odd, lane);
+        else v -= __any_sync(~odd & here, v > 5) + 2 * __all_sync(~odd & here, v > -5);
+        counts[i] = __syncthreads_count(v > 0) + 1000 * __syncthreads_or(v == 7);
+        data[i] = v;
+    }
+    """
+    data = np.random.default_rng(seed).integers(-9, 99, 3 * block, np.int32)
+    both(text, "k", 3, (block,), data, np.zeros(3 * block, np.uint32), np.zeros(3 * block, np.int32))
+
+
+def test_atomics_of_many_blocks_lose_nothing() -> None:
+    text = """
+    __global__ void k(unsigned *counts, int *sum, unsigned *turns, float *total) {
+        atomicAdd(&counts[threadIdx.x % 7], 1u);
+        atomicAdd(sum, (int)threadIdx.x);
+        atomicInc(turns, 9u);
+        atomicMax(&sum[1], (int)(blockIdx.x * 1000 + threadIdx.x));
+        atomicAdd(total, 0.5f);
+    }
+    """
+    both(
+        text, "k", 500, (64,), np.zeros(7, np.uint32), np.zeros(2, np.int32), np.zeros(1, np.uint32), np.zeros(1, "f4")
+    )
+
+
+def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
+    text = 'extern "C" __global__ void k(int *data) { if (threadIdx.x == 0) printf("%d\\n", data[0]); }'
+    module = SimulatedModule(text, Path("kernel.cu"), {})
+    with pytest.raises(NotCompiled, match="printf"):
+        module.compiled("k").prepare((1, 1, 1), (32, 1, 1))
+    engine = engines.create("simulator")
+    engine.sources = {"mine.cu": text}
+    kernel = engine.build("mine.cu").kernel("k")
+    data = engine.upload(np.array([42], np.int32))
+    for reason in ("the first run of an edited kernel is checked", "k has printf, which is not compiled"):
+        engine.take_times()
+        engine.launch(kernel, (1, 1, 1), (32, 1, 1), data)
+        assert (engine.executed.executor, engine.executed.reason) == ("lockstep", reason)
+
+
+def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    text = "__global__ void k(int *data) { data[threadIdx.x] = threadIdx.x * 3; }"
+    expected = np.arange(32, dtype=np.int32) * 3
+    for _ in range(2):
+        data = np.zeros(32, np.int32)
+        SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+        np.testing.assert_array_equal(data, expected)
+        (kept,) = tmp_path.glob("*.o")
+        kept.write_bytes(kept.read_bytes()[:-20])
