@@ -477,7 +477,8 @@ Statement = Evaluate | Declare | DeclareMemory | Block | If | Loop | Switch | Ju
 class SharedArray:
     """A `__shared__` variable: `size` bytes for each block, or, where it is `dynamic`, as many as the launch gives.
 
-    `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have one of the same name.
+    `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have one of the
+    same name.
     """
 
     slot: int

@@ -230,8 +230,9 @@ class Expressions:
     def _implicit(self, cursor: Cursor) -> ir.Expression:
         children = list(cursor.get_children())
         type = self.type_of(cursor)
-        if not children:
-            return zero_of(type)  # clang's stand-in for a value that braces leave out
+        if not children or not children[-1].kind.is_expression():
+            number = evaluate(cursor)  # of a type trait; None of clang's stand-in for what braces leave out
+            return zero_of(type) if number is None else number_of(type, number)
         return convert(self.value(children[-1]), value_type(type), cursor)
 
     def _cast(self, cursor: Cursor) -> ir.Expression:

@@ -3,6 +3,25 @@
 
 namespace cooperative_groups {
 
+// One of the four shuffles of a warp, by its number: of a struct word by word.
+template <int Kind, typename LockstepT>
+__device__ inline LockstepT shuffle(unsigned int lanes, LockstepT value, int by, int width = 32) {
+    if constexpr (__is_class(LockstepT)) {
+        static_assert(sizeof(LockstepT) % 4 == 0, "a struct that is shuffled has words of 4 bytes");
+        unsigned int *words = (unsigned int *)&value;
+        for (int i = 0; i < sizeof(LockstepT) / 4; ++i) words[i] = shuffle<Kind>(lanes, words[i], by, width);
+        return value;
+    } else if constexpr (Kind == 0) {
+        return __shfl_sync(lanes, value, by, width);
+    } else if constexpr (Kind == 1) {
+        return __shfl_up_sync(lanes, value, by, width);
+    } else if constexpr (Kind == 2) {
+        return __shfl_down_sync(lanes, value, by, width);
+    } else {
+        return __shfl_xor_sync(lanes, value, by, width);
+    }
+}
+
 // Any group: a whole block, which has no lanes, or lanes of a warp.
 struct thread_group {
     unsigned int threads, rank, lanes;
@@ -81,19 +100,19 @@ struct thread_block_tile {
     __device__ operator thread_group() const { return thread_group{Size, thread_rank(), mask()}; }
     template <typename LockstepT>
     __device__ LockstepT shfl(LockstepT value, int lane) const {
-        return __shfl_sync(mask(), value, lane, Size);
+        return shuffle<0>(mask(), value, lane, Size);
     }
     template <typename LockstepT>
     __device__ LockstepT shfl_up(LockstepT value, unsigned int delta) const {
-        return __shfl_up_sync(mask(), value, delta, Size);
+        return shuffle<1>(mask(), value, delta, Size);
     }
     template <typename LockstepT>
     __device__ LockstepT shfl_down(LockstepT value, unsigned int delta) const {
-        return __shfl_down_sync(mask(), value, delta, Size);
+        return shuffle<2>(mask(), value, delta, Size);
     }
     template <typename LockstepT>
     __device__ LockstepT shfl_xor(LockstepT value, unsigned int lanes) const {
-        return __shfl_xor_sync(mask(), value, lanes, Size);
+        return shuffle<3>(mask(), value, lanes, Size);
     }
     __device__ unsigned int ballot(int predicate) const {
         return (__ballot_sync(mask(), predicate) & mask()) >> first_lane();
@@ -133,16 +152,16 @@ struct coalesced_group {
     }
     template <typename LockstepT>
     __device__ LockstepT shfl(LockstepT value, unsigned int rank) const {
-        return __shfl_sync(members, value, lane_of(rank));
+        return shuffle<0>(members, value, lane_of(rank));
     }
     template <typename LockstepT>
     __device__ LockstepT shfl_down(LockstepT value, unsigned int delta) const {
         unsigned int rank = thread_rank() + delta;
-        return __shfl_sync(members, value, lane_of(rank < size() ? rank : thread_rank()));
+        return shuffle<0>(members, value, lane_of(rank < size() ? rank : thread_rank()));
     }
     template <typename LockstepT>
     __device__ LockstepT shfl_up(LockstepT value, unsigned int delta) const {
-        return __shfl_sync(members, value, lane_of(thread_rank() >= delta ? thread_rank() - delta : thread_rank()));
+        return shuffle<0>(members, value, lane_of(thread_rank() >= delta ? thread_rank() - delta : thread_rank()));
     }
     __device__ int any(int predicate) const { return __any_sync(members, predicate); }
     __device__ int all(int predicate) const { return __all_sync(members, predicate); }
@@ -153,6 +172,22 @@ struct coalesced_group {
     }
 };
 __device__ inline coalesced_group coalesced_threads() { return coalesced_group{__activemask()}; }
+
+__device__ inline unsigned int lanes_of(const coalesced_group &group) { return group.members; }
+template <unsigned int Size, typename Parent>
+__device__ inline unsigned int lanes_of(const thread_block_tile<Size, Parent> &) {
+    return thread_block_tile<Size, Parent>::mask();
+}
+// The lanes of a group in parts: those with the same label, or with the same predicate.
+template <typename Group, typename Label>
+__device__ inline coalesced_group labeled_partition(const Group &group, Label label) {
+    return coalesced_group{__match_any_sync(lanes_of(group), label) & lanes_of(group)};
+}
+template <typename Group>
+__device__ inline coalesced_group binary_partition(const Group &group, bool predicate) {
+    unsigned int chosen = __ballot_sync(lanes_of(group), predicate) & lanes_of(group);
+    return coalesced_group{predicate ? chosen : lanes_of(group) & ~chosen};
+}
 
 template <typename Group>
 __device__ inline void sync(const Group &group) {

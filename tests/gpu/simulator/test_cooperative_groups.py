@@ -54,6 +54,57 @@ def test_one_function_sums_over_any_group() -> None:
     np.testing.assert_array_equal(out, right)
 
 
+def test_structs_are_shuffled_and_reduced() -> None:
+    source = (
+        HEAD
+        + """
+    #include <cooperative_groups/reduce.h>
+    struct Best { float value; int at; };
+    __global__ void k(float *value, int *at, int *below) {
+        auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+        Best own{value[threadIdx.x], (int)threadIdx.x};
+        Best best = cg::reduce(warp, own, [](Best a, Best b) { return a.value > b.value ? a : b; });
+        below[threadIdx.x] = warp.shfl_up(own, 1).at + 100 * warp.shfl_xor(own, 3).at;
+        value[threadIdx.x] = best.value; at[threadIdx.x] = best.at;
+    }"""
+    )
+    given = np.random.default_rng(4).permutation(64).astype(np.float32)
+    value, at, below = run_kernel(source, "k", given, ints(64), ints(64), block=64)
+    rows, lanes = given.reshape(2, 32), np.arange(64)
+    np.testing.assert_array_equal(value, np.repeat(rows.max(axis=1), 32))
+    np.testing.assert_array_equal(at, np.repeat(rows.argmax(axis=1), 32) + lanes // 32 * 32)
+    np.testing.assert_array_equal(below, np.where(lanes % 32, lanes - 1, lanes) + 100 * (lanes ^ 3))
+
+
+@pytest.mark.parametrize("parent", ["cg::coalesced_threads()", "cg::tiled_partition<16>(cg::this_thread_block())"])
+def test_a_group_in_parts_by_label_and_by_predicate(parent: str) -> None:
+    source = (
+        HEAD
+        + """
+    #include <cooperative_groups/reduce.h>
+    __global__ void k(const int *label, int *out) {
+        int i = threadIdx.x;
+        if (SOME && i % 5 == 0) return;
+        auto parent = PARENT;
+        auto same = cg::labeled_partition(parent, label[i]);
+        auto half = cg::binary_partition(parent, label[i] > 1);
+        out[i] = same.size() + 100 * same.thread_rank() + 10000 * cg::reduce(half, 1, cg::plus<int>());
+    }"""
+    )
+    some = "coalesced" in parent
+    label = np.random.default_rng(6).integers(0, 4, 64).astype(np.int32)
+    _, out = run_kernel(source, "k", label, ints(64), block=64, defines={"PARENT": parent, "SOME": int(some)})
+    width = 32 if some else 16
+    for i in range(64):
+        if some and i % 5 == 0:
+            assert out[i] == 0
+            continue
+        group = [k for k in range(i // width * width, (i // width + 1) * width) if not (some and k % 5 == 0)]
+        same = [k for k in group if label[k] == label[i]]
+        half = [k for k in group if (label[k] > 1) == (label[i] > 1)]
+        assert out[i] == len(same) + 100 * same.index(i) + 10000 * len(half)
+
+
 GRID = (
     HEAD
     + """

@@ -192,6 +192,9 @@ PROGRAMS = {
         for (int k = 0; k < 6; k++) out[k] = to[k];
         out[6] = bits; out[7] = copy.a + copy.b[2] * 10; out[8] = all[1]; out[9] = zero[1]; out[10] = bytes[4];
         memcpy(out + 12, in + i % 8, 3 * sizeof(int)); memset(out + 16, -1, 7); out[11] = pair[1];
+        Part parts[2]; int square[2][2] = {{1, i}, {3, 4}}, other[2][2]; float row[4];
+        memcpy(&all, part.b, sizeof all); memcpy(other, square, sizeof other); memcpy(&parts[1], &part, sizeof part);
+        out[19] = other[0][1] + parts[1].a + all[2]; memcpy(row, &part.b, sizeof(part.b)); out[20] = row[1];
         """,
     ),
     "frexp, ldexp, modf": (
@@ -204,6 +207,17 @@ PROGRAMS = {
             float rest = modff((float)values[k] < 1e9f ? (float)values[k] : 0.f, &whole);
             out[16 + k] = (int)(rest * 1024) + (int)whole + (int)ldexpf(0.25f, i % 9) + (int)modf(values[k] / 3, &all);
         }
+        """,
+    ),
+    "type traits of the compiler": (
+        """struct Empty {};
+        template <typename T> DEVICE int kind() {
+            if constexpr (__is_class(T)) { return 1; } else if constexpr (__is_enum(T)) { return 2; }
+            return 3;
+        }""",
+        """
+        enum Colour { RED };
+        out[0] = kind<Empty>() + 10 * kind<Colour>() + 100 * kind<int>() + i; out[1] = __is_class(int);
         """,
     ),
     "strings": (

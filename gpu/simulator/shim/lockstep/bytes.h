@@ -30,6 +30,18 @@ LOCKSTEP_API inline LockstepT *memcpy(LockstepT *to, const void *from, size_t by
     __lockstep_copy(to, (const LockstepT *)from, bytes);
     return to;
 }
+template <typename LockstepT, size_t Length, typename LockstepU>
+LOCKSTEP_API inline LockstepT *memcpy(LockstepT (*to)[Length], const LockstepU *from, size_t bytes) {
+    return memcpy((LockstepT *)to, from, bytes);
+}
+template <typename LockstepT, typename LockstepU, size_t Length>
+LOCKSTEP_API inline LockstepT *memcpy(LockstepT *to, const LockstepU (*from)[Length], size_t bytes) {
+    return memcpy(to, (const LockstepU *)from, bytes);
+}
+template <typename LockstepT, size_t Length, typename LockstepU, size_t Count>
+LOCKSTEP_API inline LockstepT *memcpy(LockstepT (*to)[Length], const LockstepU (*from)[Count], size_t bytes) {
+    return memcpy((LockstepT *)to, (const LockstepU *)from, bytes);
+}
 
 template <typename LockstepT>
 LOCKSTEP_API inline void __lockstep_fill(LockstepT *to, LockstepT value, size_t bytes) {
