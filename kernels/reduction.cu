@@ -213,9 +213,9 @@ extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, in
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Fold the values of a warp's lanes; lane 0 has the result.
-__device__ VALUE fold_warp(VALUE value) {
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+// Fold the values of a warp's first lanes, a power of two; lane 0 has the result. All lanes of the warp take part.
+__device__ VALUE fold_lanes(VALUE value, int lanes) {
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
         VALUE partner = __shfl_down_sync(ALL_LANES, value, distance, WARP);
         value = COMBINE(value, partner);
     }
@@ -227,12 +227,12 @@ __device__ VALUE fold_block(VALUE value) {
     __shared__ VALUE of_warp[WARPS];
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
-    value = fold_warp(value);
+    value = fold_lanes(value, WARP);
     if (lane == 0) of_warp[warp] = value;
     __syncthreads();
     if (warp == 0) {
         value = lane < WARPS ? of_warp[lane] : IDENTITY;
-        value = fold_warp(value);
+        value = fold_lanes(value, WARPS);
     }
     return value;
 }
