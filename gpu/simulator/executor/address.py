@@ -55,7 +55,7 @@ class Address:
                 gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, found))
             return found
         values = np.zeros(mask.bits.size, dtype)
-        for address, part in self._parts(mask):
+        for address, part in self.parts(mask):
             values[part.lanes] = np.broadcast_to(address.load(gang, index, dtype, part, site), values.shape)[part.lanes]
         return values
 
@@ -67,7 +67,7 @@ class Address:
             if gang.observer is not None:
                 gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, value))
             return
-        for address, part in self._parts(mask):
+        for address, part in self.parts(mask):
             address.store(gang, index, dtype, value, part, site)
 
     def atomic(
@@ -81,7 +81,7 @@ class Address:
                 gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))
             return before
         old = np.zeros(mask.bits.size, dtype)
-        for address, part in self._parts(mask):
+        for address, part in self.parts(mask):
             found = address.atomic(gang, index, dtype, op, values, part, site, used)
             if found is not None:
                 old[part.lanes] = found[part.lanes]
@@ -106,7 +106,7 @@ class Address:
             return self
         return from_number(self.offset[lane]) if self.mixed else Address(self.memory, int(self.offset[lane]))
 
-    def _parts(self, mask: Mask) -> list[tuple[Address, Mask]]:
+    def parts(self, mask: Mask) -> list[tuple[Address, Mask]]:
         """Return the memories that lanes point into, each with its lanes."""
         numbers = self.offset >> _OFFSET_BITS
         parts = []

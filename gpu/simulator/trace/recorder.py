@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.children import Child
 from gpu.simulator.executor.lanes import Gang, Mask
 from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
@@ -35,6 +36,7 @@ OPERATION = (
     *(f"of{n}" for n in range(3)),
 )
 
+POINTER = ("event", "frame", "slot", "mask", "name", "value")
 BARRIER = ("before", "gang", "mask")
 
 NOT_A_BRANCH, NOBODY = -1, -2
@@ -57,7 +59,8 @@ class Recorder(Observer):
         self.stopped = ""
         self.events, self.accesses = Table(EVENT), Table(ACCESS)
         self.registers, self.operations = Table(REGISTER), Table(OPERATION)
-        self.barriers = Table(BARRIER)
+        self.barriers, self.pointers = Table(BARRIER), Table(POINTER)
+        self.pointer_names = Numbering[str]()
         self.integers, self.values, self.masks = Integers(), Values(), Masks()
         self.kinds, self.operators = Numbering[str](), Numbering[str]()
         self.positions = Numbering[SourcePosition]()
@@ -214,13 +217,24 @@ class Recorder(Observer):
 
     def parameter(self, slot: int, value: Any, node: Any, mask: Mask) -> None:
         """Take note of a parameter of the function that was just entered."""
-        if not self.stopped and isinstance(value, np.generic | np.ndarray):
-            self._note_register(len(self.events) - 1, slot, value, node, mask)
+        if not self.stopped:
+            self._note_variable(len(self.events) - 1, slot, value, node, mask)
 
     def register(self, slot: int, value: Any, node: Any, mask: Mask) -> None:
-        """Take note of the value that a scalar variable of the running function got."""
-        if not self.stopped and isinstance(value, np.generic | np.ndarray):
-            self._note_register(self._event(), slot, value, node, mask)
+        """Take note of the value that a variable of the running function, a number or a pointer, got."""
+        if not self.stopped:
+            self._note_variable(self._event(), slot, value, node, mask)
+
+    def _note_variable(self, event: int, slot: int, value: Any, node: Any, mask: Mask) -> None:
+        if isinstance(value, np.generic | np.ndarray):
+            self._note_register(event, slot, value, node, mask)
+        elif isinstance(value, Address):
+            for address, lanes in value.parts(mask) if value.mixed else [(value, mask)]:
+                name = address.memory.name if address.memory is not None else ""
+                offset = np.asarray(compact(address.offset, lanes), np.int64)
+                number = self.pointer_names.of(name)
+                row = (event, self._frame[1], slot, self.masks.add(lanes), number, self.values.add(offset))
+                self.pointers.add(*row)
 
     def _note_register(self, event: int, slot: int, value: Any, node: Any, mask: Mask) -> None:
         self.registers.add(

@@ -14,7 +14,7 @@ import numpy as np
 from gpu.simulator.trace import trace_data
 from gpu.simulator.trace.ancestry import Ancestry, NodeTable
 from gpu.simulator.trace.packing import EXPLICIT, Array
-from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, REGISTER
+from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, POINTER, REGISTER
 from gpu.simulator.trace.trace_data import TraceData
 from gpu.simulator.trace.trace_events import Events
 from gpu.simulator.trace.trace_state import TraceState, own_element
@@ -173,12 +173,42 @@ class Trace(TraceState):
         rows = rows[: np.searchsorted(self._registers[rows, REGISTER.index("event")], step)]
         return self._registers_of(rows, row)
 
+    def pointers(self, step: int) -> dict[str, Register]:
+        """Return the pointers of the running function just before event `step`, by name."""
+        pointers = self.data.arrays["pointers"]
+        return self._pointers_of(pointers[pointers[:, POINTER.index("event")] < step], self._events[step])
+
+    def pointers_written(self, event: int) -> dict[str, Register]:
+        """Return the pointers that an event wrote, those of its function."""
+        pointers = self.data.arrays["pointers"]
+        return self._pointers_of(pointers[pointers[:, POINTER.index("event")] == event], self._events[event])
+
     def registers_written(self, rows: range, event: int) -> dict[str, Register]:
         """Return the variables that some rows wrote, those of the function of an event."""
         row = self._events[event]
         numbers = np.arange(rows.start, rows.stop)
         own = self._registers[numbers, REGISTER.index("frame")] == row[EVENT.index("frame")]
         return self._registers_of(numbers[own], row)
+
+    def _pointers_of(self, rows: Array, event: Array) -> dict[str, Register]:
+        """Return the pointers of an event's frame that some rows wrote, oldest first."""
+        rows = rows[rows[:, POINTER.index("frame")] == event[EVENT.index("frame")]]
+        lanes = self.gang_lanes(int(event[EVENT.index("gang")]))
+        function = self.about["functions"][int(event[EVENT.index("function")])]
+        found: dict[str, Register] = {}
+        for slot in np.unique(rows[:, POINTER.index("slot")]).tolist():
+            name, size = function["slots"].get(str(slot)), function["pointers"].get(str(slot))
+            if name is None or size is None:
+                continue
+            values, defined = np.full(lanes, "", object), np.zeros(lanes, bool)
+            for _, _, _, mask, array, value in rows[rows[:, POINTER.index("slot")] == slot].tolist():
+                written = self.lanes_of_mask(mask)
+                elements = (self.values_of(value, written.size) // size).tolist()
+                array_name = self.about["pointer_names"][array]
+                values[written] = [f"{array_name}[{element}]" if array_name else "null" for element in elements]
+                defined[written] = True
+            found[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
+        return found
 
     def _registers_of(self, rows: Array, event: Array) -> dict[str, Register]:
         lanes = self.gang_lanes(int(event[EVENT.index("gang")]))

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpu.errors import InputError
 from gpu.simulator.trace.packing import Array, Growing
-from gpu.simulator.trace.recorder import ACCESS, BARRIER, EVENT, OPERATION, REGISTER, Recorder
+from gpu.simulator.trace.recorder import ACCESS, BARRIER, EVENT, OPERATION, POINTER, REGISTER, Recorder
 from gpu.simulator.trace.trace_functions import describe
 
 VERSION = 3
@@ -27,6 +27,7 @@ _TABLES = {
     "registers": REGISTER,
     "operations": OPERATION,
     "barriers": BARRIER,
+    "pointers": POINTER,
     "masks": ("",) * 4,
 }
 _VECTORS = {
@@ -92,6 +93,7 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
         "registers": recorder.registers.array(),
         "operations": recorder.operations.array(),
         "barriers": recorder.barriers.array(),
+        "pointers": recorder.pointers.array(),
         "masks": recorder.masks.rows.array(),
         "integer_starts": np.array(recorder.integers.starts, np.int64),
         "integer_steps": np.array(recorder.integers.steps, np.int32),
@@ -115,6 +117,7 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
         "launches": recorder.launches,
         "kinds": recorder.kinds.things,
         "operators": recorder.operators.things,
+        "pointer_names": recorder.pointer_names.things,
         "positions": [(place.file, place.line, place.column) for place in recorder.positions.things],
         "dtypes": recorder.values.dtypes,
         "functions": [describe(function, recorder.positions.numbers) for function in recorder.functions],
@@ -195,6 +198,7 @@ def _check(data: TraceData) -> None:
         "memory": len(about["memories"]),
         "dtype": len(about["dtypes"]),
         "operator": len(about["operators"]),
+        "name": len(about["pointer_names"]),
         "elements": data.arrays["integer_starts"].size,
         "value": data.arrays["value_starts"].size,
     }

@@ -98,6 +98,11 @@ class Event:
             self._rows("register", len(self._trace.data.arrays["registers"])), self.number
         )
 
+    @property
+    def pointers(self) -> dict[str, Register]:
+        """The pointers that this event wrote, by name; `defined` is where."""
+        return self._trace.pointers_written(self.number)
+
     def _rows(self, column: str, end: int) -> range:
         events = self._trace.data.arrays["events"]
         last = int(events[self.number + 1, EVENT.index(column)]) if self.number + 1 < len(events) else end

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.types import Scalar
+from gpu.simulator.types import Pointer, Scalar, Type
 
 _Loops = tuple[int, ...]
 
@@ -15,13 +15,16 @@ _Loops = tuple[int, ...]
 def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> dict[str, Any]:
     """Return a function's description, in which a position is its number among those where something ran.
 
-    `slots` are the names of the variables, `scalars` the slots of parameters that are numbers. `statements` has for
+    `slots` are the names of the variables, `scalars` the slots of parameters that are numbers, `pointers` has for the
+    slot of each pointer the bytes of what it points to. `statements` has for
     each statement, in the order of the program, its position and the loops around it, outermost first, each as the
     number of a statement; a loop is in itself. `rounds` has for each loop the position of what runs once a round: -1
     for its own condition, else a statement of its body. What never ran is left out, or has the position -1.
     """
     names = dict(enumerate(name for name, _ in function.parameters))
-    _find_names(function.body, names)
+    types = dict(enumerate(type for _, type in function.parameters))
+    _find_names(function.body, names, types)
+    pointers = {str(slot): max(type.element.size, 1) for slot, type in types.items() if isinstance(type, Pointer)}
     scalars = [slot for slot, (_, type) in enumerate(function.parameters) if isinstance(type, Scalar)]
     statements: list[tuple[int, _Loops]] = []
     rounds: dict[str, int] = {}
@@ -41,6 +44,7 @@ def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> 
         "name": function.name,
         "slots": {str(slot): name for slot, name in names.items()},
         "scalars": scalars,
+        "pointers": pointers,
         "statements": statements,
         "rounds": rounds,
     }
@@ -77,13 +81,14 @@ def _first(loop: ir.Loop, positions: Mapping[SourcePosition, int]) -> int:
     return -1
 
 
-def _find_names(node: object, names: dict[int, str]) -> None:
-    """Gather the names of a function's variables, by slot."""
+def _find_names(node: object, names: dict[int, str], types: dict[int, Type]) -> None:
+    """Gather the names and types of a function's variables, by slot."""
     if isinstance(node, ir.Local):
         names.setdefault(node.slot, node.name)
+        types.setdefault(node.slot, node.type)
     elif isinstance(node, tuple):
         for each in node:
-            _find_names(each, names)
+            _find_names(each, names, types)
     elif hasattr(node, "__dataclass_fields__") and not isinstance(node, ir.Function):
         for each in vars(node).values():
-            _find_names(each, names)
+            _find_names(each, names, types)

@@ -106,7 +106,10 @@ class TraceLaunch:
 
 @dataclass(frozen=True)
 class Register:
-    """A variable: `values` and `nodes`, one a lane of the gang, where `defined`; 0 elsewhere."""
+    """A variable: `values` and `nodes`, one a lane of the gang, where `defined`; 0 elsewhere.
+
+    Those of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".
+    """
 
     values: Array
     nodes: Array

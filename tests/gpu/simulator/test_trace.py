@@ -60,10 +60,52 @@ def test_every_state_is_that_of_an_independent_replay():
 def test_variables_are_known_by_name_where_they_are_defined():
     made = partial()
     assert set(made.registers(0)) == {"n"}
+    assert set(made.pointers(0)) == {"a"}
     variables = made.registers(len(made.events) - 1)
     assert variables["i"].values[64:114].tolist() == list(range(50, 100))
     assert variables["sum"].defined.sum() == 90
     assert not variables["i"].defined[50:64].any()
+
+
+POINTERS = """
+__device__ int take(const int *from) { return *from; }
+__global__ void k(int *a, int *b) {
+    __shared__ int s[2][64];
+    int t = threadIdx.x;
+    int *p = t < 8 ? a + t : s[1] + t;
+    *p = t;
+    p = 0;
+    if (t > 3) p = &b[2 * t];
+    int mine[4];
+    int *q = mine;
+    for (q = q + 1; q < mine + 3; q++) *q = take(b + t);
+    b[t] = mine[1];
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
+def test_pointers_are_shown_as_array_and_element(schedule, tmp_path):
+    made, _ = trace(POINTERS, [np.zeros(64, np.int32), np.zeros(200, np.int32)], block=64, schedule=schedule)
+    made.save(tmp_path / "trace.zip")
+    made = Trace.load(tmp_path / "trace.zip")
+    own = [event for event in made.events if 40 in event.lanes]
+    stored = next(event for event in own if event.position.line == 7)
+    known = made.pointers(stored.number)
+    assert [known["p"].values[lane] for lane in (33, 40)] == ["s[97]", "s[104]"]
+    assert known["a"].values[40] == "a[0]"
+    cleared = next(event for event in own if event.position.line == 8)
+    assert cleared.pointers["p"].values[40] == "null"
+    set_again = next(event for event in own if event.position.line == 9 and event.kind == "evaluate")
+    assert set_again.pointers["p"].values[40] == "b[80]"
+    taken = next(event for event in own if event.function == "take")
+    assert made.pointers(taken.number)["from"].values[40] == "b[40]"
+    last = made.pointers(own[-1].number)
+    assert last["q"].values[40] == "mine[3]"
+    first = next(event for event in made.events if event.position.line == 7 and 0 in event.lanes)
+    assert [made.pointers(first.number)["p"].values[lane] for lane in (0, 7, 8)] == ["a[0]", "a[7]", "s[72]"]
+    last = next(event for event in reversed(made.events) if 0 in event.lanes)
+    assert [made.pointers(last.number)["p"].values[lane] for lane in (0, 3, 4)] == ["null", "null", "b[8]"]
 
 
 def test_barriers_and_calls_are_events():
