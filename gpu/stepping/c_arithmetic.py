@@ -1,4 +1,7 @@
-"""C's arithmetic on single values, enough to follow an expression; None stands for a value that is not known."""
+"""C's arithmetic on single values, enough to follow an expression; None stands for a value that is not known.
+
+A vector is a tuple of values, on which C has no arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def literal(text: str) -> Value:
 
 def binary(op: str, left: Value, right: Value) -> Value:
     """Return `left op right`, converted as in C; None where it has no value."""
-    if left is None or right is None:
+    if left is None or right is None or isinstance(left, tuple) or isinstance(right, tuple):
         return None
     if op in ("<<", ">>"):
         dtype = _promoted(np.asarray(left).dtype)
@@ -75,7 +78,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
 
 def unary(op: str, operand: Value) -> Value:
     """Return `op operand`; None where it has no value."""
-    if operand is None:
+    if operand is None or isinstance(operand, tuple):
         return None
     if op == "!":
         return np.bool_(not operand)

@@ -78,8 +78,8 @@ def _explain(scene: Scene, statement: str, kind: str) -> str:
             return _worth(statement, *_read(scene, statement))
         case "return":
             value = statement.removeprefix("return").strip()
-            if not value:
-                return "return"
+            if not value or not statement.startswith("return"):
+                return "return"  # also where the end of a macro's or of a function's text is all that is known
             shown, worth = _read(scene, value)
             known = "" if worth is None or shown == as_text(worth) else f" = {as_text(worth)}"
             return f"return {shown}{known}"
@@ -167,6 +167,8 @@ def _assignment(scene: Scene, node: Assign, text: str) -> str:
 
 def _agree(result: Any, computed: Any) -> bool:
     """Whether what was computed here is what was recorded, in the type of that."""
+    if isinstance(result, tuple) or isinstance(computed, tuple):
+        return as_text(result) == as_text(computed)
     with np.errstate(all="ignore"):
         given = np.asarray(computed).astype(np.asarray(result).dtype)
     if np.asarray(result).dtype.kind == "f":

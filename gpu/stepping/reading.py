@@ -236,7 +236,7 @@ class Reading:
                 return f"&{self.place(operand)[0]}", None
             case Unary(op, operand):
                 shown, value = self.of(operand)
-                return f"{op}{shown}", unary(op, value) if not isinstance(value, tuple) else None
+                return f"{op}{shown}", unary(op, value)
             case Binary(op, left, right):
                 return self._binary(op, left, right)
             case Choice(condition, chosen, other):
@@ -285,7 +285,7 @@ class Reading:
         old = self._name(place) if isinstance(node.place, Name) else self._take(base_of(node.place))
         inner = f"({shown})" if level_of(node.value) < 20 and not shown.startswith("(") and " " in shown else shown
         before = place if old is None else as_text(old)
-        new = None if isinstance(old, tuple) or isinstance(value, tuple) else binary(op, old, value)
+        new = binary(op, old, value)
         if isinstance(node.place, Name) and new is not None:
             self._changed[place] = convert(new, np.asarray(old).dtype)
         return place, f"{before} {op} {_signed(inner)}", old, new
@@ -345,7 +345,7 @@ class Reading:
             other, second = self.of(right)
             return f"{shown} {op} {other}", None if value is None or second is None else np.bool_(second)
         other, second = self.of(right)
-        known = None if isinstance(value, tuple) or isinstance(second, tuple) else binary(op, value, second)
+        known = binary(op, value, second)
         return f"{shown}{op if op == ',' else f' {op}'} {_signed(other)}", second if op == "," else known
 
     def _call(self, name: str, arguments: Sequence[Node]) -> tuple[str, Value]:

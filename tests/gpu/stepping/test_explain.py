@@ -100,6 +100,16 @@ def test_calls_macros_vectors_and_structs():
     assert texts[-1].endswith("= 20")
 
 
+def test_vectors_are_told_with_all_their_parts():
+    texts = told(
+        "float4 *v = (float4 *)a; v[1] = v[threadIdx.x]; float4 w = v[0]; w.y += 1; v[2] = w;",
+        [np.arange(32, dtype=np.float32)],
+        parameters="float *a",
+    )
+    assert texts[1] == "v[1] = v[1] = (4, 5, 6, 7)"
+    assert texts[-1].endswith("(0, 2, 2, 3)")
+
+
 def test_doubles_and_sixteen_bits():
     texts = told("a[threadIdx.x] = a[threadIdx.x] / 3;", [np.ones(8)], parameters="double *a")
     assert texts == ["a[1] = 1 / 3 = 0.333333"]
