@@ -163,6 +163,7 @@ class SimulatedModule:
             "kernel": name,
             "source": self._source[0],
             "file": str(self._source[1]),
+            "defines": {key: str(value) for key, value in self._source[2].items()},
             "grid": [*grid],
             "block": [*block],
             "schedule": schedule,

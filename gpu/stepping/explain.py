@@ -16,7 +16,7 @@ import numpy as np
 from gpu.stepping.c_expression import Assign, Binary, Name, Node, UnreadableError, calls_in, parse
 from gpu.stepping.reading import Reading, Scene, as_text
 from gpu.stepping.recording import Recording
-from gpu.stepping.statement_text import statement_at
+from gpu.stepping.statement_text import constants_of, statement_at
 
 _WARP_FUNCTION = re.compile(r"__(shfl|reduce|ballot|any|all|match|activemask)|shfl|\.(any|all|ballot)")
 _LEFT_SIDE = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
@@ -59,6 +59,7 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
         return Explanation("")
     event = scene.event
     text = recording.text(event.position.file) or launch.trace.source
+    scene.constants = constants_of(text, launch.trace.about.get("defines", {}))
     statement = statement_at(text, event.position.line, event.position.column, event.kind)
     return Explanation(_explain(scene, statement, event.kind), scene.variables)
 

@@ -24,8 +24,10 @@ from gpu.stepping.c_expression import (
     Number,
     Place,
     Unary,
+    UnreadableError,
     base_of,
     level_of,
+    parse,
 )
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -71,6 +73,10 @@ class Scene:
         Those of the whole statement, also where it went on after a call.
     before, after : dict of str to value
         The variables before and after the event.
+    changed : dict of str to value
+        Those that the event changed.
+    constants : dict of str to str
+        What macros without arguments stand for.
     """
 
     trace: Trace
@@ -80,6 +86,7 @@ class Scene:
     before: dict[str, Value]
     after: dict[str, Value]
     changed: dict[str, Value] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, trace: Trace, number: int, block: int, thread: int) -> Scene | None:
@@ -220,6 +227,7 @@ class Reading:
         self._reads = [reach for reach in scene.accesses if reach.action != "write"]
         self._arrays = {array.name for array in scene.trace.arrays}
         self._changed: dict[str, Value] = {}
+        self._open: set[str] = set()
 
     def of(self, node: Node) -> tuple[str, Value]:
         """Return an expression with values in place of names, and what it is worth, None where that is not known."""
@@ -335,7 +343,19 @@ class Reading:
                 return known[name]
         if self._reads and self._reads[0].array == name and self._reads[0].action == "read":
             return self._reads.pop(0).value
-        return self._scene.special(name)
+        return self._constant(name) if name in self._scene.constants else self._scene.special(name)
+
+    def _constant(self, name: str) -> Value:
+        """Return what a macro is worth, where it stands for a number or a sum of such."""
+        if name in self._open:
+            return None
+        self._open.add(name)
+        try:
+            return self.of(parse(self._scene.constants[name]))[1]
+        except UnreadableError:
+            return None
+        finally:
+            self._open.discard(name)
 
     def _binary(self, op: str, left: Node, right: Node) -> tuple[str, Value]:
         shown, value = self.of(left)

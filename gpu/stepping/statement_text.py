@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n\\]*)$", re.MULTILINE)
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -34,6 +36,15 @@ def statement_at(text: str, line: int, column: int, kind: str) -> str:
         case _:
             found = _until(rest, ";")
     return " ".join(found.split())
+
+
+def constants_of(text: str, defines: Mapping[str, str]) -> dict[str, str]:
+    """Return what macros without arguments stand for: those that the text does not leave open, and `defines`."""
+    found: dict[str, list[str]] = {}
+    for name, body in _DEFINE.findall(_COMMENT.sub(" ", text)):
+        found.setdefault(name, []).append(body.strip())
+    # Of several definitions the compiler took one; which is not known here.
+    return {name: bodies[0] for name, bodies in found.items() if len(bodies) == 1} | dict(defines)
 
 
 def _until(text: str, ends: str) -> str:

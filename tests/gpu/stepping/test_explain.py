@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpu.stepping.explain import explain, variables
 from tests.gpu.simulator import statements
-from tests.gpu.stepping.recordings import launch
+from tests.gpu.stepping.recordings import launch, record
 from tests.gpu.stepping.test_tally import BRENT_KUNG, SHUFFLE
 
 
@@ -98,6 +98,31 @@ def test_calls_macros_vectors_and_structs():
     assert texts[:3] == ["a[1] = 12 + 13 = 25", "a[1] = max(12, 13) = 13", "P p"]
     assert texts[3:7] == ["p.y = twice(12) = 24", "return 2 * 12 = 24", "p.y = twice(12) = 24", "a[3] = p.y = 24"]
     assert texts[-1].endswith("= 20")
+
+
+def test_macros_stand_for_their_values_where_there_is_but_one():
+    before = """
+    #define WARP 32
+    #define HALF (WARP / 2)
+    #ifndef OPEN
+    #define OPEN 4
+    #else
+    #define OPEN 5
+    #endif"""
+    assert told("a[1] = HALF + threadIdx.x;", before=before) == ["a[1] = 16 + 1 = 17"]
+    assert told("a[1] = OPEN * 2;", before=before) == ["a[1] = OPEN * 2 = 8"]
+
+    def program(engine, module):
+        built = engine.build("kernel.cu", {"SIZE": 9})
+        engine.launch(built.kernel("k"), (1, 1, 1), (1, 1, 1), engine.upload(np.zeros(4, np.int32)))
+
+    source = """
+    #ifndef SIZE
+    #define SIZE 3
+    #endif
+    __global__ void k(int *a) { a[0] = SIZE - 1; }"""
+    recording = record(source, program)
+    assert explain(recording, 0, 0, 0).text == "a[0] = 9 - 1 = 8"
 
 
 def test_vectors_are_told_with_all_their_parts():
