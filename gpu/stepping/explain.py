@@ -157,7 +157,8 @@ def _assignment(scene: Scene, node: Assign, text: str) -> str:
     result = computed if result is None else result
     known = "" if result is None else as_text(result)
     if any(_WARP_FUNCTION.search(name) for name in calls_in(node)):
-        told = known if shown in (known, "") or ("shfl" in shown and node.op == "=") else f"{shown} = {known}"
+        bare = shown in (known, "") or (node.op == "=" and _WARP_FUNCTION.match(shown) is not None)
+        told = known if bare else f"{shown} = {known}"
         return f"{text}: {told}"
     told = " = ".join(part for part in (place, shown) if part)
     if known and known != shown:

@@ -66,14 +66,14 @@ class Lanes:
         A LaneState each.
     cause : int array, same shape
         The event of the launch that put the lane there, of IDLE lanes the branch, of WAITING ones the barrier; else -1.
-    lines, kinds : arrays
-        The line and the kind of each event of the launch.
+    lines, loops : arrays
+        The line of each event of the launch, and whether it is a loop's.
     """
 
     state: Array
     cause: Array
     lines: Array
-    kinds: Array
+    loops: Array
 
     @property
     def line(self) -> Array:
@@ -85,7 +85,7 @@ class Lanes:
         where = slice(None) if block is None else block
         states, causes = self.state[where].ravel(), self.cause[where].ravel()
         # The statements that a loop repeats are one and the same reason.
-        keys = np.where(causes >= 0, self.lines[causes] * 4 + np.isin(self.kinds[causes], ("loop", "advance")), 0)
+        keys = np.where(causes >= 0, self.lines[causes] * 4 + self.loops[causes], 0)
         pairs, counts = np.unique(np.stack([states, keys]), axis=1, return_counts=True)
         found = zip(map(tuple, pairs.T.tolist()), counts.tolist(), strict=True)
         order = (1, 2, 3, 5, 4, 0)
@@ -171,6 +171,7 @@ class LaunchLanes:
         lines = np.array([line for _, line, _ in trace.about["positions"]], np.int64)
         self._lines: Array = lines[event_column(trace, "position")]
         self._kinds: Array = np.array(trace.about["kinds"], str)[event_column(trace, "kind")]
+        self._loops = np.isin(self._kinds, ("loop", "advance"))
         self._kept: dict[int, tuple[int, Array, Array]] = {}
 
     def at(self, event: int) -> Lanes:
@@ -190,7 +191,7 @@ class LaunchLanes:
         if self._apart:
             self._wait(running, event, flat, causes)
         state[self._absent], cause[self._absent] = LaneState.ABSENT, -1
-        return Lanes(state, cause, self._lines, self._kinds)
+        return Lanes(state, cause, self._lines, self._loops)
 
     def _of_strand(self, number: int, event: int) -> tuple[Array, Array]:
         """Return the states and causes of a strand's lanes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n\\]*)$", re.MULTILINE)
@@ -22,7 +23,7 @@ def statement_at(text: str, line: int, column: int, kind: str) -> str:
     kind : str
         As of an event: "evaluate", "declare", "if", "loop", "advance", "switch", "return" or "barrier".
     """
-    lines = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text).split("\n")
+    lines = _lines_of(text)
     if not 0 < line <= len(lines):
         return ""
     rest = "\n".join([lines[line - 1][max(column, 1) - 1 :], *lines[line:]])
@@ -38,13 +39,24 @@ def statement_at(text: str, line: int, column: int, kind: str) -> str:
     return " ".join(found.split())
 
 
+@lru_cache(maxsize=16)
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a source with blanks for comments."""
+    return _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text).split("\n")
+
+
 def constants_of(text: str, defines: Mapping[str, str]) -> dict[str, str]:
     """Return what macros without arguments stand for: those that the text does not leave open, and `defines`."""
+    return {**_defined_in(text), **defines}
+
+
+@lru_cache(maxsize=16)
+def _defined_in(text: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for name, body in _DEFINE.findall(_COMMENT.sub(" ", text)):
         found.setdefault(name, []).append(body.strip())
     # Of several definitions the compiler took one; which is not known here.
-    return {name: bodies[0] for name, bodies in found.items() if len(bodies) == 1} | dict(defines)
+    return {name: bodies[0] for name, bodies in found.items() if len(bodies) == 1}
 
 
 def _until(text: str, ends: str) -> str:
