@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -160,3 +162,11 @@ def test_launches_add_up():
     assert tally.at(recording.moments).operations == 480
     with pytest.raises(InputError, match="there is no moment"):
         tally.at(recording.moments + 1)
+
+
+def test_a_hundred_thousand_statements_of_lanes_are_counted_in_half_a_second():
+    recording = launch(NEIGHBORED, [np.ones(8192, np.int32), np.int32(8192)], block=1024, grid=4)
+    assert recording.launches[0].trace.lane_events > 100_000
+    start = time.perf_counter()
+    Tally(recording)
+    assert time.perf_counter() - start < 0.5
