@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from PyQt6.QtCore import Qt
@@ -191,6 +192,8 @@ def as_figure(value: float) -> str:
     size = abs(value)
     if size == 0:
         return "0"
+    if size == math.inf:
+        return "∞"
     if size >= 1000:
         return as_count(round(value))
     if size >= 100:

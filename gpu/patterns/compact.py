@@ -212,13 +212,13 @@ def _in_any_order(params: Params, result: Array) -> Array:
 
 PATTERN = Pattern(
     name="compaction",
-    title="Compaction and split",
+    title="Compaction",
     summary="The elements that a predicate is true of, side by side; and back to where they were.",
     kernels=_FILE,
     view="array",
     parameters=(
         input_parameter(),
-        size_parameter(),
+        size_parameter(default=2**18),
         Choice(
             name="predicate",
             label="Keep",

@@ -237,7 +237,7 @@ PATTERN = Pattern(
     view="array",
     parameters=(
         input_parameter(),
-        size_parameter(),
+        size_parameter(default=2**18),
         Choice(
             name="kind",
             label="Kind",

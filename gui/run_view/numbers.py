@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from PyQt6.QtCore import QRectF, Qt
@@ -121,6 +122,8 @@ class NumbersCard(Card):
             return
         if deviation.max_abs == 0:
             self.error.setText("No difference from the reference, computed apart on the CPU.")
+        elif deviation.max_abs == math.inf:
+            self.error.setText("Not as many elements as the reference has, or one that is not a finite number.")
         else:
             self.error.setText(
                 f"Largest error {as_figure(deviation.max_abs)}, relative {as_figure(deviation.max_rel)}, "

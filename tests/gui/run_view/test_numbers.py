@@ -46,6 +46,17 @@ def test_verdicts(card, verified, lesson, tone, text):
     assert text in card.verdict.text()
 
 
+def test_a_result_of_another_shape_has_no_largest_error(card):
+    card.show_report(report(False, Deviation(float("inf"), float("inf"))), expected_wrong=False)
+    assert card.error.text().startswith("Not as many elements")
+    assert card.verdict.property("badge") == "bad"
+
+
+def test_an_error_relative_to_nothing_is_infinite(card):
+    card.show_report(report(False, Deviation(3.0, float("inf"))), expected_wrong=False)
+    assert "Largest error 3.00, relative ∞" in card.error.text()
+
+
 def test_no_time_at_all_is_painted(card):
     card.show_report(report(times=PhaseTimes()), expected_wrong=False)
     assert not card.grab().isNull()
@@ -62,7 +73,7 @@ def test_times(milliseconds, text):
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0, "0"), (1234567.2, "1\u2009234\u2009567"), (812.4, "812"), (81.24, "81.2"), (8.124, "8.12"), (0.0812, "0.081"),
-     (1.2e-7, "1.2e-07"), (-3.0, "-3.00")],
+     (1.2e-7, "1.2e-07"), (-3.0, "-3.00"), (float("inf"), "∞")],
 )  # fmt: skip
 def test_figures(value, text):
     assert as_figure(value) == text
