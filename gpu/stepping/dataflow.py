@@ -151,9 +151,9 @@ class Dataflow:
         here = self.rows[row]
         if not here.made[cell]:
             return None
-        node = self._node(row, cell)
-        group = int(self._network.making.group[np.searchsorted(self._network.making.write, here.writers[cell])])
-        return self._term(node, None, row, cell, group)
+        write = here.maker(cell)
+        group = int(self._network.making.group[np.searchsorted(self._network.making.write, write)])
+        return self._term(int(self.history.writes.node[write]), None, row, cell, group)
 
     def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> Term:
         here = self.rows[row]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -72,11 +73,12 @@ class Labels:
 
     def _uniform(self, launch: int, trace: Trace, event: int) -> _Variables:
         if launch not in self._loops:
-            self._loops[launch] = _variables_of_loops(trace)
+            self._loops[launch] = self._variables_of_loops(trace)
         loops = self._loops[launch]
         found: _Variables = {}
         callers = dict(trace.about["callers"])
         events = trace.data.arrays["events"]
+        lanes = trace.lanes_of_mask(int(events[event, EVENT.index("mask")]))
         while event >= 0:
             row = events[event]
             function, position, frame = (int(row[EVENT.index(name)]) for name in ("function", "position", "frame"))
@@ -84,13 +86,41 @@ class Labels:
             around = next((loops for at, loops in statements if at == position), ())
             names = [name for loop in around for name in sorted(_of_loop(loops, function, loop))]
             registers = trace.registers(event) if names else {}
-            lanes = trace.lanes_of_mask(int(row[EVENT.index("mask")]))
             here = {name: text for name in names if (text := _text(registers.get(name), lanes))}
             found = {**here, **found}
             caller = callers.get(frame, -1)
             earlier = np.flatnonzero(events[:event, EVENT.index("frame")] == caller) if caller >= 0 else np.zeros(0)
             event = int(earlier[-1]) if earlier.size else -1
         return found
+
+    def _variables_of_loops(self, trace: Trace) -> dict[tuple[int, int], set[str]]:
+        """Return the names of the variables that each loop advances: in its header, else those named there."""
+        events, registers = trace.data.arrays["events"], trace.data.arrays["registers"]
+        kinds = trace.about["kinds"]
+        of = registers[:, REGISTER.index("event")]
+        own = (of >= 0) & (events[of, EVENT.index("frame")] == registers[:, REGISTER.index("frame")])
+        columns = [events[of[own], EVENT.index(name)] for name in ("function", "position", "kind")]
+        written = np.unique(np.stack([*columns, registers[own, REGISTER.index("slot")]], axis=1), axis=0)
+        found: dict[tuple[int, int], set[str]] = {}
+        fallback: dict[tuple[int, int], set[str]] = {}
+        for function, position, kind, slot in written.tolist():
+            description = trace.about["functions"][function]
+            name = description["slots"].get(str(slot))
+            around = next((loops for at, loops in description["statements"] if at == position), ())
+            if not around or name is None or kinds[kind] == "declare":
+                continue
+            advances = kinds[kind] == "advance"
+            if not advances and name not in self._header(trace, description["statements"][around[-1]][0]):
+                continue
+            chosen = found if advances else fallback
+            chosen.setdefault((function, around[-1]), set()).add(name)
+        return fallback | found
+
+    def _header(self, trace: Trace, position: int) -> set[str]:
+        """Return the names in the line where a loop begins."""
+        file, line, _ = trace.about["positions"][position] if position >= 0 else ("", 0, 0)
+        lines = self._recording.text(file).splitlines()
+        return set(re.findall(r"[A-Za-z_]\w*", lines[line - 1])) if 0 < line <= len(lines) else set()
 
 
 def _of_loop(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:
@@ -104,24 +134,3 @@ def _text(variable: Register | None, lanes: Array) -> str:
         return ""
     values = variable.values[lanes]
     return str(values[0]) if values.dtype.kind in "iub" and bool((values == values[0]).all()) else ""
-
-
-def _variables_of_loops(trace: Trace) -> dict[tuple[int, int], set[str]]:
-    """Return the names of the variables that each loop advances: in its header, else somewhere in its body."""
-    events, registers = trace.data.arrays["events"], trace.data.arrays["registers"]
-    kinds = trace.about["kinds"]
-    of = registers[:, REGISTER.index("event")]
-    own = (of >= 0) & (events[of, EVENT.index("frame")] == registers[:, REGISTER.index("frame")])
-    columns = [events[of[own], EVENT.index(name)] for name in ("function", "position", "kind")]
-    written = np.unique(np.stack([*columns, registers[own, REGISTER.index("slot")]], axis=1), axis=0)
-    found: dict[tuple[int, int], set[str]] = {}
-    fallback: dict[tuple[int, int], set[str]] = {}
-    for function, position, kind, slot in written.tolist():
-        description = trace.about["functions"][function]
-        name = description["slots"].get(str(slot))
-        around = next((loops for at, loops in description["statements"] if at == position), ())
-        if not around or name is None or kinds[kind] == "declare":
-            continue
-        chosen = found if kinds[kind] == "advance" else fallback
-        chosen.setdefault((function, around[-1]), set()).add(name)
-    return fallback | found

@@ -175,6 +175,11 @@ class Row:
             found[chosen, 2] = np.searchsorted(self._flow.rows[row].cells, others[chosen])
         return found[np.lexsort(found.T[::-1])]
 
+    def maker(self, cell: int) -> int:
+        """Return the row in the history of the write by which this row made a cell."""
+        mine = self._outline.writes
+        return int(mine[self._flow.history.writes.cell[mine] == self.cells[cell]][-1])
+
     def who(self, cell: int) -> Who | None:
         """Return who put a cell's value there; None for what was there before the program began."""
         moment = int(self.moment[cell])

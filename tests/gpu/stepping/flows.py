@@ -60,7 +60,7 @@ def check_term(flow: Dataflow, row: int, cell: int) -> None:
         same(value, here.value[cell])
     seen = {place for place in leaves(term) if place is not None}
     edges = {(int(other), int(at)) for end, other, at in here.sources if end == cell}
-    assert seen == edges
+    assert seen == edges, (here.label, term)
     assert evaluate(flow, term) == operators(term)
 
 
