@@ -94,6 +94,7 @@ def _steps(history: History, network: Network) -> list[RowOutline]:
             and not writes.is_atomic[before.writes].any()
             and cells.isdisjoint(fresh)
             and groups.isdisjoint(_used(users, of_source, own))
+            and cells.isdisjoint(_written(history, where, before.step + 1, at))
         ):
             rows[-1] = RowOutline(where, -1, at, np.concatenate((before.writes, these)))
             groups |= own
@@ -109,3 +110,10 @@ def _used(users: Array, of_source: Array, groups: set[int]) -> set[int]:
     low, high = np.searchsorted(users, min(groups)), np.searchsorted(users, max(groups), side="right")
     wanted = np.isin(users[low:high], list(groups))
     return set(of_source[low:high][wanted].tolist())
+
+
+def _written(history: History, place: int, first: int, last: int) -> set[int]:
+    """Return the cells of a place that were written in some steps."""
+    writes = history.writes
+    rows = slice(np.searchsorted(writes.step, first), np.searchsorted(writes.step, last, side="right"))
+    return set(writes.cell[rows][writes.place[rows] == place].tolist())

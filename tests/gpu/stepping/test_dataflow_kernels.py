@@ -412,7 +412,7 @@ def test_moments_find_rows_and_cells():
     assert flow.who(0, 0) is None
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(body=statements.bodies(), seed=st.integers(0, 1000), threads=st.sampled_from([1, 31, 40, 64]))
 def test_random_programs(body: str, seed: int, threads: int):
     source = f"""
