@@ -25,6 +25,9 @@ class _Watched(SimulatorEngine):
         super().__init__()
         self._checkers = checkers
 
+    def build(self, file: str, defines: Any = None) -> Any:
+        return self._built(file, defines)
+
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatorKernel)
         values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
