@@ -454,6 +454,8 @@ class MainWindow(QMainWindow):
                 self.memory.store_bytes(f"{name}/{key}", splitter.saveState())
         self.memory.store_bytes("geometry", self.saveGeometry())
         self.memory.sync()
+        for page in self.pages.values():
+            page.step.close_down()
         self.bench.close()
         super().closeEvent(event)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QObject, QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QBuffer, QObject, QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtSvg import QSvgGenerator
 
+from gpu.pattern import Array
 from gui.step_view.flow_layout import FlowLayout, metrics
 from gui.step_view.flow_paint import FlowPainter, label_font, label_width
 from gui.theme import code_font, look
@@ -23,6 +25,7 @@ _MARGIN = 16
 FRAME = QSize(1280, 720)
 MOST_FRAMES = 600
 _WAITING_FRAMES = 6
+_GIF_COLOURS = 128
 
 
 @dataclass(frozen=True)
@@ -115,16 +118,24 @@ class FlowPicture:
         """Write a .png or .svg file; return whether that went well."""
         if path.suffix.lower() != ".svg":
             return self.image(moment, lit).save(str(path))
-        made = QSvgGenerator()
-        made.setFileName(str(path))
-        made.setSize(self.size)
-        made.setViewBox(QRectF(0, 0, self.size.width(), self.size.height()))
-        made.setTitle(self._caption.title)
-        painter = QPainter()
-        if not painter.begin(made):
-            return False
-        self.paint(painter, moment, lit)
-        return painter.end()
+        return write_svg(path, self.size, lambda painter: self.paint(painter, moment, lit))
+
+
+def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> bool:
+    """Write what is painted as an SVG drawing; return whether that went well."""
+    drawing = QBuffer()
+    made = QSvgGenerator()
+    made.setOutputDevice(drawing)
+    made.setSize(size)
+    made.setViewBox(QRectF(0, 0, size.width(), size.height()))
+    painter = QPainter(made)
+    paint(painter)
+    painter.end()
+    try:
+        path.write_bytes(drawing.data().data())
+    except OSError:
+        return False
+    return True
 
 
 Frame = Callable[[QPainter, int], None]
@@ -154,10 +165,13 @@ class Film(QObject):
         self, path: Path, moments: Sequence[int], paint: Frame, a_second: float, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._path, self._moments, self._paint, self._rate = path, moments, paint, a_second
+        gif = path.suffix.lower() == ".gif"
+        samples = [moments[len(moments) // 2], moments[-1]] if gif else []
+        self._path, self._moments, self._paint, self._rate = path, [*samples, *moments], paint, a_second
         self._next = 0
         self._frames: queue.Queue[Any] = queue.Queue(_WAITING_FRAMES)
         self._stopped = threading.Event()
+        self._failed = threading.Event()
         self._timer = QTimer(self, interval=4)
         self._timer.timeout.connect(self._paint_next)
         self._ended.connect(self._end)
@@ -174,10 +188,9 @@ class Film(QObject):
             self._timer.stop()
             self._stopped.set()
             self._thread.join()
-            self._path.unlink(missing_ok=True)
 
     def _paint_next(self) -> None:
-        if self._frames.full():
+        if self._frames.full() or self._failed.is_set():
             return
         if self._next >= len(self._moments):
             self._timer.stop()
@@ -197,31 +210,52 @@ class Film(QObject):
     def _encode(self) -> None:
         problem = ""
         try:
-            import imageio.v2 as imageio
-
-            gif = self._path.suffix.lower() == ".gif"
-            # Players show GIF frames for whole hundredths of a second.
-            how = {"duration": round(100 / self._rate) * 10, "loop": 0} if gif else {"fps": self._rate, "quality": 8}
-            if not gif:
-                how["macro_block_size"] = 2
-            with imageio.get_writer(self._path, **how) as writer:
-                while not self._stopped.is_set():
-                    try:
-                        frame = self._frames.get(timeout=0.1)
-                    except queue.Empty:
-                        continue
-                    if frame is None:
-                        break
-                    writer.append_data(frame.reshape(FRAME.height(), FRAME.width(), 3))
+            (_write_gif if self._path.suffix.lower() == ".gif" else _write_mp4)(self._path, self._taken(), self._rate)
         except ImportError:
-            problem = "imageio is missing: pip install 'imageio[ffmpeg]'"
+            problem = "imageio is missing: pip install 'imageio[ffmpeg]'."
         except (OSError, ValueError, RuntimeError) as error:
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if problem or self._stopped.is_set():
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+        self._failed.set()
         self._ended.emit(problem)
+
+    def _taken(self) -> Iterator[Array]:
+        """Yield the frames as they are painted."""
+        while not self._stopped.is_set():
+            try:
+                frame = self._frames.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if frame is None:
+                return
+            yield frame.reshape(FRAME.height(), FRAME.width(), 3)
 
     def _end(self, problem: str) -> None:
         self._timer.stop()
         self.finished.emit(problem)
+
+
+def _write_mp4(path: Path, frames: Iterator[Array], rate: float) -> None:
+    import imageio.v2 as imageio
+
+    with imageio.get_writer(path, fps=rate, quality=8, macro_block_size=2) as writer:
+        for frame in frames:
+            writer.append_data(frame)
+
+
+def _write_gif(path: Path, frames: Iterator[Array], rate: float) -> None:
+    """Write frames with one palette for all, so that no colour flickers: it is that of the first two frames, which are
+    samples and no part of the film.
+    """
+    from PIL import Image
+
+    sample = np.concatenate([next(frames), next(frames)])
+    palette = Image.fromarray(sample).quantize(_GIF_COLOURS, dither=Image.Dither.NONE)
+    made = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
+    # Players show GIF frames for whole hundredths of a second.
+    next(made).save(path, format="GIF", save_all=True, append_images=made, duration=round(100 / rate) * 10, loop=0)
 
 
 def frames_of(end: int, steps_a_second: float) -> tuple[list[int], float]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
-from PyQt6.QtSvg import QSvgGenerator
 from PyQt6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
-from gui.step_view.export import FRAME, Caption, Film, FlowPicture, frames_of, paint_footer
+from gui.step_view.export import FRAME, Caption, Film, FlowPicture, frames_of, paint_footer, write_svg
 from gui.step_view.flow_view import FlowView
 from gui.step_view.memory_view import MemoryView
 from gui.step_view.player import STEPS_A_SECOND
@@ -97,9 +96,10 @@ class Exports(QObject):
         if tab.models is None:
             self.failed.emit("There is nothing to save yet.", "")
             return False
-        well = self._flow_picture().write(path, tab.player.moment, tab.flow.lit) if tab.shows_flow else _write_widget(
-            tab.memory, path
-        )  # fmt: skip
+        if tab.shows_flow:
+            well = self._flow_picture().write(path, tab.player.moment, tab.flow.lit)
+        else:
+            well = _write_widget(tab.pictures.currentWidget() or tab, path)
         if well:
             self.said.emit(f"Saved {path.name}")
         else:
@@ -114,7 +114,7 @@ class Exports(QObject):
         if tab.shows_flow:
             clipboard.setImage(self._flow_picture().image(tab.player.moment, tab.flow.lit))
         else:
-            clipboard.setPixmap(tab.memory.grab())
+            clipboard.setPixmap((tab.pictures.currentWidget() or tab).grab())
         self.said.emit("Copied the picture")
 
     def _flow_picture(self) -> FlowPicture:
@@ -183,12 +183,12 @@ class Exports(QObject):
         models, caption = tab.models, self._caption
         assert models is not None
         view: FlowView | MemoryView
-        if tab.shows_flow:
-            view = FlowView()
-            view.patient = True
-        else:
+        if tab.pictures.currentWidget() is tab.memory:
             view = MemoryView()
             view.hidden_too = True
+        else:
+            view = FlowView()
+            view.patient = True
         self._view = view
         view.resize(QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD))
         if isinstance(view, FlowView):
@@ -216,7 +216,7 @@ class Exports(QObject):
             painter.setPen(QColor(look().theme.muted))
             painter.drawText(head, _RIGHT, caption.settings)
             view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
-            code, words = tab.words_at(moment)
+            code, words, _ = tab.words_at(moment)
             step = f"step {moment} of {tab.player.end}"
             paint_footer(painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), code, words, step)
 
@@ -225,21 +225,16 @@ class Exports(QObject):
 
 def _write_widget(widget: QWidget, path: Path) -> bool:
     size = widget.size()
-    if path.suffix.lower() == ".svg":
-        made = QSvgGenerator()
-        made.setFileName(str(path))
-        made.setSize(size)
-        made.setViewBox(QRectF(0, 0, size.width(), size.height()))
-        painter = QPainter()
-        if not painter.begin(made):
-            return False
+
+    def paint(painter: QPainter) -> None:
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(look().theme.surface))
         widget.render(painter, flags=QWidget.RenderFlag.DrawChildren)
-        return painter.end()
+
+    if path.suffix.lower() == ".svg":
+        return write_svg(path, size, paint)
     image = QImage(size * 2, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(2)
-    image.fill(QColor(look().theme.surface))
     painter = QPainter(image)
-    widget.render(painter, flags=QWidget.RenderFlag.DrawChildren)
+    paint(painter)
     painter.end()
     return image.save(str(path))

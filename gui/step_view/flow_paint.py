@@ -143,7 +143,9 @@ class FlowPainter:
         narrow = sizes.column < AGGREGATED
         for warp in np.unique(warps[seen]).tolist():
             colour = warp_colour(theme, warp)
-            for here, share in ((done, 0.75), (~done, 0.12 if narrow else 0.3)):
+            # What is to come is a hint, and less than that where it crosses other rows.
+            near = ~done & (edges.row >= number - 1)
+            for here, share in ((done, 0.75), (near, 0.1 if narrow else 0.28), (~done & ~near, 0.09)):
                 wanted = seen & here & (warps == warp)
                 if wanted.any():
                     pen = QPen(mixed(colour.name(), theme.surface, share), 1 if narrow else 1.3)
@@ -292,6 +294,12 @@ class FlowPainter:
                 self._paint_whos(painter, number, [cell], whos, colour)
             elif made:
                 self._paint_moves(painter, number, [cell], colour)
+
+    def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
+        """Frame a cell that is not the same in another order."""
+        painter.setPen(QPen(QColor(self.theme.bad), 2.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(self.cell_rect(number, cell).adjusted(-2, -2, 2, 2), _ROUND + 1, _ROUND + 1)
 
     def paint_ring(self, painter: QPainter, number: int, cell: int) -> None:
         """Mark an operation of the thread that is followed."""

@@ -53,6 +53,7 @@ class FlowView(QWidget):
         self.selected: Cell | None = None
         self.lit: dict[int, list[int]] = {}
         self.followed: tuple[int, int] | None = None
+        self.differing: Cell | None = None
         self.patient = False
         self._warps: Sequence[int] = (1,)
         self._several = False
@@ -77,6 +78,7 @@ class FlowView(QWidget):
         self.layout_ = layout
         self._warps, self._several = warps, several_blocks
         self.selected, self.lit, self.followed, self.moment = None, {}, None, 0
+        self.differing = None
         self._offset = QPointF(0, 0)
         self._glide.stop()
         self.fit()
@@ -93,6 +95,11 @@ class FlowView(QWidget):
         if cell is not None and self.layout_ is not None:
             for row, number in self.layout_.dataflow.ancestry(*cell) | {cell}:
                 self.lit.setdefault(int(row), []).append(int(number))
+        self.update()
+
+    def show_differing(self, cell: Cell | None) -> None:
+        """Mark a cell as one that another order of the warps gives another value."""
+        self.differing = cell
         self.update()
 
     def follow_thread(self, thread: tuple[int, int] | None) -> None:
@@ -132,7 +139,7 @@ class FlowView(QWidget):
             room = self.width() - self._label_width() - look().px(14)
             # So many columns that no text fits are shown all at once; fewer are scrolled rather than unreadable.
             least = _NARROWEST if self.layout_.columns > _MOST_READ else min(self._readable(), room)
-            self._column = min(max(room / self.layout_.columns, least), look().px(52))
+            self._column = min(max(room / self.layout_.columns, least), look().px(72 if self.patient else 52))
         self._forget()
         self._offset.setX(0)
         self._follow(at_once=True)
@@ -316,6 +323,8 @@ class FlowView(QWidget):
                 cells = self._current_cells(row)
                 if cells.size:
                     flow.paint_bright(painter, row, cells.tolist())
+        if self.differing is not None:
+            flow.paint_differing(painter, *self.differing)
         if self.followed is not None:
             block, thread = self.followed
             for row in range(first, last + 1):

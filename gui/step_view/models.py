@@ -12,7 +12,6 @@ import numpy as np
 
 from gpu.pattern import Array
 from gui.step_view.flow_layout import FlowLayout
-from gui.step_view.values import as_text
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow import Dataflow
@@ -70,25 +69,6 @@ class Models:
     def warps(self) -> tuple[int, ...]:
         """The warps of a block, by launch."""
         return tuple(launch.trace.lanes_per_block // 32 for launch in self.recording.launches)
-
-    def variables(self, event: int, block: int, thread: int) -> list[tuple[str, str]]:
-        """Return the names and values of a thread's variables after an event, in the order of their names."""
-        launch, number = self.recording.at(event)
-        trace = launch.trace
-        gang = trace.events[number].gang
-        lanes = np.arange(trace.gang_lanes(gang))
-        lane = np.flatnonzero((trace.block_of(gang, lanes) == block) & (lanes % trace.lanes_per_block == thread))
-        if not lane.size:
-            return []
-        known = trace.registers(number) | trace.events[number].registers
-        found = []
-        for name, register in known.items():
-            # What the event wrote is there in its own lanes alone: elsewhere the value before still counts.
-            older = trace.registers(number).get(name)
-            source = register if register.defined[lane[0]] else older
-            if source is not None and source.defined[lane[0]]:
-                found.append((name, as_text(source.values[lane[0]].item())))
-        return found
 
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
         """Return the moment after which a line has next been executed; from the last execution it goes to the first."""

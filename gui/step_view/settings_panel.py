@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from PyQt6.QtCore import QPoint, Qt, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.pattern import Integer, Parameter, Pattern
@@ -32,7 +32,7 @@ class SettingsPanel(QFrame):
     changed = pyqtSignal()
 
     def __init__(self, pattern: Pattern, parent: QWidget) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
+        super().__init__(parent)
         role(self, "card")
         self.setAccessibleName("What is recorded")
         self.form = ParameterForm(tuple(small(parameter, pattern) for parameter in pattern.parameters), columns=2)
@@ -45,11 +45,16 @@ class SettingsPanel(QFrame):
         self.seed.setToolTip("Another seed, another order")
         self.seed.setEnabled(False)
         self.again = button("New input", tip="The same parameters, other random values")
+        self.done = button("Done", "flat", tip="Close  (Esc)")
+        self.done.clicked.connect(self.hide)
         self.input_seed = 0
+        self.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 12, 16, 14)
         layout.setSpacing(look().px(10))
-        layout.addWidget(label("What is recorded", "card-title"))
+        # As large as its fields, whenever a style sheet or a field that appears makes them larger.
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetFixedSize)
+        layout.addLayout(row(label("What is recorded", "card-title"), 0, self.done))
         layout.addWidget(self.form)
         rule = QFrame()
         role(rule, "rule")
@@ -73,12 +78,24 @@ class SettingsPanel(QFrame):
         """The order, as a StepPattern has it."""
         return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
 
-    def drop_from(self, widget: QWidget) -> None:
-        """Open below a widget, right edges in line."""
-        self.adjustSize()
-        corner = widget.mapToGlobal(QPoint(widget.width() - self.sizeHint().width(), widget.height() + 4))
-        self.move(corner)
+    def toggle(self) -> None:
+        """Open at the top right of the tab, above what is there; or close."""
+        if self.isVisible():
+            self.hide()
+            return
         self.show()
+        self.raise_()
+        self.form.setFocus()
+
+    def place(self) -> None:
+        """Take the place that goes with the tab's size."""
+        parent = self.parentWidget()
+        assert parent is not None
+        self.move(max(0, parent.width() - self.width() - look().px(6)), 0)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self.place()
 
     def _take_order(self, _: Any, on: bool) -> None:
         if on:

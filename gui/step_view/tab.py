@@ -12,6 +12,8 @@ from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.jobs import Failure, StepPattern
 from gpu.pattern import Array, Pattern
+from gpu.stepping.explain import explain
+from gpu.stepping.traffic import traffic_at
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
 from gui.source_pane import SourcePane
@@ -22,6 +24,7 @@ from gui.step_view.flow_words import who
 from gui.step_view.lanes_card import ACTIVE, LanesCard
 from gui.step_view.memory_view import MemoryView
 from gui.step_view.models import Models
+from gui.step_view.orders_view import OrdersView
 from gui.step_view.player import Player
 from gui.step_view.settings_panel import SettingsPanel
 from gui.step_view.stepper import Stepper
@@ -65,6 +68,7 @@ class StepTab(QWidget):
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
         self._soon.timeout.connect(self.record)
         self.player = Player(self)
+        self._jobs = jobs
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
         self.settings = SettingsPanel(pattern, self)
         self._lay_out()
@@ -80,13 +84,15 @@ class StepTab(QWidget):
         self.pictures = QStackedWidget()
         self.memory = MemoryView()
         self.pictures.addWidget(self.flow)
+        self.orders = OrdersView(self._jobs, f"orders {self.pattern.name}")
         self.pictures.addWidget(self.memory)
+        self.pictures.addWidget(self.orders)
         self.pictures.addWidget(self.message)
         self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
         self.picture.body.setSpacing(4)
         self.picture.head.setContentsMargins(12, 0, 8, 0)
         self.picture.title.hide()
-        self.kinds = Segments(("Flow", "Arrays"), "Picture")
+        self.kinds = Segments(("Flow", "Arrays", "Two orders"), "Picture")
         self.state = Badge()
         self.state.hide()
         self.picture.head.addWidget(self.kinds)
@@ -160,12 +166,15 @@ class StepTab(QWidget):
         self.flow.cleared.connect(self.clear_selection)
         self.lanes.grid.thread_clicked.connect(self._follow)
         self.memory.thread_clicked.connect(self._follow)
+        self.orders.moment_wanted.connect(self._jump)
+        for view in self.orders.views:
+            view.thread_clicked.connect(self._follow)
         self.kinds.group.buttonToggled.connect(self._choose_picture)
         self.source.line_clicked.connect(self._to_line)
         self.zooms["−"].clicked.connect(lambda: self.flow.zoom(1 / 1.25))
         self.zooms["+"].clicked.connect(lambda: self.flow.zoom(1.25))
         self.zooms["fit"].clicked.connect(self.flow.fit)
-        self.chosen.clicked.connect(lambda: self.settings.drop_from(self.chosen))
+        self.chosen.clicked.connect(self.settings.toggle)
         self.export.clicked.connect(lambda: self.exports.open(self.export))
         self.settings.changed.connect(self.record_soon)
         self.stepper.loaded.connect(self._take)
@@ -279,8 +288,13 @@ class StepTab(QWidget):
 
     def _show_picture(self) -> None:
         flow = self.shows_flow
-        self.pictures.setCurrentWidget(self.flow if flow else self.memory)
-        self.legend.say(_LEGEND if flow else _ARRAYS_LEGEND)
+        shown = {"Flow": self.flow, "Arrays": self.memory, "Two orders": self.orders}[self.kinds.chosen]
+        self.pictures.setCurrentWidget(shown)
+        self.legend.say(_ARRAYS_LEGEND if shown is self.memory else _LEGEND)
+        if shown is self.orders and self.request is not None and self.models is not None:
+            if self.orders.models[0] is not self.models:
+                self.orders.show_first(self.request, self.models)
+            self.orders.show_moment(self.player.moment)
         for each in self.zooms.values():
             each.setVisible(flow)
 
@@ -336,6 +350,8 @@ class StepTab(QWidget):
             return
         self.flow.show_moment(moment)
         self.timeline.show_moment(moment)
+        if self.pictures.currentWidget() is self.orders:
+            self.orders.show_moment(moment)
         event = max(moment - 1, 0)
         here = Path(models.files[event]).name == Path(self.pattern.kernels).name
         self.source.mark_line(int(models.lines[event]) if here and moment else None)
@@ -360,36 +376,35 @@ class StepTab(QWidget):
         first = active[0] if active.size else (0, 0, 0)
         return int(first[0]), int(first[1]) * 32 + int(first[2])
 
-    def words_at(self, moment: int) -> tuple[str, str]:
-        """Return the line of source that ran before a moment, and what it did in the thread that is looked at."""
+    def words_at(self, moment: int) -> tuple[str, str, str]:
+        """Return what ran before a moment: the line of source, what it did in the thread that is looked at, and the
+        variables of that thread.
+        """
         models = self.models
         if models is None or not moment:
-            return "", "Press Space to play, → for one step"
+            return "", "Press Space to play, → for one step", ""
         event = moment - 1
         lines = models.recording.text(models.files[event]).split("\n")
         number = int(models.lines[event])
         code = lines[number - 1] if 0 < number <= len(lines) else ""
         block, thread = self._thread_at(event)
         name = who(block, thread, several_blocks=models.several_blocks)
-        return code, f"{name}:  {code.strip()}"
+        said = explain(models.recording, event, block, thread)
+        variables = "   ".join(f"{each} = {value}" for each, value in said.variables)
+        return code, f"{name}:  {said.text}" if said.text else f"{name} does not take part", variables
 
     def _show_lanes(self, event: int, *, begun: bool) -> None:
-        from gpu.stepping.traffic import traffic_at
-
         assert self.models is not None
         models = self.models
         lanes = models.lanes.at(event)
         threads = int(np.prod(models.recording.at(event)[0].trace.block))
         block, thread = self._thread_at(event)
         self.lanes.show_lanes(lanes, block, lanes.state.shape[0], threads, thread if self.followed else -1)
+        self.lanes.show_traffic(traffic_at(models.recording, event) if begun else None)
         self.memory.show_moment(event + 1 if begun else 0, block, self.followed)
-        self.statement.say(self.words_at(event + 1 if begun else 0)[1])
-        if not begun:
-            self.lanes.show_traffic(None)
-            self.variables.say("")
-            return
-        self.lanes.show_traffic(traffic_at(models.recording, event))
-        self.variables.say("   ".join(f"{each} = {value}" for each, value in models.variables(event, block, thread)))
+        _, words, variables = self.words_at(event + 1 if begun else 0)
+        self.statement.say(words)
+        self.variables.say(variables)
 
     # --- choosing
 
@@ -402,7 +417,10 @@ class StepTab(QWidget):
         self._show_moment(self.player.moment)
 
     def clear_selection(self) -> None:
-        """Let nothing stand out any more but the current operation."""
+        """Close the settings; where they are closed, let nothing stand out any more but the current operation."""
+        if self.settings.isVisible():
+            self.settings.hide()
+            return
         self.flow.select(None)
         self.followed = None
         self.flow.follow_thread(None)
@@ -426,14 +444,24 @@ class StepTab(QWidget):
 
     @property
     def anything_chosen(self) -> bool:
-        """Whether an element is lit or a thread is followed."""
-        return self.flow.selected is not None or self.followed is not None
+        """Whether an element is lit, a thread is followed, or the settings are open."""
+        return self.flow.selected is not None or self.followed is not None or self.settings.isVisible()
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
         self.flow.setFocus()
         if self._stale:
             self.record()
+
+    def close_down(self) -> None:
+        """Let nothing run on: the window closes."""
+        self.player.pause()
+        self.exports.cancel()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        if self.settings.isVisible():
+            self.settings.place()
 
     def hideEvent(self, event: Any) -> None:
         super().hideEvent(event)

@@ -119,10 +119,11 @@ class Timeline(QWidget):
             self._paint_segment(painter, number, left, right, passed=True, current=True)
         else:
             painter.drawPixmap(0, 0, after)
+        self._paint_launches(painter, edges, top + height)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.bad))
         for moment, _ in self.findings:
             x = self.x_of(moment + 1)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(theme.bad))
             corners = [(x - 4, top + height + 6), (x + 4, top + height + 6), (x, top + height)]
             painter.drawPolygon([QPointF(*corner) for corner in corners])
         x = self.x_of(self.moment)
@@ -150,7 +151,6 @@ class Timeline(QWidget):
                 painter.setRenderHint(QPainter.RenderHint.Antialiasing)
                 for number, (left, right) in enumerate(pairwise(edges.tolist())):
                     self._paint_segment(painter, number, left, right, passed=passed, current=False)
-                self._paint_launches(painter, edges, look().px(37))
                 painter.end()
                 made.append(strip)
             self._painted = (made[0], made[1])
@@ -185,18 +185,21 @@ class Timeline(QWidget):
     def _paint_launches(self, painter: QPainter, edges: Any, bottom: float) -> None:
         if len(self._names) < 2:
             return
-        theme = look().theme
-        for launch, name in enumerate(self._names):
-            own = [number for number, segment in enumerate(self.segments) if segment.launch == launch]
-            if not own:
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        painter.setFont(font)
+        metric = QFontMetricsF(font)
+        for number, segment in enumerate(self.segments):
+            if number and segment.launch == self.segments[number - 1].launch:
                 continue
-            left, right = edges[own[0]], edges[own[-1] + 1]
+            last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
+            left, right = edges[number], edges[last + 1]
             box = QRectF(left, bottom + 5, right - left - 6, look().px(15))
-            painter.setPen(QColor(theme.muted))
-            text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, int(box.width()))
+            painter.setPen(QColor(look().theme.muted))
+            text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-            if launch:
-                painter.setPen(QPen(QColor(theme.faint), 1))
+            if number:
+                painter.setPen(QPen(QColor(look().theme.faint), 1))
                 painter.drawLine(QPointF(left - 1, bottom - look().px(28)), QPointF(left - 1, bottom + look().px(16)))
 
     # --- mouse

@@ -1,0 +1,47 @@
+"""A window whose Step tab plays real recordings, made in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.jobs import Failure, StepPattern
+from tests.gui.conftest import FakeHost
+
+
+@pytest.fixture
+def stepping(qtbot, make_window, monkeypatch, grey):
+    """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
+    from gpu.engines.null import NullEngine
+    from gpu.errors import LockstepError
+    from gpu.execute import execute
+
+    answered = FakeHost.result_of
+
+    def answer(self, request):
+        if not isinstance(request, StepPattern):
+            return answered(self, request)
+        try:
+            return execute(NullEngine(), request, self.folder, lambda progress: None)
+        except LockstepError as error:
+            return Failure("input", error.message, error.advice)
+
+    monkeypatch.setattr(FakeHost, "result_of", answer)
+
+    def open_at(pattern="scan", variant="brent-kung", **params):
+        window = make_window()
+        window.bench.open(grey)
+        qtbot.waitUntil(lambda: window.bench.image is not None)
+        window.choose_pattern(pattern)
+        window.choose_variant(variant)
+        tab = window.page.step
+        tab.settings.form.change(**params)
+        window.page.tabs.setCurrentIndex(1)
+        shown(qtbot, tab)
+        return window
+
+    return open_at
+
+
+def shown(qtbot, tab):
+    """Wait until the newest recording is shown."""
+    qtbot.waitUntil(lambda: not tab._soon.isActive() and not tab.stepper.busy and not tab._stale, timeout=20_000)

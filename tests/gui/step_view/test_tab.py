@@ -1,0 +1,390 @@
+from __future__ import annotations
+
+import subprocess
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QImage
+from PyQt6.QtWidgets import QApplication
+
+from gpu.jobs import Failure, StepPattern
+from gpu.stepping.recording import Recording
+from gui.step_view.lanes_card import ACTIVE
+from tests.gui.conftest import FakeHost
+from tests.gui.step_view.conftest import shown
+
+
+@pytest.fixture
+def window(stepping):
+    return stepping()
+
+
+@pytest.fixture
+def tab(window):
+    return window.page.step
+
+
+def press(qtbot, tab, key, modifier=Qt.KeyboardModifier.NoModifier):
+    qtbot.keyClick(tab.window().focusWidget() or tab.flow, key, modifier)
+
+
+def requests():
+    return [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
+
+
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+def test_it_shows_a_small_run_of_the_variant_that_is_chosen(tab):
+    assert tab.player.end > 20
+    rows = tab.flow.layout_.rows
+    assert rows[0].value.size == 16
+    sums = next(row for row in reversed(rows) if row.value.size == 16)
+    assert sums.value.tolist() == np.cumsum(rows[0].value).tolist()
+    assert requests()[-1].params["n"] == 16
+    assert "16" in tab.chosen.text()
+
+
+def test_nothing_is_recorded_before_the_tab_is_seen(make_window, stepping):
+    window = make_window()
+    window.choose_pattern("scan")
+    window.choose_variant("kogge-stone")
+    assert not requests()
+    assert not window.bench._side.started
+
+
+def test_keys_move_through_time(qtbot, tab):
+    press(qtbot, tab, Qt.Key.Key_Right)
+    press(qtbot, tab, Qt.Key.Key_Right)
+    assert tab.player.moment == 2
+    press(qtbot, tab, Qt.Key.Key_Left)
+    assert tab.player.moment == 1
+    press(qtbot, tab, Qt.Key.Key_Right, SHIFT)
+    border = tab.models.segments[1].first
+    assert tab.player.moment == border
+    press(qtbot, tab, Qt.Key.Key_End)
+    assert tab.player.moment == tab.player.end == tab.models.recording.moments
+    press(qtbot, tab, Qt.Key.Key_Left, SHIFT)
+    assert tab.player.moment == tab.models.segments[-1].first
+    press(qtbot, tab, Qt.Key.Key_Home)
+    assert tab.player.moment == 0
+
+
+def test_space_plays_and_pauses_and_everything_goes_along(qtbot, tab):
+    tab.transport.speed.setCurrentIndex(tab.transport.speed.count() - 1)
+    press(qtbot, tab, Qt.Key.Key_Space)
+    assert tab.player.playing
+    assert tab.transport.buttons["play"].text() == "Pause"
+    qtbot.waitUntil(lambda: tab.player.moment >= 5, timeout=5000)
+    press(qtbot, tab, Qt.Key.Key_Space)
+    assert not tab.player.playing
+    moment = tab.player.moment
+    assert tab.flow.moment == tab.timeline.moment == moment
+    assert tab.transport.count.text() == f"step {moment} of {tab.player.end}"
+    assert tab.source.code._marked == int(tab.models.lines[moment - 1])
+    active = int((tab.lanes.grid.lanes.state == ACTIVE).sum())
+    assert active == 0 or f"{active} active" in tab.lanes.words._whole
+
+
+def test_buttons_do_what_the_keys_do(qtbot, tab):
+    click = {name: lambda name=name: qtbot.mouseClick(tab.transport.buttons[name], Qt.MouseButton.LeftButton)
+             for name in tab.transport.buttons}  # fmt: skip
+    assert not tab.transport.buttons["back"].isEnabled()
+    click["step"]()
+    click["step"]()
+    click["back"]()
+    assert tab.player.moment == 1
+    click["last"]()
+    assert tab.player.moment == tab.player.end
+    assert not tab.transport.buttons["step"].isEnabled()
+    click["first"]()
+    click["barrier on"]()
+    assert tab.player.moment == tab.models.segments[0].last
+    click["barrier back"]()
+    assert tab.player.moment == 0
+    press(qtbot, tab, Qt.Key.Key_Right)
+    assert tab.player.moment == 1, "a click on a button leaves the keys where they were"
+
+
+def test_the_time_line_goes_where_it_is_pressed_and_dragged(qtbot, tab):
+    segment = tab.models.segments[3]
+    x = round(tab.timeline.x_of((segment.first + segment.last) / 2))
+    qtbot.mousePress(tab.timeline, Qt.MouseButton.LeftButton, pos=QPoint(x, 20))
+    assert segment.first < tab.player.moment <= segment.last
+    for moment in range(tab.player.end + 1):
+        assert tab.timeline.moment_at(tab.timeline.x_of(moment)) == moment
+
+
+def test_going_back_shows_what_was_there(tab):
+    def state(moment):
+        tab.player.go(moment)
+        lanes = tab.lanes.grid.lanes.state.tolist()
+        phases = [tab.flow.layout_.phase(row, tab.flow.moment) for row in range(len(tab.flow.layout_.rows))]
+        return lanes, phases, tab.counters.figures["operations"].text(), tab.variables._whole
+
+    forwards = [state(moment) for moment in range(1, tab.player.end + 1)]
+    backwards = [state(moment) for moment in range(tab.player.end, 0, -1)]
+    assert backwards[::-1] == forwards
+    assert forwards[0] != forwards[-1]
+
+
+def test_a_click_on_a_line_goes_to_its_next_execution(tab):
+    lines = tab.models.lines
+    line = int(lines[10])
+    tab.player.go(0)
+    seen = []
+    for _ in range(int((lines == line).sum()) + 1):
+        tab.source.line_clicked.emit(line)
+        seen.append(tab.player.moment)
+    assert seen == [*(np.flatnonzero(lines == line) + 1).tolist(), int(np.argmax(lines == line)) + 1]
+    before = tab.player.moment
+    tab.source.line_clicked.emit(1)
+    assert tab.player.moment == before
+
+
+def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, window, tab):
+    tab.player.go(tab.player.end)
+    qtbot.wait(300)
+    row = max(number for number, each in enumerate(tab.flow.layout_.rows) if each.value.size == 16)
+    tab.flow._offset = QPointF(0, 0)
+    centre = (tab.flow._ready().cell_rect(row, 14).center() + tab.flow._origin()).toPoint()
+    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=centre)
+    assert tab.flow.selected == (row, 14)
+    assert sorted(tab.flow.lit[0]) == list(range(15))
+    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=centre)
+    assert tab.flow.selected is None
+    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=centre)
+    qtbot.mouseClick(tab.lanes.grid, Qt.MouseButton.LeftButton, pos=tab.lanes.grid._box(3).center().toPoint())
+    assert tab.followed == (0, 3)
+    assert tab.statement._whole.startswith("thread 3")
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_Escape)
+    assert tab.flow.selected is None
+    assert tab.followed is None
+
+
+def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(tab):
+    tab._follow(0, 3)
+    told = []
+    for moment in range(1, tab.player.end + 1):
+        tab.player.go(moment)
+        told.append((tab.statement._whole, tab.variables._whole))
+    values = tab.flow.layout_.rows[0].value
+    # Thread 3 adds elements 6 and 7 first.
+    assert any(said.startswith("thread 3:") and f"{values[6]} + {values[7]} = {values[6] + values[7]}" in said
+               for said, _ in told)  # fmt: skip
+    assert any("thread 3 does not take part" in said for said, _ in told)
+    assert any("distance = 4" in variables and "t = 3" in variables for _, variables in told)
+
+
+def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, tab):
+    tab.player.go(7)
+    tab.settings.form.change(n=8)
+    shown(qtbot, tab)
+    assert tab.flow.layout_.rows[0].value.size == 8
+    assert tab.player.moment == 7
+    tab.settings.order.choose("shuffle")
+    tab.settings.seed.setValue(3)
+    shown(qtbot, tab)
+    assert requests()[-1].schedule == "shuffle:3"
+    window.choose_variant("kogge-stone")
+    shown(qtbot, tab)
+    assert requests()[-1].variant == "kogge-stone"
+    assert tab.player.moment == 0
+
+
+def test_an_edited_kernel_is_what_is_recorded(qtbot, window, tab):
+    document = tab.source.document
+    text = document.text
+    start = text.index("scan_brent_kung")
+    at = text.index("__syncthreads();", start)
+    document.setPlainText(text[:at] + text[at + len("__syncthreads();") :])
+    qtbot.waitUntil(lambda: bool(requests()[-1].sources), timeout=5000)
+    shown(qtbot, tab)
+    assert requests()[-1].sources == {"scan.cu": document.text}
+    document.setPlainText(text)
+    qtbot.waitUntil(lambda: not requests()[-1].sources, timeout=5000)
+    shown(qtbot, tab)
+
+
+def test_findings_are_marked_in_time_and_in_the_code(stepping):
+    tab = stepping("histogram", "racy").page.step
+    recording = tab.models.recording
+    assert recording.findings
+    moment, finding = recording.findings[0]
+    assert tab.timeline.findings[0] == (moment, finding.message)
+    assert tab.verdict.text().endswith(("finding", "findings"))
+    assert finding.message in tab.verdict.toolTip()
+    assert finding.message in tab.source.code._markers.values()
+    assert int(tab.models.lines[moment]) in tab.source.code._markers
+
+
+def test_what_fails_is_said_and_the_tab_goes_on(qtbot, window, tab, monkeypatch):
+    seen = []
+    tab.failed.connect(seen.append)
+    answer = FakeHost.result_of
+    monkeypatch.setattr(FakeHost, "result_of", lambda *_: Failure("compile", "scan.cu:3: no.", "Mend it."))
+    tab.record()
+    qtbot.waitUntil(lambda: bool(seen))
+    assert "scan.cu:3: no." in tab.message.text()
+    assert tab.pictures.currentWidget() is tab.message
+    assert tab.player.end == 0
+    press(qtbot, tab, Qt.Key.Key_Right)
+    monkeypatch.setattr(FakeHost, "result_of", answer)
+    tab.record()
+    shown(qtbot, tab)
+    assert tab.pictures.currentWidget() is tab.flow
+
+
+def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
+    def broken(path):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr("gui.step_view.models.load", broken)
+    seen = []
+    tab.failed.connect(seen.append)
+    tab.record()
+    qtbot.waitUntil(lambda: bool(seen))
+    assert "out of luck" in seen[0].message
+
+
+def test_nothing_at_all_is_shown_as_such(stepping):
+    tab = stepping(n=0).page.step
+    tab.player.go(tab.player.end)
+    assert tab.player.moment == tab.player.end
+
+
+def test_arrays_are_shown_as_grids_for_images(qtbot, stepping):
+    tab = stepping("convolution", "tiled").page.step
+    assert tab.kinds.chosen == "Arrays"
+    assert tab.pictures.currentWidget() is tab.memory
+    tab.player.go(tab.player.end)
+    by_name = {panel.title.split()[0]: panel for panel in tab.memory.panels}
+    assert by_name["image"].shape == by_name["out"].shape == (12, 16)
+    assert by_name["FILTER"].shape == (3, 3)
+    rows, columns = by_name["tile"].shape
+    assert rows > 8
+    assert columns > 32
+    writes = next(
+        moment for moment in range(1, tab.player.end + 1)
+        if any(touch.writes for touch in (tab.player.go(moment), tab.memory.touches)[1])
+    )  # fmt: skip
+    tab.player.go(writes)
+    touch = next(touch for touch in tab.memory.touches if touch.writes)
+    assert touch.elements.size == touch.threads.size > 0
+    qtbot.mouseClick(tab.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    assert tab.pictures.currentWidget() is tab.flow
+    tab.record()
+    shown(qtbot, tab)
+    assert tab.kinds.chosen == "Flow", "what was chosen stays"
+
+
+def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
+    tab.player.play()
+    window.page.tabs.setCurrentIndex(0)
+    assert not tab.player.playing
+
+
+# --- two orders
+
+
+def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
+    tab = stepping("histogram", "racy").page.step
+    qtbot.mouseClick(tab.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
+    orders = tab.orders
+    qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
+    assert orders.difference is not None
+    assert requests()[-1].schedule.startswith("shuffle:")
+    assert orders.titles[0].text() == "In lockstep"
+    one, other = orders.difference.values
+    assert one != other
+    assert str(one) in orders.verdict._whole
+    assert str(other) in orders.verdict._whole
+    tab.player.go(tab.player.end)
+    assert orders.views[0].moment == tab.player.end
+    assert orders.views[1].moment == orders.models[1].recording.moments
+    tab.player.go(0)
+    assert [view.moment for view in orders.views] == [0, 0]
+
+
+def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, tab):
+    monkeypatch.setattr("gui.step_view.orders_view.MOST_SEEDS", 2)
+    tab.kinds.choose("Two orders")
+    qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
+    assert tab.orders.difference is None
+    assert "No difference" in tab.orders.verdict._whole
+    assert [request.schedule for request in requests()[-2:]] == ["shuffle:1", "shuffle:2"]
+
+
+# --- files
+
+
+def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
+    tab.player.go(tab.player.end)
+    png, svg = tmp_path / "scan.png", tmp_path / "scan.svg"
+    assert tab.exports.write_picture(png)
+    assert tab.exports.write_picture(svg)
+    image = QImage(str(png))
+    assert image.width() > 1000
+    assert len({image.pixel(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 7)}) > 10
+    text = svg.read_text()
+    total = str(int(tab.flow.layout_.rows[0].value.sum()))
+    assert "<svg" in text
+    assert total in text
+    tab.exports.copy()
+    clipboard = QApplication.clipboard()
+    assert clipboard.image().size() == image.size()
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_path, suffix):
+    import imageio.v2 as imageio
+    import imageio_ffmpeg
+
+    tab = stepping(n=4, block="16").page.step
+    path = tmp_path / f"scan{suffix}"
+    said = []
+    tab.exports.said.connect(said.append)
+    tab.transport.speed.setCurrentIndex(tab.transport.speed.count() - 1)
+    tab.exports.write_film(path)
+    assert tab.exports.film is not None
+    qtbot.waitUntil(lambda: bool(said), timeout=60_000)
+    if suffix == ".gif":
+        frames = [np.asarray(frame)[..., :3] for frame in imageio.mimread(path)]
+    else:
+        raw = subprocess.run(
+            [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
+            capture_output=True, check=True,
+        ).stdout  # fmt: skip
+        frames = list(np.frombuffer(raw, np.uint8).reshape(-1, 720, 1280, 3))
+    assert len(frames) >= 2
+    assert frames[0].shape == (720, 1280, 3)
+    assert np.abs(frames[0].astype(int) - frames[-1]).max() > 60
+
+
+def test_an_animation_can_be_given_up(qtbot, tab, tmp_path):
+    path = tmp_path / "scan.mp4"
+    tab.exports.write_film(path)
+    qtbot.wait(200)
+    tab.exports.cancel()
+    assert tab.exports.film is None
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["scan.png", "scan.svg", "scan.lockstep"])
+def test_what_cannot_be_written_is_said(tab, tmp_path, name):
+    seen = []
+    tab.exports.failed.connect(lambda message, advice: seen.append((message, advice)))
+    path = tmp_path / "nowhere" / name
+    write = tab.exports.write_recording if name.endswith("lockstep") else tab.exports.write_picture
+    assert not write(path)
+    assert name in seen[0][0]
+    assert seen[0][1]
+
+
+def test_the_recording_is_saved_as_a_file(tab, tmp_path):
+    path = tmp_path / "scan.lockstep"
+    assert tab.exports.write_recording(path)
+    assert Recording.load(path).moments == tab.player.end
