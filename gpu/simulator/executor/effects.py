@@ -9,27 +9,52 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.frame import Frame
-from gpu.simulator.executor.lanes import Mask
-from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.memory import Site
 from gpu.simulator.executor.printf import format_c
+
+# A text that no zero ends is printed so far.
+_LONGEST_TEXT = 1024
 
 
 def print_lanes(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
     """Format a text for each lane, in lane order, and return what printf does."""
     for lane in mask.lanes:
-        own = [_of_lane(value, lane) for value in values]
+        own = [_of_lane(frame.gang, value, int(lane)) for value in values]
         frame.gang.printed.append((int(lane), format_c(text, own)))
     return np.int32(len(values))
 
 
-def _of_lane(value: Any, lane: int) -> Any:
-    """Return a lane's value; of a pointer to letters, such as a string literal is, the text."""
-    if not isinstance(value, Address):
-        return value[lane] if isinstance(value, np.ndarray) else value
-    address = value.of_lane(lane)
-    if not isinstance(address.memory, FlatMemory) or address.memory.space != "constant":
-        return address
-    return bytes(address.memory.data[address.offset :]).partition(b"\0")[0].decode("latin-1")
+class _Letters:
+    """A pointer that is printed: as a number, or as the text that it leads to."""
+
+    def __init__(self, gang: Gang, lane: int, address: Address) -> None:
+        self._gang, self._lane, self._address = gang, lane, address.of_lane(lane)
+
+    def number(self) -> Any:
+        return self._address.number()
+
+    def __str__(self) -> str:
+        bits = np.zeros(self._gang.geometry.lanes, bool)
+        bits[self._lane] = True
+        mask, site, letters = Mask(bits, 1), Site(SourcePosition("", 0), "read"), bytearray()
+        observer, self._gang.observer = self._gang.observer, None
+        try:
+            while len(letters) < _LONGEST_TEXT:
+                found = self._address.load(self._gang, np.int64(len(letters)), np.dtype(np.uint8), mask, site)
+                letter = int(found[self._lane] if isinstance(found, np.ndarray) else found)
+                if letter == 0:
+                    break
+                letters.append(letter)
+        finally:
+            self._gang.observer = observer
+        return letters.decode("latin-1")
+
+
+def _of_lane(gang: Gang, value: Any, lane: int) -> Any:
+    if isinstance(value, Address):
+        return _Letters(gang, lane, value)
+    return value[lane] if isinstance(value, np.ndarray) else value
 
 
 def tell_fence(frame: Frame, name: str, mask: Mask, named: Any) -> None:

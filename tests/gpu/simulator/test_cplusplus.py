@@ -266,10 +266,11 @@ def test_what_cplusplus_does(name: str) -> None:
 def test_strings_are_printed() -> None:
     source = """__global__ void k() {
         const char *who = threadIdx.x ? "one" : "nought"; printf("%s is %d of %s\\n", who, threadIdx.x, "two");
+        char own[] = "a?"; own[1] = 'x' + threadIdx.x; printf("%s %d\\n", own, (int)sizeof own);
     }"""
     printed: list[str] = []
     build(source).kernel("k").launch((1, 1, 1), (2, 1, 1), [], on_print=lambda who, text: printed.append(text))
-    assert printed == ["nought is 0 of two\n", "one is 1 of two\n"]
+    assert printed == ["nought is 0 of two\n", "one is 1 of two\n", "ax 3\n", "ay 3\n"]
 
 
 def test_the_clock_only_goes_forward() -> None:
