@@ -38,7 +38,10 @@ class Files:
             self._window.open(Path(name))
 
     def ask_save(self) -> None:
-        """Ask where to, and save the result."""
+        """Ask where to, and save the result; of a kernel of the user's its text."""
+        if self._window.own.shown is not None:
+            self._window.own.shown.source.ask_save()
+            return
         bench = self._window.bench
         outcome = bench.outcomes.get(bench.chosen)
         if outcome is None:
@@ -57,10 +60,13 @@ class Files:
 
     def ask_export(self) -> None:
         """Ask where to, and save a picture of the results without the controls."""
-        if self._window.page.stepping:
-            self._window.page.step.exports.ask_picture()
-            return
-        self._ask_picture("Export picture", self._window.page.view.grab(), self._window.bench.chosen)
+        own = self._window.own.shown
+        if (own or self._window.page).stepping:
+            (own or self._window.page).step.exports.ask_picture()
+        elif own is not None:
+            self._ask_picture("Export picture", own.results.grab(), own.path.stem)
+        else:
+            self._ask_picture("Export picture", self._window.page.view.grab(), self._window.bench.chosen)
 
     def ask_screenshot(self) -> None:
         """Ask where to, and save a picture of the window."""

@@ -113,12 +113,21 @@ class Header(QFrame):
         """Show a pattern's name and its ladder."""
         self.title.setText(pattern.title)
         self.summary.say(pattern.summary)
+        self.variant.show()
+        self.engine.show()
         self.variant.clear()
         for number, each in enumerate(pattern.variants, 1):
             mark = "  ⚠" if each.cautionary else ""
             self.variant.addItem(f"{number}  {each.title}{mark}", each.name)
             self.variant.setItemData(number - 1, each.cautionary or each.idea, Qt.ItemDataRole.ToolTipRole)
         self.show_variant(variant)
+
+    def show_own(self, name: str) -> None:
+        """Show that a kernel file of the user's is open, which has no ladder and runs on the simulator."""
+        self.title.setText("Own kernel")
+        self.summary.say(name)
+        self.variant.hide()
+        self.engine.hide()
 
     def show_variant(self, name: str) -> None:
         """Show which variant is chosen."""

@@ -18,6 +18,7 @@ from gui.files import Files
 from gui.header import Header
 from gui.jobs import HostFactory, Jobs, engine_host
 from gui.notice import Notice
+from gui.own_kernel.opened import ENDINGS, OwnKernel
 from gui.pattern_page import PatternPage
 from gui.settings import Memory
 from gui.sidebar import Sidebar
@@ -66,6 +67,7 @@ class MainWindow(QMainWindow):
         self.pages: dict[str, PatternPage] = {}
         self._discard = False
         self.files = Files(self)
+        self.own = OwnKernel(self)
         self.actions_ = Actions(self)
         self.header = Header(self.actions_.menu)
         self.sidebar = Sidebar(self.bench.patterns)
@@ -115,6 +117,8 @@ class MainWindow(QMainWindow):
         self.sidebar.pattern_chosen.connect(self.choose_pattern)
         self.sidebar.image_chosen.connect(self.open)
         self.sidebar.open_wanted.connect(self.files.ask_open)
+        self.sidebar.open_kernel_wanted.connect(self.own.ask)
+        self.sidebar.own_wanted.connect(self.own.show)
         self.sidebar.preferences_wanted.connect(self.show_preferences)
         self.status.why_wanted.connect(self.show_devices)
         self.jobs.ready.connect(self.status.show_device)
@@ -217,7 +221,7 @@ class MainWindow(QMainWindow):
     def choose_pattern(self, name: str) -> None:
         """Show another pattern's page."""
         if name == self.bench.chosen and name in self.pages:
-            self.sidebar.mark_pattern(name)
+            self._show_page(name)
             return
         self._show_page(name)
         self.bench.choose_pattern(name)
@@ -236,12 +240,17 @@ class MainWindow(QMainWindow):
     def choose_variant_at(self, index: int) -> None:
         """Run the variant of that place in the ladder, where there is one."""
         variants = self.bench.pattern.variants
-        if index < len(variants):
+        if index < len(variants) and self.own.shown is None:
             self.choose_variant(variants[index].name)
 
     def open(self, path: Path) -> None:
-        """Open an image, or numbers where a pattern of arrays is shown; what was open stays if it cannot be read."""
+        """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
+        if path.suffix.lower() in ENDINGS:
+            self.own.open(path)
+            return
         self.status.say(f"Opening {path.name}…")
+        if self.own.shown is not None:
+            self._show_page(self.bench.chosen)
         if self.bench.holds_numbers(path):
             self.bench.open_values(path)
             return
@@ -310,21 +319,27 @@ class MainWindow(QMainWindow):
 
     def next_problem(self) -> None:
         """Go to what is wrong next in the kernel's text."""
-        (self.page.step if self.page.stepping else self.page).source.next_problem()
+        page = self.own.shown or self.page
+        (page.step if page.stepping else page).source.next_problem()
 
     def run(self) -> None:
         """Run again, and check the result; in the Step tab, record again."""
-        if self.page.stepping:
+        if self.own.shown is not None:
+            self.own.shown.run()
+        elif self.page.stepping:
             self.page.step.record()
         else:
             self.bench.run(verify=True)
 
     def stop(self) -> None:
         """Stop what runs; with nothing to stop, close the message."""
-        if self.header.stop.isEnabled():
+        if self.own.page is not None and self.own.page.busy:
+            self.own.page.stop()
+            self.status.say("Stopped")
+        elif self.header.stop.isEnabled():
             self.bench.stop()
-        elif self.page.stepping and self.page.step.anything_chosen:
-            self.page.step.clear_selection()
+        elif (page := self.own.shown or self.page).stepping and page.step.anything_chosen:
+            page.step.clear_selection()
         else:
             self.banner.hide()
 

@@ -99,6 +99,8 @@ class Sidebar(QFrame):
     pattern_chosen = pyqtSignal(str)
     image_chosen = pyqtSignal(object)
     open_wanted = pyqtSignal()
+    open_kernel_wanted = pyqtSignal()
+    own_wanted = pyqtSignal()
     preferences_wanted = pyqtSignal()
 
     def __init__(self, patterns: dict[str, Pattern]) -> None:
@@ -119,6 +121,12 @@ class Sidebar(QFrame):
             group.addButton(made)
             layout.addWidget(made)
             self.buttons[name] = made
+        self.own = button("Own kernel", "nav", tip="The kernel file that you opened")
+        self.own.setCheckable(True)
+        self.own.clicked.connect(self.own_wanted)
+        self.own.hide()
+        group.addButton(self.own)
+        layout.addWidget(self.own)
         layout.addStretch(1)
         layout.addSpacing(12)
         layout.addLayout(self._heading("Images"))
@@ -132,6 +140,11 @@ class Sidebar(QFrame):
         layout.addWidget(self._scroll, 1000)
         for text, tip, signal in (
             ("Open…", "Open an image, or numbers for arrays (Ctrl+O), or drop a file on the window", self.open_wanted),
+            (
+                "Open kernel…",
+                "Open a .cu file of yours (Ctrl+Shift+O), or drop one on the window",
+                self.open_kernel_wanted,
+            ),
             ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_wanted),
         ):
             made = button(text, "nav", tip=tip)
@@ -165,6 +178,12 @@ class Sidebar(QFrame):
     def mark_pattern(self, name: str) -> None:
         """Show which pattern is chosen."""
         self.buttons[name].setChecked(True)
+
+    def mark_own(self, name: str) -> None:
+        """Show that the user's kernel file of that name is shown."""
+        self.own.setToolTip(name)
+        self.own.show()
+        self.own.setChecked(True)
 
     def mark_image(self, path: Path) -> None:
         """Show which sample is open, if it is one."""

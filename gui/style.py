@@ -136,6 +136,13 @@ QPlainTextEdit[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}p
 QPlainTextEdit, QTextEdit, QTableView {{ background: {t.surface}; border: none;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
 QTableView {{ gridline-color: {t.border}; }}
+QListView {{ background: transparent; border: none; outline: none; }}
+QListView::item {{ padding: {look.px(5)}px {look.px(4)}px; border-bottom: 1px solid {t.border}; color: {t.text}; }}
+QListView::item:hover {{ background: {t.raised}; }}
+QListView::item:selected {{ background: {t.accent_soft}; }}
+QHeaderView {{ background: transparent; }}
+QHeaderView::section {{ background: transparent; border: none; border-bottom: 1px solid {t.border}; color: {t.muted};
+    font-size: {look.small_px}px; padding: {look.px(3)}px {look.px(6)}px; }}
 QAbstractScrollArea::corner {{ background: transparent; border: none; }}
 QScrollArea, QScrollArea > QWidget > QWidget {{ background: transparent; border: none; }}
 QScrollBar:vertical {{ background: transparent; width: 10px; margin: 2px; }}

@@ -132,6 +132,15 @@ class CodeEdit(QPlainTextEdit):
         self.centerCursor()
         self.setFocus()
 
+    def go_to_line(self, line: int) -> None:
+        """Put the cursor where a line, from 1, begins, and bring it into view."""
+        document = self.document()
+        assert document is not None
+        block = document.findBlockByNumber(line - 1)
+        if block.isValid():
+            self.setTextCursor(QTextCursor(block))
+            self._bring_into_view(line)
+
     def _bring_into_view(self, line: int) -> None:
         first = self.firstVisibleBlock().blockNumber() + 1
         last = first + max(self._lines_in_view() - 2, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QHBoxLayout
@@ -30,6 +31,7 @@ class ProblemStrip(QFrame):
         layout.setSpacing(8)
         layout.addWidget(self.message, 1)
         layout.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
+        self._whole = ""
         self.hide()
 
     def show_problems(self, problems: Sequence[Problem], shown: Problem | None, *, edited: bool, checked: bool) -> None:
@@ -38,13 +40,24 @@ class ProblemStrip(QFrame):
         self.more.setVisible(bool(problems))
         if shown is None:
             self._tone("good" if checked else "neutral")
-            self.message.setText("No problems: it compiles." if checked else "Checking…")
+            self._say("No problems: it compiles." if checked else "Checking…")
             return
         self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-        said = shown.diagnostic.message
-        self.message.setText(f"Line {shown.line}: {said}")
+        self._say(f"Line {shown.line}: {shown.diagnostic.message}")
         others = len(problems) - 1
         self.more.setText(f"Next of {len(problems)}" if others else "Show")
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._say(self._whole)
+
+    def _say(self, text: str) -> None:
+        """Show a text in two lines at most; the tool tip has all of it."""
+        self._whole = text
+        room = self.width() - self.more.sizeHint().width() - look().px(40)
+        two_lines = max(round(1.8 * room), look().px(200))
+        self.message.setText(self.message.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, two_lines))
+        self.message.setToolTip(text)
 
     def _tone(self, tone: str) -> None:
         restyle(self, "tone", tone)

@@ -10,10 +10,13 @@ import pytest
 from PyQt6.QtCore import QSettings
 
 from gpu.engines.base import Device, PhaseTimes
+from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
+from gpu.execute import execute, failure_of
 from gpu.jobs import (
     CheckPattern,
     CheckSource,
+    DescribeKernels,
     Deviation,
     Failure,
     LoadArray,
@@ -21,8 +24,10 @@ from gpu.jobs import (
     Ready,
     Report,
     Result,
+    RunKernel,
     RunPattern,
     SaveArray,
+    StepKernel,
     Throughput,
 )
 from gpu.patterns import find_pattern
@@ -98,6 +103,11 @@ class FakeHost:
             return Result({}, diagnostics=marks_in(request.text, "BAD"))
         if isinstance(request, CheckPattern):
             return Result({}, diagnostics=marks_in("".join(request.sources.values()), "RACE"))
+        if isinstance(request, DescribeKernels | RunKernel | StepKernel):
+            try:
+                return execute(NullEngine(), request, self.folder, lambda progress: None)
+            except Exception as error:
+                return failure_of(error)
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
             return Result({})

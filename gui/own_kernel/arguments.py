@@ -1,0 +1,133 @@
+"""One row of the form for each parameter of a kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
+
+from gpu.own_kernels import KernelParameter
+from gui.theme import look
+from gui.widgets import button, label
+
+ELEMENTS = "64"
+_SIZES = ("n", "size", "count", "length", "num", "len", "elements")
+_RESULTS = ("out", "res", "dst", "dest", "bin", "hist", "count", "sum", "total", "c")
+_KINDS = {
+    "random": ("elements", "seed"),
+    "arange": ("elements", ""),
+    "zeros": ("elements", ""),
+    "full": ("elements", "value"),
+    "empty": ("elements", ""),
+    "file": ("", "path of a .npy"),
+    "null": ("", ""),
+}
+_TIPS = {
+    "random": "From 0 to 1 in floating point, whole numbers below 100",
+    "arange": "0, 1, 2, …",
+    "zeros": "All 0",
+    "full": "All of one value",
+    "empty": "Without values, as from cudaMalloc: reading one is a finding",
+    "file": "The elements of a NumPy file",
+    "null": "A null pointer",
+}
+
+
+def first_value(parameter: KernelParameter) -> str:
+    """Return what a number starts with: of what sounds like a size, that of the arrays."""
+    if parameter.kind == "struct":
+        return ",".join(["0"] * parameter.parts)
+    if parameter.kind == "integer" and parameter.name.lower() in _SIZES:
+        return ELEMENTS
+    return "1"
+
+
+def first_kind(parameter: KernelParameter) -> str:
+    """Return what an array starts with: zeros where it sounds like a result, else something to work on."""
+    is_result = not parameter.read_only and parameter.name.lower().removeprefix("d_").startswith(_RESULTS)
+    return "zeros" if is_result else "random"
+
+
+class ArgumentRow(QWidget):
+    """What a parameter is given: of a pointer what kind of array, of anything else a number."""
+
+    changed = pyqtSignal()
+
+    def __init__(self, parameter: KernelParameter) -> None:
+        super().__init__()
+        self.parameter = parameter
+        name = label(parameter.name, "code", name=f"Parameter {parameter.name}")
+        type = label(parameter.type, "caption")
+        name.setMinimumWidth(look().px(90))
+        type.setMinimumWidth(look().px(110))
+        self.kind = QComboBox()
+        self.number = QLineEdit()
+        self.extra = QLineEdit()
+        self.browse = button("Choose…", "flat", tip="Choose a .npy file")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        for widget in (name, type, self.kind, self.number, self.extra, self.browse):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        for box in (self.number, self.extra):
+            box.setMaximumWidth(look().px(120))
+            box.textEdited.connect(lambda _: self.changed.emit())
+        self.kind.setAccessibleName(f"{parameter.name}: kind of array")
+        self.number.setAccessibleName(f"{parameter.name}: {'elements' if self.is_pointer else 'value'}")
+        self.extra.setAccessibleName(f"{parameter.name}: value, seed or path")
+        if self.is_pointer:
+            for number, kind in enumerate(_KINDS):
+                self.kind.addItem(kind, kind)
+                self.kind.setItemData(number, _TIPS[kind], Qt.ItemDataRole.ToolTipRole)
+            self.kind.setCurrentText(first_kind(parameter))
+            self.number.setText(ELEMENTS)
+            self.kind.currentIndexChanged.connect(self._take_kind)
+            self.browse.clicked.connect(self._browse)
+        else:
+            self.kind.hide()
+            self.number.setText(first_value(parameter))
+        self._show_kind()
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it takes an array."""
+        return self.parameter.kind == "pointer"
+
+    @property
+    def text(self) -> str:
+        """Return the argument as `gpu.simulate.simulate` takes it."""
+        number, extra = self.number.text().strip(), self.extra.text().strip()
+        if not self.is_pointer:
+            return number
+        kind = str(self.kind.currentData())
+        parts = [kind, *([number] if _KINDS[kind][0] else []), *([extra] if _KINDS[kind][1] and extra else [])]
+        return ":".join(parts)
+
+    def take_from(self, other: ArgumentRow) -> None:
+        """Take what was entered for the same parameter before its kernel's text changed."""
+        if other.is_pointer == self.is_pointer:
+            self.kind.setCurrentIndex(other.kind.currentIndex())
+            self.number.setText(other.number.text())
+            self.extra.setText(other.extra.text())
+
+    def _take_kind(self) -> None:
+        self.extra.clear()
+        self._show_kind()
+        self.changed.emit()
+
+    def _show_kind(self) -> None:
+        elements, extra = _KINDS[str(self.kind.currentData())] if self.is_pointer else ("value", "")
+        self.number.setVisible(bool(elements))
+        self.number.setPlaceholderText(elements)
+        self.extra.setVisible(bool(extra))
+        self.extra.setPlaceholderText(extra)
+        self.extra.setMaximumWidth(look().px(260 if extra.startswith("path") else 120))
+        self.browse.setVisible(extra.startswith("path"))
+
+    def _browse(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Open array", str(Path.home()), "NumPy arrays (*.npy)")
+        if name:
+            self.extra.setText(name)
+            self.changed.emit()

@@ -1,0 +1,155 @@
+"""How a kernel is launched: which one, on what grid, with what arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from gpu.errors import InputError
+from gpu.own_kernels import KernelLaunch, Signature
+from gui.own_kernel.arguments import ArgumentRow
+from gui.theme import look
+from gui.widgets import column, label
+
+
+class LaunchForm(QWidget):
+    """Kernel, grid, block, shared memory, macros, and a row for each parameter."""
+
+    kernel_wanted = pyqtSignal()
+    """Another kernel, instantiation or set of macros was chosen: its parameters are to be found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.signature: Signature | None = None
+        self.rows: list[ArgumentRow] = []
+        self.kernel = QComboBox()
+        self.kernel.setEditable(True)
+        self.kernel.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.kernel.setMinimumWidth(look().px(190))
+        self.grid = QLineEdit("1")
+        self.block = QLineEdit("64")
+        self.shared = QLineEdit("0")
+        self.defines = QLineEdit()
+        self.defines.setPlaceholderText("N=16 FAST")
+        fields = (
+            ("Kernel", self.kernel, "A __global__ function; of a template an instantiation: reduce<float, 256>"),
+            ("Grid", self.grid, "Blocks in x, y and z: 8 or 8,4"),
+            ("Block", self.block, "Threads of a block in x, y and z: 256 or 16,16"),
+            ("Shared bytes", self.shared, "Size of the extern __shared__ array"),
+            ("Macros", self.defines, "NAME=VALUE, with spaces between them"),
+        )
+        line = QHBoxLayout()
+        line.setSpacing(14)
+        for text, field, tip in fields:
+            heading = label(text, "caption")
+            heading.setBuddy(field)
+            field.setAccessibleName(text)
+            field.setToolTip(tip)
+            line.addLayout(column(heading, field, spacing=3), 3 if field is self.kernel else 1)
+        for narrow in (self.grid, self.block, self.shared):
+            narrow.setMinimumWidth(look().px(60))
+        self.error = label("", "error", wrap=True, name="What is wrong with the launch")
+        self.error.hide()
+        self.arguments = QVBoxLayout()
+        self.arguments.setSpacing(6)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addLayout(line)
+        layout.addLayout(self.arguments)
+        layout.addWidget(self.error)
+        layout.addStretch(1)
+        self.kernel.activated.connect(lambda _: self.kernel_wanted.emit())
+        edit = self.kernel.lineEdit()
+        assert edit is not None
+        edit.editingFinished.connect(self._take_name)
+        self.defines.editingFinished.connect(self.kernel_wanted)
+
+    @property
+    def name(self) -> str:
+        """Return the kernel's name as it is entered."""
+        return self.kernel.currentText().strip()
+
+    @property
+    def macros(self) -> dict[str, str]:
+        """Return the macros; one without a value is 1."""
+        pairs = (word.partition("=") for word in self.defines.text().split())
+        return {name: value if equals else "1" for name, equals, value in pairs}
+
+    def launch(self, file: str, text: str) -> KernelLaunch:
+        """Return the launch; InputError where an extent is none, or there is no kernel."""
+        if self.signature is None or self.signature.template:
+            raise InputError(
+                f"{self.name} is a template: name an instantiation, such as {self.name}<float>."
+                if self.signature is not None
+                else "There is no kernel to launch."
+            )
+        return KernelLaunch(
+            file,
+            text,
+            self.signature.name,
+            _extent("grid", self.grid.text()),
+            _extent("block", self.block.text()),
+            tuple(row.text for row in self.rows),
+            _whole("Shared bytes", self.shared.text() or "0"),
+            self.macros,
+        )
+
+    def show_kernels(self, kernels: Sequence[Signature]) -> None:
+        """Offer the kernels of a file; the one that is chosen stays chosen while it is there."""
+        name = self.name
+        self.kernel.blockSignals(True)
+        self.kernel.clear()
+        for each in kernels:
+            self.kernel.addItem(each.name)
+        wanted = next((each for each in kernels if each.name == name), kernels[0] if kernels else None)
+        self.kernel.setCurrentText(wanted.name if wanted is not None else "")
+        self.kernel.blockSignals(False)
+        self._show(wanted)
+
+    def refuse(self, message: str) -> None:
+        """Say what is wrong; an empty message takes it back."""
+        self.error.setText(message)
+        self.error.setVisible(bool(message))
+
+    def _show(self, signature: Signature | None) -> None:
+        same = self.signature is not None and signature is not None and self.signature == signature
+        self.signature = signature
+        if signature is None:
+            self.refuse("There is no kernel to launch.")
+        elif signature.template:
+            self.refuse(
+                f"{signature.name} is a template: type its arguments behind it, such as {signature.name}<float>."
+            )
+        else:
+            self.refuse(signature.refusal)
+        if same:
+            return
+        before = {row.parameter.name: row for row in self.rows}
+        self.rows = [ArgumentRow(parameter) for parameter in signature.parameters] if signature else []
+        for row in self.rows:
+            if row.parameter.name in before:
+                row.take_from(before[row.parameter.name])
+            self.arguments.addWidget(row)
+        for row in before.values():
+            self.arguments.removeWidget(row)
+            row.deleteLater()
+
+    def _take_name(self) -> None:
+        if self.signature is None or self.name != self.signature.name:
+            self.kernel_wanted.emit()
+
+
+def _extent(name: str, text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not 1 <= len(words) <= 3 or not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise InputError(f"The {name} is one to three whole numbers, such as 8 or 16,16, not {text!r}.")
+    return tuple(map(int, words))
+
+
+def _whole(name: str, text: str) -> int:
+    if not (text.strip().isascii() and text.strip().isdigit()):
+        raise InputError(f"{name}: {text!r} is no whole number.")
+    return int(text)

@@ -1,0 +1,183 @@
+"""The page of a kernel file of the user's: launched on the simulator, and stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+
+from gpu.errors import InputError
+from gpu.jobs import DescribeKernels, Failure, Result, RunKernel
+from gpu.own_kernels import KernelLaunch
+from gui.editor.sources import KernelSources
+from gui.jobs import Jobs
+from gui.own_kernel.launch_form import LaunchForm
+from gui.own_kernel.results import ResultsCard
+from gui.own_kernel.step import OwnStepTab
+from gui.source_pane import SourcePane
+from gui.theme import look
+from gui.widgets import Card, column, role, row
+
+_RUN, _DESCRIBE = "own run", "own kernels"
+
+
+class OwnKernelPage(QWidget):
+    """A form for the launch, the text, and what came of it; a Step tab.
+
+    Parameters
+    ----------
+    path : Path
+        The kernel's file.
+    sources : KernelSources
+        The kernels' texts.
+    jobs : callable
+        Returns the queue of the simulator's process.
+    """
+
+    failed = pyqtSignal(object)
+    """Failure"""
+    busy_changed = pyqtSignal(bool)
+
+    def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+        super().__init__()
+        role(self, "canvas")
+        self.path = path
+        self.file = str(path)
+        self._jobs = jobs
+        self._running: KernelLaunch | None = None
+        self.document = sources.document(self.file)
+        self.sources = sources
+        self.form = LaunchForm()
+        self.results = ResultsCard()
+        self.source = SourcePane(sources)
+        self.step = OwnStepTab(path, sources, jobs, self.launch)
+        self.tabs = QTabBar()
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.corner = QStackedWidget()
+        self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self.stack = QStackedWidget()
+        for title, content, corner in (("Run", self._run_tab(), None), ("Step", self.step, self.step.chosen)):
+            self.tabs.addTab(title)
+            self.stack.addWidget(content)
+            holder = QWidget()
+            holder.setLayout(row(0, corner) if corner is not None else row(0))
+            self.corner.addWidget(holder)
+        self.tabs.currentChanged.connect(self._show_tab)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        layout.addLayout(row(self.tabs, self.corner))
+        layout.addWidget(self.stack, 1)
+        self.form.kernel_wanted.connect(self.describe)
+        self.document.settled.connect(self.describe)
+        self.step.failed.connect(self.failed)
+        self.results.line_wanted.connect(self.source.code.go_to_line)
+        self.source.show_kernel(self.file, "")
+        self.describe()
+
+    def _run_tab(self) -> QWidget:
+        bar = Card("Launch", margins=(12, 8, 12, 10))
+        bar.title.hide()
+        bar.body.setSpacing(0)
+        bar.body.addWidget(self.form)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(bar)
+        left = QSplitter(Qt.Orientation.Vertical)
+        right = QWidget()
+        right.setLayout(column(self.source))
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        left.addWidget(scroll)
+        left.addWidget(self.results)
+        left.setSizes([look().px(250), look().px(330)])
+        self.splitter.addWidget(left)
+        self.splitter.addWidget(right)
+        self.splitter.setSizes([look().px(620), look().px(490)])
+        for splitter in (left, self.splitter):
+            splitter.setChildrenCollapsible(False)
+            splitter.setHandleWidth(8)
+        return self.splitter
+
+    @property
+    def stepping(self) -> bool:
+        """Whether the Step tab is shown."""
+        return self.stack.currentWidget() is self.step
+
+    @property
+    def busy(self) -> bool:
+        """Whether a launch is under way."""
+        return self._running is not None
+
+    def launch(self) -> KernelLaunch:
+        """Return the launch that is chosen; InputError where there is none."""
+        return self.form.launch(self.file, self.document.text)
+
+    def describe(self) -> None:
+        """Find the file's kernels and what they take."""
+        name = self.form.name
+        instances = (name,) if "<" in name else ()
+        request = DescribeKernels(self.file, self.document.text, self.form.macros, instances)
+        self._jobs().post(_DESCRIBE, request, self._take_kernels, priority=2)
+
+    def _take_kernels(self, event: Result | Failure) -> None:
+        if isinstance(event, Failure):
+            if event.kind != "cancelled":
+                self.form.refuse(event.message)
+            return
+        before = self.form.signature
+        self.form.show_kernels(event.kernels)
+        signature = self.form.signature
+        name = signature.name if signature is not None else ""
+        if before is None or before.name != name:
+            self.source.show_kernel(self.file, name)
+            self.step.show_kernel(name)
+            self.results.forget()
+
+    def run(self) -> None:
+        """Run the kernel, or in the Step tab record it."""
+        if self.stepping:
+            self.step.record()
+            return
+        try:
+            launch = self.launch()
+        except InputError as error:
+            self.form.refuse(error.message)
+            return
+        self.form.refuse("")
+        self._set_running(launch)
+        self._jobs().post(_RUN, RunKernel(launch), lambda event: self._take_run(launch, event), priority=2)
+
+    def stop(self) -> None:
+        """Stop the launch that is under way."""
+        if self.busy:
+            self._set_running(None)
+            self._jobs().stop()
+
+    def _take_run(self, launch: KernelLaunch, event: Result | Failure) -> None:
+        if launch is not self._running:
+            return
+        self._set_running(None)
+        ran = {self.file: launch.text}
+        if isinstance(event, Result):
+            assert event.simulated is not None
+            assert self.form.signature is not None
+            arrays = {name: handle.open() for name, handle in event.arrays.items()}
+            self.sources.show_run(self.file, ran, event.simulated.findings)
+            self.results.show_result(self.form.signature, launch.text, event.simulated, arrays)
+        elif event.kind == "input":
+            self.form.refuse(event.message)
+        elif event.kind != "cancelled":
+            self.failed.emit(event)
+
+    def _set_running(self, launch: KernelLaunch | None) -> None:
+        self._running = launch
+        self.busy_changed.emit(self.busy)
+
+    def _show_tab(self, index: int) -> None:
+        self.corner.setCurrentIndex(index)
+        self.stack.setCurrentIndex(index)
+        if self.stepping:
+            self.step.record_soon()

@@ -1,0 +1,162 @@
+"""What came of a kernel's launch: findings, arrays, what it printed, what each line cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
+    QStackedWidget,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+
+from gpu.own_kernels import LineFigures, Signature, Simulated
+from gpu.pattern import Array
+from gui.theme import code_font, look
+from gui.widgets import Badge, Card, Segments, as_count, role
+
+_SHOWN = 512
+_COLUMNS = ("Line", "Statements", "Lanes", "Sectors", "Conflicts", "Source")
+_TIPS = (
+    "",
+    "Statements of warps that ran",
+    "Active lanes of 32, on average",
+    "32-byte sectors for a request to global memory; 4 is best for 4-byte elements",
+    "Bank conflicts in shared memory",
+    "",
+)
+_TABS = ("Findings", "Arrays", "Printed", "Line by line")
+
+
+class ResultsCard(Card):
+    """Findings, arrays, printed text and figures line by line, one of them at a time."""
+
+    line_wanted = pyqtSignal(int)
+    """A line, from 1, that something was chosen of."""
+
+    def __init__(self) -> None:
+        super().__init__("Result", margins=(12, 10, 12, 10))
+        self.verdict = Badge()
+        self.verdict.hide()
+        self.kinds = Segments(_TABS, "Result")
+        self.head.addWidget(self.verdict)
+        self.head.addStretch(1)
+        self.head.addWidget(self.kinds)
+        self.findings = QListWidget()
+        self.findings.setWordWrap(True)
+        self.findings.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.findings.setAccessibleName("Findings")
+        self.arrays = _text("Arrays after the launch")
+        self.printed = _text("Printed by the kernel")
+        self.lines = QTableWidget(0, len(_COLUMNS))
+        self.lines.setAccessibleName("Counted line by line")
+        self.lines.setHorizontalHeaderLabels(_COLUMNS)
+        for place, tip in enumerate(_TIPS):
+            item = self.lines.horizontalHeaderItem(place)
+            assert item is not None
+            item.setToolTip(tip)
+        self.lines.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.lines.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.lines.setShowGrid(False)
+        self.lines.setWordWrap(False)
+        self.lines.setTabKeyNavigation(False)
+        rows, header = self.lines.verticalHeader(), self.lines.horizontalHeader()
+        assert rows is not None
+        assert header is not None
+        rows.hide()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        self.stack = QStackedWidget()
+        for name, widget in zip(_TABS, (self.findings, self.arrays, self.printed, self.lines), strict=True):
+            self.stack.addWidget(widget)
+            self.kinds.buttons[name].toggled.connect(lambda on, widget=widget: on and self._show(widget))
+        self.body.addWidget(self.stack, 1)
+        self.findings.addItem("Run the kernel (F5): what it does wrong is shown here.")
+        self.findings.itemClicked.connect(self._take_finding)
+        self.findings.itemActivated.connect(self._take_finding)
+        self.lines.itemSelectionChanged.connect(self._take_line)
+
+    def show_result(self, signature: Signature, text: str, result: Simulated, arrays: Mapping[str, Array]) -> None:
+        """Show what came of a launch of a text."""
+        count = result.count
+        said = f"{count} finding{'s' if count > 1 else ''}" if count else "✓ no findings"
+        self.verdict.say(said, "bad" if count else "good")
+        self.findings.clear()
+        lines: dict[str, list[int]] = {}
+        for found in result.findings:
+            lines.setdefault(found.message, []).append(found.line)
+        for message, places in lines.items():
+            where = f"Line {places[0]}" if len(places) == 1 else f"Lines {', '.join(map(str, places))}"
+            item = QListWidgetItem(f"{where}: {message}")
+            item.setData(Qt.ItemDataRole.UserRole, places[0])
+            self.findings.addItem(item)
+        if not count:
+            self.findings.addItem("No races, nothing out of bounds, nothing read that nobody wrote.")
+        names = {str(number): each.name for number, each in enumerate(signature.parameters)}
+        self.arrays.setPlainText("\n\n".join(_described(names[key], array) for key, array in arrays.items()))
+        self.printed.setPlainText("".join(text for _, text in result.printed) or "Nothing was printed.")
+        self._fill_lines(result.lines, text.split("\n"))
+
+    def forget(self) -> None:
+        """Take the verdict back: it was another launch's."""
+        self.verdict.say("", "neutral")
+
+    def _fill_lines(self, lines: Mapping[int, LineFigures], source: list[str]) -> None:
+        self.lines.setRowCount(0)
+        self.lines.setRowCount(len(lines))
+        for row, (number, each) in enumerate(lines.items()):
+            cells = (
+                str(number),
+                as_count(each.statements) if each.statements else "",
+                f"{each.lanes:.1f}" if each.statements else "",
+                "" if each.sectors is None else f"{each.sectors:.1f}",
+                "" if each.conflicts is None else as_count(each.conflicts),
+                source[number - 1].strip() if number <= len(source) else "",
+            )
+            for place, cell in enumerate(cells):
+                item = QTableWidgetItem(cell)
+                if place < len(_COLUMNS) - 1:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                else:
+                    item.setFont(code_font(look().small_px))
+                self.lines.setItem(row, place, item)
+
+    def _show(self, widget: QWidget) -> None:
+        self.stack.setCurrentWidget(widget)
+
+    def _take_finding(self, item: QListWidgetItem) -> None:
+        line = item.data(Qt.ItemDataRole.UserRole)
+        if line:
+            self.line_wanted.emit(line)
+
+    def _take_line(self) -> None:
+        item = self.lines.item(self.lines.currentRow(), 0)
+        if item is not None:
+            self.line_wanted.emit(int(item.text()))
+
+
+def _text(name: str) -> QPlainTextEdit:
+    made = QPlainTextEdit()
+    role(made, "code")
+    made.setReadOnly(True)
+    made.setAccessibleName(name)
+    made.setTabChangesFocus(True)
+    return made
+
+
+def _described(name: str, array: Array) -> str:
+    """Return an array's name, type and first elements."""
+    flat = array.reshape(-1)
+    more = f" … ({as_count(flat.size - _SHOWN)} more)" if flat.size > _SHOWN else ""
+    with np.printoptions(precision=5, suppress=True, threshold=_SHOWN + 1, linewidth=96):
+        values = str(flat[:_SHOWN]).strip("[]")
+    shape = " × ".join(map(str, array.shape))
+    return f"{name}   {array.dtype}, {shape}\n{values}{more}"

@@ -1,0 +1,245 @@
+"""A kernel file of the user's: opened, launched on the simulator, stepped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFileDialog
+
+from gpu.jobs import RunKernel, StepKernel
+from tests.gui.conftest import FakeHost, settle
+from tests.gui.test_main_window import drop, press
+
+TEXT = r"""__global__ void shift(float *data, const float *weights, int n, float scale) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - 1) data[i] = data[i + 1] * scale + weights[i];
+    if (i == 3) printf("here %d\n", i);
+}
+
+__global__ void clear(int *out) { out[threadIdx.x] = 0; }
+
+template <typename T, int N> __global__ void fill(T *out) { out[threadIdx.x] = N; }
+"""
+BOTH = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.cu"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def page(qtbot, window, file):
+    """The page of a file that was dropped on the window."""
+    assert drop(window, file)
+    qtbot.waitUntil(lambda: window.own.shown is not None and bool(window.own.shown.form.rows))
+    made = window.own.shown
+    made.side = next(host for host in FakeHost.made if host.engine == "simulator")
+    return made
+
+
+def enter(qtbot, box, text):
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, text)
+
+
+def run(qtbot, window, page):
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not page.busy)
+
+
+def launches(page):
+    return [request.launch for request in page.side.requests if isinstance(request, RunKernel)]
+
+
+def test_a_dropped_kernel_is_opened_with_a_form_made_from_its_parameters(qtbot, window, page, file):
+    assert page.source.title.text() == "mine.cu"
+    assert page.source.code.toPlainText() == TEXT
+    assert [page.form.kernel.itemText(each) for each in range(3)] == ["shift", "clear", "fill"]
+    assert [(row.parameter.name, row.text) for row in page.form.rows] == [
+        ("data", "random:64"), ("weights", "random:64"), ("n", "64"), ("scale", "1"),
+    ]  # fmt: skip
+    assert window.sidebar.own.isChecked()
+    assert str(file) in window.header.summary.toolTip()
+    assert not window.header.variant.isVisible()
+
+
+def test_it_is_asked_for_by_keyboard(qtbot, window, file, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(file), ""))
+    press(qtbot, window, Qt.Key.Key_O, BOTH)
+    assert window.own.shown is not None
+    assert window.own.shown.path == file
+
+
+def test_a_run_shows_findings_arrays_what_was_printed_and_counts(qtbot, window, page):
+    run(qtbot, window, page)
+    results = page.results
+    assert results.verdict.text() == "1 finding"
+    assert results.findings.item(0).text().startswith("Line 3: Race reported")
+    assert [problem.line for problem in page.source.code.problems] == [3]
+    qtbot.mouseClick(results.kinds.buttons["Arrays"], Qt.MouseButton.LeftButton)
+    assert results.arrays.isVisible()
+    assert "data   float32, 64" in results.arrays.toPlainText()
+    qtbot.mouseClick(results.kinds.buttons["Printed"], Qt.MouseButton.LeftButton)
+    assert results.printed.toPlainText() == "here 3\n"
+    qtbot.mouseClick(results.kinds.buttons["Line by line"], Qt.MouseButton.LeftButton)
+    assert [results.lines.item(row, 0).text() for row in range(results.lines.rowCount())] == ["2", "3", "4"]
+    results.lines.setCurrentCell(2, 0)
+    assert page.source.code.textCursor().blockNumber() + 1 == 4
+
+
+def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
+    np.save(tmp_path / "w.npy", np.arange(8, dtype=np.float32))
+    data, weights, n, scale = page.form.rows
+    data.kind.setCurrentText("full")
+    enter(qtbot, data.number, "8")
+    enter(qtbot, data.extra, "2.5")
+    weights.kind.setCurrentText("file")
+    enter(qtbot, weights.extra, str(tmp_path / "w.npy"))
+    enter(qtbot, n.number, "8")
+    enter(qtbot, scale.number, "0")
+    enter(qtbot, page.form.grid, "1,1")
+    enter(qtbot, page.form.block, "8")
+    run(qtbot, window, page)
+    (launch,) = launches(page)
+    assert launch.arguments == ("full:8:2.5", f"file:{tmp_path / 'w.npy'}", "8", "0")
+    assert (launch.grid, launch.block) == ((1, 1), (8,))
+    assert "0. 1. 2. 3. 4. 5. 6. 2.5" in " ".join(page.results.arrays.toPlainText().split())
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "words"),
+    [
+        ("grid", "0", "The grid is one to three whole numbers"),
+        ("block", "8,x", "The block is one to three whole numbers"),
+        ("shared", "-3", "is no whole number"),
+        ("rows", "many", "many"),
+        ("block", "2000", "at most 1024"),
+    ],
+)
+def test_a_bad_entry_is_told_in_a_sentence_and_nothing_is_lost(qtbot, window, page, field, text, words):
+    box = page.form.rows[2].number if field == "rows" else getattr(page.form, field)
+    enter(qtbot, box, text)
+    run(qtbot, window, page)
+    said = page.form.error.text() if page.form.error.isVisible() else window.banner.message.text()
+    assert words in said
+    assert box.text() == text
+    enter(qtbot, box, "64")
+    run(qtbot, window, page)
+    assert page.form.error.isHidden()
+    assert page.results.verdict.text() == "1 finding"
+
+
+def test_a_template_wants_its_arguments_and_then_runs(qtbot, window, page):
+    page.form.kernel.setCurrentIndex(2)
+    page.form.kernel.activated.emit(2)
+    qtbot.waitUntil(lambda: "is a template" in page.form.error.text())
+    assert not page.form.rows
+    edit = page.form.kernel.lineEdit()
+    enter(qtbot, edit, "fill<short, 7>")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: [row.text for row in page.form.rows] == ["zeros:64"])
+    assert page.form.error.isHidden()
+    run(qtbot, window, page)
+    assert "7 7 7" in page.results.arrays.toPlainText()
+    assert "no findings" in page.results.verdict.text()
+
+
+def test_editing_the_kernel_makes_the_form_anew_and_keeps_what_was_entered(qtbot, window, page):
+    enter(qtbot, page.form.rows[3].number, "5")
+    page.document.replace(TEXT.replace("float scale", "double scale, int more"))
+    qtbot.waitUntil(lambda: len(page.form.rows) == 5)
+    assert [row.text for row in page.form.rows[3:]] == ["5", "1"]
+    assert page.form.rows[3].parameter.type == "float64"
+    assert page.source.edited.isVisible()
+    run(qtbot, window, page)
+    assert "double scale" in launches(page)[-1].text
+
+
+def test_a_text_that_does_not_compile_is_told_and_the_form_stays(qtbot, window, page):
+    page.document.replace(TEXT.replace("int i = blockIdx", "int i = blckIdx"))
+    qtbot.waitUntil(lambda: "blckIdx" in page.form.error.text())
+    page.document.replace(TEXT)
+    qtbot.waitUntil(page.form.error.isHidden)
+    assert len(page.form.rows) == 4
+
+
+def test_it_is_stepped(qtbot, window, page):
+    page.tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
+    assert isinstance(page.side.requests[-1], StepKernel)
+    recording = page.step.models.recording
+    assert recording.moments > 3
+    assert {finding.kind for _, finding in recording.findings} == {"race"}
+    page.step.setFocus()
+    start = page.step.player.moment
+    qtbot.keyClick(page.step, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: page.step.player.moment > start)
+
+
+def test_other_pages_are_left_and_come_back_to(qtbot, window, page):
+    page.document.replace(TEXT + "// mine\n")
+    qtbot.mouseClick(window.sidebar.buttons["convolution"], Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.own.shown is None
+    assert window.stack.currentWidget() is window.page
+    assert window.header.variant.isVisible()
+    qtbot.mouseClick(window.sidebar.own, Qt.MouseButton.LeftButton)
+    assert window.own.shown is page
+    assert page.document.text.endswith("// mine\n")
+
+
+def test_another_file_takes_its_place_and_its_edits_are_kept(qtbot, window, page, file, tmp_path):
+    page.document.replace(TEXT + "// mine\n")
+    other = tmp_path / "other.cu"
+    other.write_text("__global__ void k(int *out) { out[threadIdx.x] = 1; }\n")
+    window.open(other)
+    qtbot.waitUntil(lambda: len(window.own.shown.form.rows) == 1)
+    window.open(file)
+    assert window.own.shown.document.text.endswith("// mine\n")
+    assert [document.path.name for document in window.bench.sources.unsaved] == ["mine.cu"]
+
+
+@pytest.mark.parametrize(("content", "words"), [(None, "cannot be read"), (b"\xff\xfe\x00", "is not a text file")])
+def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_path, content, words):
+    path = tmp_path / "bad.cu"
+    if content is not None:
+        path.write_bytes(content)
+    window.open(path)
+    assert words in window.banner.message.text()
+    assert window.own.shown is None
+
+
+def test_a_file_without_kernels_is_told(qtbot, window, tmp_path):
+    path = tmp_path / "host.cu"
+    path.write_text("int main() { return 0; }\n")
+    window.open(path)
+    qtbot.waitUntil(lambda: "has no __global__ function" in window.own.shown.form.error.text())
+
+
+def test_stop_ends_a_launch(qtbot, window, page):
+    page.side.patient = True
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.busy)
+    assert window.header.stop.isEnabled()
+    qtbot.mouseClick(window.header.stop, Qt.MouseButton.LeftButton)
+    assert page.side.cancels == 1
+    assert not page.busy
+    assert not window.header.stop.isEnabled()
+    page.side.patient = False
+    run(qtbot, window, page)
+    assert page.results.verdict.text() == "1 finding"
+
+
+def test_saving_in_its_own_file_ends_the_edit(qtbot, window, page, file, monkeypatch):
+    page.document.replace(TEXT + "// mine\n")
+    assert page.source.edited.isVisible()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda parent, title, name, kinds: (name, ""))
+    press(qtbot, window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    assert file.read_text().endswith("// mine\n")
+    assert page.source.edited.isHidden()
+    assert not window.bench.sources.unsaved
