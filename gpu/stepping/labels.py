@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _Variables = dict[str, str]
 
-_EVENTS = 16
+# Of so many warps it is seen whether they agree: where warps take turns, each has an event of its own.
+_EVENTS = 4
 
 
 class Labels:
@@ -63,7 +64,8 @@ class Labels:
         if number not in self._variables:
             row = self._rows[number]
             launch = self._recording.launches[row.launch]
-            events = row.events[:_EVENTS] - launch.first
+            some = np.unique(np.linspace(0, row.events.size - 1, _EVENTS).astype(np.int64))
+            events = row.events[some] - launch.first
             found = [self._uniform(launch.number, launch.trace, int(event)) for event in events]
             same = found[0].items() if found else ()
             self._variables[number] = {
