@@ -208,12 +208,12 @@ def _kogge_stone(n: int) -> Textbook:
 def _brent_kung(n: int) -> Textbook:
     """Up and down a tree: 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps where n is a power of two."""
     up = [n // (2 * distance) for distance in _strides(n)]
-    down = [(n - distance) // (2 * distance) for distance in _strides(n)[:-1]]
-    return Textbook(operations=sum(up) + sum(down), steps=len(up) + len(down))
+    down = [(n - distance) // (2 * distance) for distance in _strides(n)]
+    return Textbook(operations=sum(up) + sum(down), steps=sum(map(bool, up + down)))
 
 
 def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> Callable[[Params, int], Textbook]:
-    """Return what a scan by sections comes to: the sections at once, the scan of their totals, one addition back."""
+    """Return what a scan by sections comes to: the sections at once, their totals, one addition back for each."""
 
     def claim(params: Params, n: int) -> Textbook:
         section = int(params["block"]) * elements_a_thread
@@ -223,7 +223,7 @@ def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> 
         totals = claim(params, -(-n // section))
         return Textbook(
             operations=n // section * whole.operations + rest.operations + totals.operations + n - section,
-            steps=whole.steps + totals.steps + 1,
+            steps=whole.steps + totals.steps + -(-min(n - section, section) // int(params["block"])),
         )
 
     return claim

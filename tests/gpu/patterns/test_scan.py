@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.execute import Outcome, run_pattern
+from gpu.execute import Outcome, record, run_pattern
+from gpu.pattern import Textbook
 from gpu.patterns import find_pattern
+from gpu.stepping.tally import Tally
 
 Array = np.ndarray[Any, Any]
 
@@ -171,6 +173,25 @@ def test_the_textbook_for_several_sections() -> None:
     textbook = claim({"block": "8"}, 20)
     assert textbook.operations == 28 + 28 + 6 + 3 + 12
     assert textbook.steps == 7 + 2 + 1
+
+
+@pytest.mark.parametrize(("n", "block"), [(16, 16), (13, 16), (40, 8), (1, 8)])
+@pytest.mark.parametrize("variant", [variant.name for variant in SCAN.variants if variant.textbook])
+def test_what_is_counted_is_what_the_textbook_says(variant: str, n: int, block: int) -> None:
+    chosen = SCAN.variant(variant)
+    params = SCAN.check({"n": n, "block": block})
+    recording = record(SCAN, chosen, {}, params, lambda progress: None)
+    counted = Tally(recording).at(recording.moments)
+    assert chosen.textbook is not None
+    assert chosen.textbook(params, n) == Textbook(counted.operations, counted.steps)
+
+
+def test_gaps_do_away_with_most_bank_conflicts() -> None:
+    conflicts = []
+    for variant in ("brent-kung", "brent-kung-padded"):
+        recording = record(SCAN, SCAN.variant(variant), {}, {"n": 512, "block": 256}, lambda progress: None)
+        conflicts.append(Tally(recording).at(recording.moments).bank_conflicts)
+    assert conflicts[1] < conflicts[0] / 10
 
 
 @pytest.mark.gpu
