@@ -159,9 +159,9 @@ def test_any_whole_numbers(simulator: Engine, values: list[int], variant: str, o
 
 @pytest.fixture(scope="module")
 def simulator() -> Any:
-    from gpu import engines
+    from gpu.engines.simulator import SimulatorEngine
 
-    made = engines.create("simulator")
+    made = SimulatorEngine("lockstep")  # machine code for each of many combinations would take its time to make
     yield made
     made.close()
 
