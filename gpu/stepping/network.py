@@ -139,6 +139,11 @@ class Network:
         from_place[unknown], from_cell[unknown] = self._columns.of_inputs(node[unknown])
         spaces = np.array([place.space for place in places])
         loads = np.isin(spaces[from_place], ("global", "constant")) & (spaces[writes.place[rows]] == "shared")
+        # From such a load on to global memory, as where results are packed, what counts is where the value was before.
+        origin = np.full(len(writes) + 1, -1)
+        origin[rows[loads]] = np.flatnonzero(loads)
+        loaded = np.flatnonzero((spaces[writes.place[rows]] == "global") & (origin[before] >= 0))
+        from_place[loaded], from_cell[loaded] = (each[origin[before[loaded]]] for each in (from_place, from_cell))
         candidates = (from_place >= 0) & ~loads
         moved = candidates & (
             self._columns.of(from_place, from_cell) != self._columns.of(writes.place[rows], writes.cell[rows])

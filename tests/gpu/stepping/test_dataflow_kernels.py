@@ -236,6 +236,25 @@ def test_a_bitonic_sort_makes_a_row_of_comparators_for_each_step():
         assert columns_reached(flow, len(flow.rows) - 1, cell, "a") == list(range(32))
 
 
+def test_what_is_packed_in_shared_memory_shows_where_it_came_from():
+    source = """
+    __global__ void k(const int *in, int *out) {
+        __shared__ int packed[32];
+        int t = threadIdx.x, value = in[t];
+        unsigned kept = __ballot_sync(0xffffffff, value > 0);
+        if (value > 0) packed[__popc(kept & ((1u << t) - 1))] = value;
+        __syncthreads();
+        if (t < __popc(kept)) out[t] = packed[t];
+    }
+    """
+    values = RANDOM.integers(-9, 9, 32).astype(np.int32)
+    flow = picture(source, values, np.zeros(32, np.int32))
+    assert labels(flow) == ["in", "out"]
+    kept = np.flatnonzero(values > 0)
+    assert flow.rows[1].value.tolist() == values[kept].tolist()
+    assert edges(flow, 1) == {(place, 0, int(i)) for place, i in enumerate(kept)}
+
+
 def test_a_histogram_s_atomics_queue_in_their_bins():
     source = """
     __global__ void k(const int *in, int *bins) {
