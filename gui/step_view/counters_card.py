@@ -1,4 +1,4 @@
-"""What has been counted so far, beside what the textbook says."""
+"""What has been counted so far, beside what it comes to in all and what the textbook says."""
 
 from __future__ import annotations
 
@@ -8,62 +8,68 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QGridLayout, QLabel
 
 from gui.theme import look
-from gui.widgets import Badge, Card, as_count, label, role
+from gui.widgets import Card, as_count, label, role
 
 if TYPE_CHECKING:
     from gpu.pattern import Textbook
+    from gpu.stepping.tally import Counts
 
-_FIGURES = ("operations", "steps", "lane use", "parallelism", "idle lanes")
+FIGURES = {
+    "operations": "Operations on data, of all threads together",
+    "steps": "Operations that follow each other: those of one step are done at the same time",
+    "parallelism": "Operations a step, on average",
+    "idle lanes": "Lanes that did nothing in statements that operate on data",
+}
+ROWS = ("so far", "in all", "textbook")
 
 
 class CountersCard(Card):
-    """Operations, steps, how many lanes worked, and the textbook's figures."""
+    """A small table: operations, steps, parallelism and idle lanes, counted and by the book."""
 
     def __init__(self) -> None:
-        super().__init__("Counted so far", margins=(12, 7, 12, 9))
-        self.body.setSpacing(4)
-        badge = Badge("counted", "neutral")
-        badge.setToolTip("Exact numbers from the recording, not measured and not modelled")
-        self.head.addStretch(1)
-        self.head.addWidget(badge)
-        self.figures: dict[str, QLabel] = {}
-        self.beside: dict[str, QLabel] = {}
+        super().__init__("Counted", margins=(12, 6, 12, 8))
+        self.body.removeItem(self.head)
+        self.setToolTip("Exact numbers from the recording, neither measured nor modelled")
+        self.cells: dict[tuple[str, str], QLabel] = {}
         grid = QGridLayout()
-        grid.setHorizontalSpacing(look().px(10))
-        grid.setVerticalSpacing(3)
-        for number, name in enumerate(_FIGURES):
-            row, column = divmod(number, 2)
-            figure = QLabel()
-            role(figure, "code")
-            figure.setAccessibleName(name)
-            figure.setStyleSheet("font-weight: 700;")
-            figure.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            self.figures[name], self.beside[name] = figure, label("", "caption")
-            grid.addWidget(label(name, "caption"), row, 4 * column)
-            grid.addWidget(figure, row, 4 * column + 1)
-            grid.addWidget(self.beside[name], row, 4 * column + 2)
-        grid.setColumnStretch(2, 1)
-        grid.setColumnStretch(6, 1)
+        grid.setHorizontalSpacing(look().px(12))
+        grid.setVerticalSpacing(1)
+        grid.addWidget(self.title, 0, 0)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        for column, (name, what) in enumerate(FIGURES.items(), 1):
+            head = label(name, "caption")
+            head.setToolTip(what)
+            grid.addWidget(head, 0, column, right)
+            grid.setColumnStretch(column, 1)
+            for number, row in enumerate(ROWS, 1):
+                cell = QLabel()
+                role(cell, "code" if row == "so far" else "caption")
+                cell.setAccessibleName(f"{name} {row}")
+                if row == "so far":
+                    cell.setStyleSheet("font-weight: 700;")
+                self.cells[row, name] = cell
+                grid.addWidget(cell, number, column, right)
+        for number, row in enumerate(ROWS, 1):
+            grid.addWidget(label(row, "caption"), number, 0)
         self.body.addLayout(grid)
 
-    def show_counts(
-        self, operations: int, steps: int, lane_use: float | None, parallelism: float | None, idle: float | None
-    ) -> None:
-        """Show what was counted; None where nothing has run yet."""
-        self.figures["operations"].setText(as_count(operations))
-        self.figures["steps"].setText(as_count(steps))
-        self.figures["lane use"].setText("–" if lane_use is None else f"{lane_use:.0%}")
-        self.figures["parallelism"].setText("–" if parallelism is None else f"{parallelism:.1f}")
-        self.figures["idle lanes"].setText("–" if idle is None else f"{idle:.0%}")
+    def text(self, row: str, name: str) -> str:
+        """Return what a cell of the table shows."""
+        return self.cells[row, name].text()
 
-    def show_totals(self, operations: int, steps: int, textbook: Textbook | None) -> None:
-        """Show how much there will be, and what the textbook says."""
-        for name, total, book in (
-            ("operations", operations, textbook and textbook.operations),
-            ("steps", steps, textbook and textbook.steps),
-        ):
-            text = f"of {as_count(total)}"
-            self.beside[name].setText(text + (f", textbook {as_count(book)}" if book is not None else ""))
-        self.beside["parallelism"].setText(
-            f"textbook {textbook.operations / textbook.steps:.1f}" if textbook and textbook.steps else ""
-        )
+    def show_counts(self, counts: Counts, row: str = "so far") -> None:
+        """Show what was counted up to a moment; `row` "in all" is for the end."""
+        self._say(row, "operations", as_count(counts.operations))
+        self._say(row, "steps", as_count(counts.steps))
+        self._say(row, "parallelism", "–" if counts.parallelism is None else f"{counts.parallelism:.1f}")
+        self._say(row, "idle lanes", "–" if counts.idle_fraction is None else f"{counts.idle_fraction:.0%}")
+
+    def show_textbook(self, book: Textbook | None) -> None:
+        """Show what the textbook says; None where it says nothing."""
+        self._say("textbook", "operations", as_count(book.operations) if book else "–")
+        self._say("textbook", "steps", as_count(book.steps) if book else "–")
+        self._say("textbook", "parallelism", f"{book.operations / book.steps:.1f}" if book and book.steps else "–")
+        self._say("textbook", "idle lanes", "–")
+
+    def _say(self, row: str, name: str, text: str) -> None:
+        self.cells[row, name].setText(text)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 AGGREGATED = 8.0
 """Pixels of a column below which a cell is a patch of colour without a frame."""
+NARROWEST = 0.5
+"""Pixels of a column at least: two of them share a pixel."""
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
 
@@ -104,7 +106,7 @@ def metrics(look: Look, column: float, label: float, pitch: float | None = None)
 
     `pitch` is the height of a row that is wished for; rows are not so close that operations lack their room.
     """
-    column = max(column, 1.0)
+    column = max(column, NARROWEST)
     cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
     gap = cell * (1.05 if column >= AGGREGATED else 0.8)
     if pitch is not None:

@@ -141,6 +141,11 @@ class FlowPainter:
             return
         warps = self._warps_of(row, edges.cell)
         narrow = sizes.column < AGGREGATED
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
+        if narrow:
+            # Several lines within a pixel look like one.
+            _, first = np.unique(np.stack((x0, x1)).astype(int), axis=1, return_index=True)
+            seen &= np.isin(np.arange(seen.size), first)
         for warp in np.unique(warps[seen]).tolist():
             colour = warp_colour(theme, warp)
             # What is to come is a hint, and less than that where it crosses other rows.

@@ -13,7 +13,7 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPixmap
 from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gui.step_view.flow_layout import LABELLED, FlowLayout, Metrics, metrics
+from gui.step_view.flow_layout import LABELLED, NARROWEST, FlowLayout, Metrics, metrics
 from gui.step_view.flow_paint import FlowPainter, label_width
 from gui.step_view.flow_words import describe_cell
 from gui.step_view.values import texts
@@ -21,7 +21,7 @@ from gui.theme import code_font, look
 
 _TILE = 512
 _KEPT_BYTES = 96 * 2**20
-_WIDEST, _NARROWEST = 110.0, 0.5
+_WIDEST = 110.0
 _GLIDE_MS = 16
 _MOST_READ = 128
 """Columns up to which a picture keeps its text, if need be by scrolling."""
@@ -138,7 +138,7 @@ class FlowView(QWidget):
         if self.layout_ is not None:
             room = self.width() - self._label_width() - look().px(14)
             # So many columns that no text fits are shown all at once; fewer are scrolled rather than unreadable.
-            least = _NARROWEST if self.layout_.columns > _MOST_READ else min(self._readable(), room)
+            least = NARROWEST if self.layout_.columns > _MOST_READ else min(self._readable(), room)
             self._column = min(max(room / self.layout_.columns, least), look().px(72 if self.patient else 52))
         self._forget()
         self._offset.setX(0)
@@ -152,7 +152,7 @@ class FlowView(QWidget):
         old, origin = self.sizes, self._origin()
         place = (at.x() - origin.x()) / old.column, (at.y() - origin.y()) / old.pitch
         self._fitted = False
-        self._column = min(max(old.column * factor, _NARROWEST), _WIDEST)
+        self._column = min(max(old.column * factor, NARROWEST), _WIDEST)
         self._forget()
         new = self.sizes
         self._glide.stop()

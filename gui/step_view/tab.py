@@ -10,6 +10,7 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu.engines.base import KERNELS
 from gpu.jobs import Failure, StepPattern
 from gpu.pattern import Array, Pattern
 from gpu.stepping.explain import explain
@@ -63,6 +64,7 @@ class StepTab(QWidget):
         self.sources = sources
         self.image: Mapping[str, Array] = {}
         self.followed: tuple[int, int] | None = None
+        self._file = pattern.kernels
         self._kind_chosen: str | None = None
         self._stale = True
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
@@ -188,6 +190,7 @@ class StepTab(QWidget):
     def show_variant(self, name: str) -> None:
         """Record another variant."""
         self.variant = name
+        self._file = self.pattern.kernels
         self.source.show_kernel(self.pattern.kernels, self.pattern.variant(name).kernels[0])
         self.record_soon()
 
@@ -267,10 +270,11 @@ class StepTab(QWidget):
         self._show_verdict()
         spaces = {array.space for launch in recording.launches for array in launch.trace.arrays}
         self.lanes.show_shared("shared" in spaces)
-        end = models.tally.at(recording.moments)
+        self.counters.show_counts(models.tally.at(recording.moments), "in all")
         book = self.pattern.variant(request.variant).textbook
-        textbook = book(request.params, int(request.params["n"])) if book and "n" in request.params else None
-        self.counters.show_totals(end.operations, end.steps, textbook)
+        self.counters.show_textbook(
+            book(request.params, int(request.params["n"])) if book and "n" in request.params else None
+        )
         self.player.open(recording.moments, [segment.first for segment in models.segments], moment)
         if models.segments and not moment:
             self.player.go(0)
@@ -308,10 +312,7 @@ class StepTab(QWidget):
                                            *(finding.message for _, finding in recording.findings[:12])]))  # fmt: skip
         bad = bool(count or recording.failure)
         self.verdict.setStyleSheet(f"color: {theme.bad if bad else theme.good}; font-weight: 600;")
-        marks: dict[int, str] = {}
-        for moment, finding in recording.findings:
-            marks.setdefault(int(self.models.lines[moment]), finding.message)
-        self.source.set_markers(marks)
+        self._mark_findings()
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind == "cancelled":
@@ -339,7 +340,7 @@ class StepTab(QWidget):
 
     def _to_line(self, line: int) -> None:
         if self.models is not None:
-            moment = self.models.next_execution(Path(self.pattern.kernels).name, line, self.player.moment)
+            moment = self.models.next_execution(Path(self._file).name, line, self.player.moment)
             if moment is not None:
                 self._jump(moment)
             self.flow.setFocus()
@@ -353,13 +354,33 @@ class StepTab(QWidget):
         if self.pictures.currentWidget() is self.orders:
             self.orders.show_moment(moment)
         event = max(moment - 1, 0)
-        here = Path(models.files[event]).name == Path(self.pattern.kernels).name
-        self.source.mark_line(int(models.lines[event]) if here and moment else None)
+        file = models.files[event] if moment else self.pattern.kernels
+        # What a header of the simulator's own does has no text to be shown.
+        told = bool(models.recording.text(file))
+        if told or not moment:
+            self._show_file(file)
+        self.source.mark_line(int(models.lines[event]) if moment and told else None)
         self._show_lanes(event, begun=moment > 0)
-        counts = models.tally.at(moment)
-        self.counters.show_counts(
-            counts.operations, counts.steps, counts.lane_use, counts.parallelism, counts.idle_fraction
-        )
+        self.counters.show_counts(models.tally.at(moment))
+
+    def _show_file(self, file: str) -> None:
+        """Show the file of the statement that has just run: a header's functions have their lines there."""
+        name = Path(file).name
+        known = name if (KERNELS / name).is_file() else file
+        if known != self._file:
+            self._file = known
+            kernel = self.pattern.variant(self.variant).kernels[0] if known == self.pattern.kernels else ""
+            self.source.show_kernel(known, kernel)
+            self._mark_findings()
+
+    def _mark_findings(self) -> None:
+        """Mark the lines of the file that is shown at which something was found."""
+        marks: dict[int, str] = {}
+        if self.models is not None:
+            for moment, finding in self.models.recording.findings:
+                if Path(self.models.files[moment]).name == Path(self._file).name:
+                    marks.setdefault(int(self.models.lines[moment]), finding.message)
+        self.source.set_markers(marks)
 
     def block_at(self, moment: int) -> int:
         """Return the block to look at: that of the thread that is followed, else one that works."""

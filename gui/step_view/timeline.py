@@ -177,8 +177,11 @@ class Timeline(QWidget):
         font = QFont(self.font())
         font.setPixelSize(look().small_px)
         painter.setFont(font)
-        text = QFontMetricsF(font).elidedText(segment.label, Qt.TextElideMode.ElideRight, box.width() - 6)
-        if len(text) > 1:
+        metric, text = QFontMetricsF(font), segment.label
+        if metric.horizontalAdvance(text) > box.width() - 6:
+            # Of "distance = 64" the number says most.
+            text = metric.elidedText(text.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, box.width() - 6)
+        if text != "…":
             painter.setPen(QColor(theme.text if passed else theme.muted))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 

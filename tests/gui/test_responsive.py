@@ -136,6 +136,38 @@ def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
     assert window.bench.outcomes["histogram"].report.verified
 
 
+def test_stepping_never_holds_the_window_up(qtbot, real_window):
+    window = real_window("null")
+    window.choose_pattern("scan")
+    tab = window.page.step
+
+    def rests():
+        return tab.models is not None and not tab.stepper.busy and not tab._soon.isActive() and not tab._stale
+
+    def attempt():
+        pulse = Pulse()
+        window.page.tabs.setCurrentIndex(1)
+        for variant, n, block in (("kogge-stone", 256, "256"), ("brent-kung", 64, "64"), ("kogge-stone", 16, "16")):
+            window.choose_variant(variant)
+            tab.settings.form.change(n=n, block=block)
+            qtbot.waitUntil(rests, timeout=60_000)
+            tab.player.to_end(last=True)
+            qtbot.wait(50)
+            tab.player.set_speed(16)
+            tab.player.play()
+            qtbot.wait(300)
+            tab.player.pause()
+            for share in (0.2, 0.9, 0.5):
+                tab.timeline.wanted.emit(int(share * tab.player.end))
+                qtbot.wait(30)
+        window.page.tabs.setCurrentIndex(0)
+        return pulse.longest_gap()
+
+    attempt()
+    assert steadiest(attempt) < LONGEST_GAP_S
+    assert tab.models.recording.moments == tab.player.end
+
+
 def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_window, tmp_path):
     window = real_window("simulator")
     small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"

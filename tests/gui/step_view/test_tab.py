@@ -121,12 +121,40 @@ def test_going_back_shows_what_was_there(tab):
         tab.player.go(moment)
         lanes = tab.lanes.grid.lanes.state.tolist()
         phases = [tab.flow.layout_.phase(row, tab.flow.moment) for row in range(len(tab.flow.layout_.rows))]
-        return lanes, phases, tab.counters.figures["operations"].text(), tab.variables._whole
+        return lanes, phases, tab.counters.text("so far", "operations"), tab.variables._whole
 
     forwards = [state(moment) for moment in range(1, tab.player.end + 1)]
     backwards = [state(moment) for moment in range(tab.player.end, 0, -1)]
     assert backwards[::-1] == forwards
     assert forwards[0] != forwards[-1]
+
+
+def test_counts_stand_beside_the_textbook(tab):
+    tab.player.go(tab.player.end)
+    counted = [tab.counters.text("so far", name) for name in ("operations", "steps")]
+    assert counted == ["26", "7"]
+    assert counted == [tab.counters.text("in all", name) for name in ("operations", "steps")]
+    assert counted == [tab.counters.text("textbook", name) for name in ("operations", "steps")]
+    tab.player.go(0)
+    assert tab.counters.text("so far", "operations") == "0"
+    assert tab.counters.text("so far", "parallelism") == "–"
+
+
+def test_a_function_of_another_file_is_shown_there(stepping):
+    tab = stepping("compaction", "three-kernels").page.step
+    files = {tab.models.files[event].rpartition("/")[2] for event in range(tab.player.end)}
+    assert {"compact.cu", "scan.cu"} < files, "and a header of the simulator's own, which is not shown"
+    seen = set()
+    for moment in range(tab.player.end + 1):
+        tab.player.go(moment)
+        seen.add(tab.source.title.text())
+    assert seen == {"compact.cu", "scan.cu"}
+    event = next(e for e in range(tab.player.end) if tab.models.files[e].endswith("scan.cu"))
+    tab.player.go(event + 1)
+    assert tab.source.title.text() == "scan.cu"
+    assert tab.source.code._marked == int(tab.models.lines[event])
+    tab.player.go(1)
+    assert tab.source.title.text() == "compact.cu"
 
 
 def test_a_click_on_a_line_goes_to_its_next_execution(tab):
