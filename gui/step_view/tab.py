@@ -13,8 +13,6 @@ from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 from gpu.engines.base import KERNELS
 from gpu.jobs import Failure, StepPattern
 from gpu.pattern import Array, Pattern
-from gpu.stepping.explain import explain
-from gpu.stepping.traffic import traffic_at
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
 from gui.source_pane import SourcePane
@@ -401,6 +399,8 @@ class StepTab(QWidget):
         """Return what ran before a moment: the line of source, what it did in the thread that is looked at, and the
         variables of that thread.
         """
+        from gpu.stepping.explain import explain  # with the simulator, which a window that only runs does without
+
         models = self.models
         if models is None or not moment:
             return "", "Press Space to play, → for one step", ""
@@ -415,6 +415,8 @@ class StepTab(QWidget):
         return code, f"{name}:  {said.text}" if said.text else f"{name} does not take part", variables
 
     def _show_lanes(self, event: int, *, begun: bool) -> None:
+        from gpu.stepping.traffic import traffic_at
+
         assert self.models is not None
         models = self.models
         lanes = models.lanes.at(event)

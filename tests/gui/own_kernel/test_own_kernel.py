@@ -179,6 +179,8 @@ def test_it_is_stepped(qtbot, window, page):
     start = page.step.player.moment
     qtbot.keyClick(page.step, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: page.step.player.moment > start)
+    assert page.step.source.document is page.document
+    assert page.step.source.code.toPlainText() == TEXT
 
 
 def test_other_pages_are_left_and_come_back_to(qtbot, window, page):
