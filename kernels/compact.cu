@@ -140,14 +140,14 @@ __device__ void publish(unsigned long long *state, unsigned int kind, int count)
 
 // Return how many all tiles before this one keep. The lanes of a warp look at the 32 tiles before, wait until each has a
 // state, and add from the nearest tile that knows all before it on; if none does, they look further back.
-__device__ int look_back(unsigned long long *states, int tile) {
+__device__ int look_back(const volatile unsigned long long *states, int tile) {
     int lane = threadIdx.x % WARP;
     int before = 0;
     for (int nearest = tile - 1; nearest >= 0; nearest -= WARP) {
         int other = nearest - lane;
         unsigned long long state = (unsigned long long)TILE_AND_BEFORE << 32;
         if (other >= 0)
-            while ((state = atomicAdd(&states[other], 0ull)) == 0) {
+            while ((state = states[other]) == 0) {
             }
         unsigned int complete = __ballot_sync(ALL_LANES, state >> 32 == TILE_AND_BEFORE);
         int last = complete != 0 ? __ffs(complete) - 1 : WARP - 1;

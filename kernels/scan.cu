@@ -302,14 +302,14 @@ __device__ void publish(unsigned long long *state, unsigned int kind, VALUE valu
 
 // Return what all tiles before this one come to. The lanes of a warp look at the 32 tiles before, wait until each has
 // a state, and combine them from the nearest tile that knows all before it on; if none does, they look further back.
-__device__ VALUE look_back(unsigned long long *states, int tile) {
+__device__ VALUE look_back(const volatile unsigned long long *states, int tile) {
     int lane = threadIdx.x % WARP;
     VALUE before = IDENTITY;
     for (int nearest = tile - 1; nearest >= 0; nearest -= WARP) {
         int other = nearest - lane;
         unsigned long long state = (unsigned long long)TILE_AND_BEFORE << 32 | TO_BITS(IDENTITY);
         if (other >= 0)
-            while ((state = atomicAdd(&states[other], 0ull)) == 0) {
+            while ((state = states[other]) == 0) {
             }
         unsigned int complete = __ballot_sync(ALL_LANES, state >> 32 == TILE_AND_BEFORE);
         int last = complete != 0 ? __ffs(complete) - 1 : WARP - 1;

@@ -42,9 +42,10 @@ _FILE = "compact.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _COMPARISONS = ("greater", "less")
 
-# The last rung's own: 16-byte loads that a thread has under way, as far as what a block keeps fits its shared memory.
-_VECTORS = 4
-_MOST_VECTORS_A_BLOCK = 1024
+# The last rung's own: 16-byte loads that a thread has under way, as far as what a block keeps fits its shared memory,
+# where the places that it came from take as much again.
+_VECTORS = 6
+_MOST_VECTORS_A_BLOCK = 2048
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ def _threshold(params: Params) -> np.generic:
     return np.int32(between(params["threshold"]))
 
 
-def _tiling(n: int, block: int) -> tuple[int, int]:
-    return scan.tiling(n, block, min(_VECTORS, _MOST_VECTORS_A_BLOCK // block))
+def _tiling(n: int, block: int, *, split: bool) -> tuple[int, int]:
+    most = _MOST_VECTORS_A_BLOCK // 2 if split else _MOST_VECTORS_A_BLOCK
+    return scan.tiling(n, block, min(_VECTORS, most // block))
 
 
 def _program(pack: _Pack) -> HostProgram:
@@ -81,7 +83,7 @@ def _program(pack: _Pack) -> HostProgram:
                 "VALUE": _C_TYPES[params["dtype"]],
                 "PREDICATE": params["predicate"].upper(),
                 "BLOCK_SIZE": block,
-                "VECTORS": _tiling(inputs["values"].size, block)[0],
+                "VECTORS": _tiling(inputs["values"].size, block, split=split)[0],
                 "PLACES": int(split),
             },
         )
@@ -160,7 +162,7 @@ def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, par
 
 def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
     n = data.shape[0]
-    _, tiles = _tiling(n, block)
+    _, tiles = _tiling(n, block, split=params["result"] == "split")
     states = engine.allocate((1 + tiles, 2), np.uint32)
     engine.fill(states, 0)
     engine.launch(

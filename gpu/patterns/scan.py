@@ -43,7 +43,7 @@ _WARP = 32
 _UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 # The last rung's own: how many 16-byte loads a thread has under way, where that leaves a few tiles.
-_VECTORS = 4
+_VECTORS = 8
 _FEW_TILES = 4
 
 
