@@ -347,6 +347,7 @@ class _Planner:
     def _if(self, frame: Frame, statement: ir.If, planned: Plan) -> None:
         condition = self._hoisted(frame, statement.condition, planned)
         assert condition is not None
+        self._differ(frame, condition)
         uniform = self.uniform(frame, condition)
         with_mask = self._mask(not uniform)
         then = self._under(with_mask, frame, statement.then)
@@ -361,6 +362,8 @@ class _Planner:
         context = self._mask(not uniform)
         self._context.append(context)
         condition = self._hoisted(frame, loop.condition, before)
+        if condition is not None:
+            self._differ(frame, condition)
         body = self.block(frame, loop.body)
         step: Plan = []
         if loop.step is not None:
@@ -407,6 +410,7 @@ class _Planner:
         left = dataclasses.replace(expression, **changed)
         if not isinstance(left, ir.Warp):
             return left
+        self._differ(frame, left)
         slot = frame.new_slot(left.type)
         self.found.add((frame.path, slot))
         planned.append(Exchange(frame, slot, left))

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.execute import run_pattern
 from gpu.patterns import find_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import watch
@@ -29,9 +30,9 @@ class _Watched(SimulatorEngine):
         return self._built(file, defines)
 
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
-        assert isinstance(kernel, SimulatorKernel)
+        assert isinstance(kernel, SimulatedKernel)
         values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-        kernel.lockstep.launch(grid, block, values, shared_bytes=shared_bytes, observers=self._checkers)
+        kernel.launch(grid, block, values, shared_bytes=shared_bytes, observers=self._checkers)
 
 
 @pytest.mark.parametrize(
