@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.execute import run_pattern
 from gpu.patterns import all_patterns, find_pattern
 from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
@@ -153,10 +154,10 @@ class _Shuffled(SimulatorEngine):
         return self._built(file, defines)
 
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
-        assert isinstance(kernel, SimulatorKernel)
+        assert isinstance(kernel, SimulatedKernel)
         bound = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
         options: dict[str, Any] = {"shared_bytes": shared_bytes, "schedule": "shuffle:5", "observers": [self.checker]}
-        kernel.lockstep.launch(grid, block, bound, **options)
+        kernel.launch(grid, block, bound, **options)
 
 
 # Whose blocks put their part of the result where the next free place is.
