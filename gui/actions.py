@@ -13,7 +13,8 @@ from gui.theme import FONT_SIZES, THEMES
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
 
-VARIANT_KEYS = "123456789"
+VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
+"""What chooses a variant, in the order of the ladder."""
 
 
 class Actions:
@@ -94,8 +95,7 @@ class Actions:
         self._add(menu, "stop", "Stop", window.stop, "Esc")
         menu.addSeparator()
         self.variants = self._submenu(menu, "Variant")
-        for key in VARIANT_KEYS:
-            index = int(key) - 1
+        for index, key in enumerate(VARIANT_KEYS):
             self._add(self.variants, f"variant {key}", "", lambda index=index: window.choose_variant_at(index), key)
         menu.addSeparator()
         self._add(menu, "problem", "Next problem in the kernel", window.next_problem, "F8")
@@ -137,7 +137,7 @@ class Actions:
             there = index < len(titles)
             action.setVisible(there)
             action.setEnabled(there)
-            action.setText(titles[index] if there else "")
+            action.setText(f"{index + 1}  {titles[index]}" if there else "")
 
     def show_choices(self, theme: str, text_size: str) -> None:
         """Tick the theme and the text size."""
@@ -151,4 +151,7 @@ class Actions:
             if action.shortcuts() and not name.startswith("variant"):
                 text = action.text().rstrip("…")
                 rows.append((action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText), text))
-        return [*rows, ("1 … 9", "Variant of that number")]
+        variants = [("1 … 9, 0", "Variant 1 … 9, 10")]
+        if sum(self.by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:
+            variants.append(("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …"))
+        return [*rows, *variants]

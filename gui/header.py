@@ -71,7 +71,7 @@ class Header(QFrame):
         self.engine.setToolTip("What runs the kernels")
         self.variant = QComboBox()
         self.variant.setAccessibleName("Variant")
-        self.variant.setToolTip("Rung of the ladder (keys 1 to 9)")
+        self.variant.setToolTip("Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)")
         self.run = button("Run", "primary", tip="Run again (F5)")
         self.stop = button("Stop", tip="Stop at once (Esc)")
         self.stop.setEnabled(False)

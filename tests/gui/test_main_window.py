@@ -84,6 +84,27 @@ def test_keys_choose_variants_and_patterns(qtbot, window):
     assert window.bench.settings["convolution"].variant == "naive"
 
 
+def test_keys_reach_variants_past_the_ninth(qtbot, window):
+    window.choose_pattern("reduction")
+    settle(qtbot, window)
+    names = [variant.name for variant in window.bench.pattern.variants]
+    for key, modifier, number in (
+        (Qt.Key.Key_0, 0, 10),
+        (Qt.Key.Key_2, 1, 12),
+        (Qt.Key.Key_1, 1, 11),
+        (Qt.Key.Key_9, 0, 9),
+    ):
+        qtbot.keyClick(window, key, Qt.KeyboardModifier.ControlModifier if modifier else Qt.KeyboardModifier.NoModifier)
+        settle(qtbot, window)
+        assert window.bench.outcomes["reduction"].variant == names[number - 1]
+    listed = [action.text() for action in window.actions_.variants.actions() if action.isVisible()]
+    assert len(listed) == len(names)
+    assert listed[11].startswith("12 ")
+    assert ("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …") in window.actions_.shortcuts()
+    window.choose_pattern("histogram")
+    assert "Ctrl+1, Ctrl+2 …" not in dict(window.actions_.shortcuts())
+
+
 def test_digits_typed_into_a_field_choose_no_variant(qtbot, window):
     box = window.page.form.fields["size"].box
     box.setFocus()
