@@ -165,6 +165,18 @@ def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Point
     kind = kinds[0]
     assert isinstance(kind, Scalar)
     name = _FAST.get(name, name)
+    if name == "__frcp_rn":
+        return asm.value(f"fdiv float 1.0, {values[0]}")
+    if name == "__saturatef":
+        return _llvm(asm, "minnum", kind, [_llvm(asm, "maxnum", kind, [values[0], "0.0"]), "1.0"])
+    if name in ("fdim", "fdimf"):
+        larger = asm.value(f"fcmp ogt {value_type(kind)} {values[0]}, {values[1]}")
+        difference = asm.value(f"fsub {value_type(kind)} {values[0]}, {values[1]}")
+        return asm.value(f"select i1 {larger}, {value_type(kind)} {difference}, {value_type(kind)} 0.0")
+    if name == "__lockstep_from_half":
+        return asm.value(f"fpext half {asm.value(f'bitcast i16 {values[0]} to half')} to float")
+    if name == "__lockstep_to_half":
+        return asm.value(f"bitcast half {asm.value(f'fptrunc float {values[0]} to half')} to i16")
     if name in _ROUNDED:
         return asm.value(f"{_ROUNDED[name]} float {values[0]}, {values[1]}")
     if name in ("min", "max", "abs", "llabs") and not kind.is_float:
@@ -207,6 +219,8 @@ def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str
         return cast(asm, unsigned, type, asm.value(f"select i1 {none}, {what} 0, {what} {first}"))
     if name == "__brev":
         return _llvm(asm, "bitreverse", kind, values)
+    if name in ("__mul24", "__umul24"):
+        return asm.value(f"mul i32 {', '.join(_low_24(asm, name, value) for value in values)}")
     if name in ("__mulhi", "__umulhi"):
         extend = "sext" if name == "__mulhi" else "zext"
         wide = [asm.value(f"{extend} i32 {value} to i64") for value in values]
@@ -225,6 +239,12 @@ def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str
             found = asm.value(f"fcmp {how} {what} {_llvm(asm, 'fabs', kind, values)}, {infinity}")
         return cast(asm, BOOL, type, found)
     raise NotCompiled(f"the function {name}")
+
+
+def _low_24(asm: Assembly, name: str, value: str) -> str:
+    if name == "__umul24":
+        return asm.value(f"and i32 {value}, {0xFFFFFF}")
+    return asm.value(f"ashr i32 {asm.value(f'shl i32 {value}, 8')}, 8")
 
 
 def pointer_number(asm: Assembly, operand: str, target: Scalar) -> str:

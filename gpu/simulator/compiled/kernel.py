@@ -49,6 +49,11 @@ class CompiledText:
     scratch_bytes: int
     shared_bytes: int
     variables: tuple[str, ...]
+    assertions: tuple[ir.Assertion, ...]
+
+
+FAILED = "lockstep.failed"
+"""The variable that a failed assertion writes 7 words of 8 bytes to: its number from 1, threadIdx, blockIdx."""
 
 
 @dataclass
@@ -90,6 +95,7 @@ class _KernelWriter:
         self._variables: dict[tuple[str, int], str] = {}
         self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
         self._module_variables: dict[str, str] = {}
+        self._assertions: list[ir.Assertion] = []
         self._wide: set[tuple[str, int]] = set()
         self._masks: list[Mask] = []
         self._thread = ""
@@ -157,6 +163,10 @@ class _KernelWriter:
     def variable_of_module(self, name: str) -> str:
         return self._module_variables.setdefault(name, f"%module.{name}")
 
+    def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
+        self._assertions.append(assertion)
+        return self.variable_of_module(FAILED), len(self._assertions)
+
     def special(self, name: str, axis: int) -> str:
         match name:
             case "threadIdx":
@@ -200,7 +210,9 @@ class _KernelWriter:
                 *asm.metadata,
             ]
         )
-        return CompiledText(text, self._scratch.size, self._shared_bytes, tuple(self._module_variables))
+        return CompiledText(
+            text, self._scratch.size, self._shared_bytes, tuple(self._module_variables), tuple(self._assertions)
+        )
 
     def _load_arguments(self) -> list[str]:
         """Write what fetches parameters, module variables and the extern array's address, 8 bytes each."""

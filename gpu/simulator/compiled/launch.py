@@ -16,7 +16,7 @@ from gpu.errors import LaunchError
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THREADS_ALONG_X
-from gpu.simulator.compiled.kernel import compile_kernel
+from gpu.simulator.compiled.kernel import FAILED, CompiledText, compile_kernel
 from gpu.simulator.compiled.native import NativeCode
 from gpu.simulator.executor.gangs import reachable, waits
 from gpu.simulator.types import Pointer, Scalar
@@ -74,11 +74,12 @@ class CompiledKernel:
         NotCompiled
             Before anything has run: where the kernel does what this executor leaves to the other one.
         LaunchError
-            Where the machine's memory does not suffice.
+            Where a thread finds an assertion false. Other blocks may have run to their end by then.
         """
         self.prepare(grid, block)
         shape = self._shape(tuple(block))
-        packed, kept = self._pack(arguments, shape.variables)
+        failed = np.zeros(7, np.int64)
+        packed, kept = self._pack(arguments, shape.variables, {**self._variables, FAILED: failed})
         total = grid[0] * grid[1] * grid[2]
         workers = 1 if self._in_order else min(_workers(), total)
         pieces = np.linspace(0, total, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
@@ -87,10 +88,14 @@ class CompiledKernel:
             scratch, shared = shape.memory(shared_bytes)
             for first, count in ranges:
                 shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)
+                if failed[0]:
+                    break
                 on_progress((first + count) / total)
         else:
             self._share_out(shape, shared_bytes, packed, ranges, grid, workers, on_progress)
         del kept
+        if failed[0]:
+            raise _failure(shape.assertions[failed[0] - 1], failed[1:4], failed[4:7])
 
     def _share_out(
         self,
@@ -128,13 +133,11 @@ class CompiledKernel:
     def _shape(self, block: tuple[int, ...]) -> _Shape:
         if block not in self._shapes:
             compiled = compile_kernel(self._function, block, self._constants)
-            self._shapes[block] = _Shape(
-                NativeCode(compiled.text), compiled.scratch_bytes, compiled.shared_bytes, compiled.variables
-            )
+            self._shapes[block] = _Shape(compiled)
         return self._shapes[block]
 
     def _pack(
-        self, arguments: Sequence[Array | np.generic | None], variables: Sequence[str]
+        self, arguments: Sequence[Array | np.generic | None], variables: Sequence[str], memories: Mapping[str, Array]
     ) -> tuple[Array, list[Array]]:
         """Return 8 bytes for each argument and variable, and what they point to."""
         packed = np.zeros((len(arguments) + len(variables), 8), np.uint8)
@@ -153,21 +156,32 @@ class CompiledKernel:
             if argument is None and not isinstance(type, Pointer):
                 raise LaunchError(f"{self._function.name}: {name} is missing.")
         for place, variable in enumerate(variables, start=len(arguments)):
-            packed[place] = _bytes(np.int64(self._variables[variable].ctypes.data))
+            packed[place] = _bytes(np.int64(memories[variable].ctypes.data))
         return packed, kept
 
 
 class _Shape:
     """A kernel for one shape of block."""
 
-    def __init__(self, code: NativeCode, scratch: int, shared: int, variables: tuple[str, ...]) -> None:
-        self.code = code
-        self.variables = variables
-        self._scratch, self._shared = scratch, shared
+    def __init__(self, compiled: CompiledText) -> None:
+        self.code = NativeCode(compiled.text)
+        self.variables = compiled.variables
+        self.assertions = compiled.assertions
+        self._scratch, self._shared = compiled.scratch_bytes, compiled.shared_bytes
 
     def memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
         """Return the memory that one worker needs."""
         return _aligned(self._scratch), _aligned(self._shared + dynamic_bytes)
+
+
+def _failure(assertion: ir.Assertion, thread: Array, block: Array) -> LaunchError:
+    who = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
+    return LaunchError(
+        f"{assertion.position}: {who} finds the assertion `{assertion.text}` false.",
+        position=assertion.position,
+        kind="assertion",
+        thread=who,
+    )
 
 
 def _aligned(size: int) -> Array:

@@ -197,7 +197,7 @@ class _Planner:
                 )
             case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
                 return False
-            case ir.Temporary() | ir.Fence():
+            case ir.Temporary() | ir.Fence() | ir.IndirectCall() | ir.Clock():
                 return False
         return all(self.uniform(frame, part) for part in parts(expression))
 

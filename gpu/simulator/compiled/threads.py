@@ -47,6 +47,10 @@ class Storage(Protocol):
         """Whether a pointer surely leads to shared memory, which only this block uses."""
         ...
 
+    def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
+        """Return the address of the word that a failure leaves, and the assertion's number, from 1."""
+        ...
+
     def leave(self, kind: str) -> None:
         """Write what a `break`, a `continue` or a `return` out of the region does."""
         ...
@@ -217,6 +221,8 @@ class ThreadWriter:
             case ir.Fence():
                 asm.emit("fence seq_cst")
                 return "0"
+            case ir.Assertion():
+                return self._assert(frame, expression)
             case ir.Call():
                 return self._call(frame, expression)
         raise NotCompiled(_WORDS.get(type_name(expression), f"{type_name(expression).lower()} expressions"))
@@ -329,6 +335,23 @@ class ThreadWriter:
         elif kind in ("min", "max") and not type.is_signed:
             kind = f"u{kind}"
         return asm.value(f"atomicrmw {kind} ptr {where}, {what} {values[0]} monotonic")
+
+    def _assert(self, frame: Frame, assertion: ir.Assertion) -> str:
+        """The first thread that finds the condition false leaves word of it, and its worker runs nothing more."""
+        asm = self._asm
+        holds, fails = asm.fresh("holds"), asm.fresh("fails")
+        asm.branch(self.scalar(frame, assertion.condition), holds, fails)
+        asm.place(fails)
+        word, number = self._storage.assertion(assertion)
+        pair = asm.value(f"cmpxchg ptr {word}, i64 0, i64 {number} seq_cst seq_cst")
+        with asm.when(asm.value(f"extractvalue {{ i64, i1 }} {pair}, 1")):
+            axes = [self._storage.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
+            for place, axis in enumerate(axes, start=1):
+                asm.emit(f"store i64 {asm.value(f'zext i32 {axis} to i64')}, ptr {asm.offset(word, 8 * place)}")
+        asm.emit("ret void")
+        asm.ended = True
+        asm.place(holds)
+        return "0"
 
     def _call(self, frame: Frame, call: ir.Call) -> Value:
         """Write a function's body in place."""
@@ -453,7 +476,15 @@ class ThreadWriter:
 
 
 _PLAIN = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
-_WORDS = {"Print": "printf", "Assertion": "assert", "Warp": "an exchange between threads in a lazy place"}
+_WORDS = {
+    "Print": "printf",
+    "Warp": "an exchange between threads in a lazy place",
+    "IndirectCall": "a call through a function pointer",
+    "GridBarrier": "a barrier of the whole grid",
+    "Clock": "a clock",
+    "Launch": "launches of other kernels",
+    "WaitForChildren": "a wait for kernels that it launched",
+}
 
 
 def type_name(node: Any) -> str:

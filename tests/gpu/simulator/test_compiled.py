@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu import engines
+from gpu.errors import LaunchError
 from gpu.execute import run_pattern
 from gpu.patterns import all_patterns
 from gpu.simulator.compiled.assembly import NotCompiled
@@ -140,6 +141,78 @@ def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
         engine.take_times()
         engine.launch(kernel, (1, 1, 1), (32, 1, 1), data)
         assert (engine.executed.executor, engine.executed.reason) == ("lockstep", reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("data[0] = clock();", "a clock"),
+        ("int (*f)(int) = less; if (data[1]) f = more; data[0] = f(3);", "a call through a function pointer"),
+        ("child<<<1, 1>>>(data);", "launches of other kernels"),
+        ("cooperative_groups::this_grid().sync();", "a barrier of the whole grid"),
+    ],
+)
+def test_what_lockstep_alone_can_do_is_refused_before_anything_runs(body: str, reason: str) -> None:
+    text = f"""
+    #include <cooperative_groups.h>
+    __global__ void child(int *data) {{}}
+    __device__ int less(int x) {{ return x - 1; }}
+    __device__ int more(int x) {{ return x + 1; }}
+    __global__ void k(int *data) {{ data[2] = 1; {body} }}
+    """
+    data = np.zeros(3, np.int32)
+    with pytest.raises(NotCompiled, match=reason):
+        built(text).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    assert not data.any()
+
+
+@pytest.mark.parametrize("condition", ["i < 100", "partner(s) != 10"])
+def test_a_false_assertion_ends_the_launch_as_in_lockstep(condition: str) -> None:
+    text = f"""
+    #include <cassert>
+    __device__ int partner(const int *s) {{ assert(s[0] == 0); return s[63 - threadIdx.x]; }}
+    __global__ void k(int *data) {{
+        __shared__ int s[64];
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        s[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        assert({condition});
+        data[i] = i;
+    }}
+    """
+    said = []
+    for kernel in (built(text).kernel("k"), built(text).compiled("k")):
+        with pytest.raises(LaunchError) as failure:
+            kernel.launch((2, 1, 1), (64, 1, 1), [np.zeros(512, np.uint8)])
+        said.append((failure.value.message.split(" in block")[0], failure.value.kind, failure.value.position))
+    assert said[0] == said[1]
+
+
+def test_bools_enumerations_halves_and_unions_in_memory() -> None:
+    text = """
+    #include <cuda_fp16.h>
+    enum Kind : short { FEW, MANY = 500 };
+    union Word { float real; int whole; unsigned char bytes[4]; };
+    struct Item { bool flag; Kind kind; long long big; };
+    __global__ void k(Item *items, bool *flags, __half *halves, const float *reals, int *words) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        Item item = items[i];
+        if (item.flag) item.kind = MANY;
+        flags[i] = item.kind == MANY || item.big > 3;
+        item.big = item.big << 33 | item.flag;
+        items[i] = item;
+        halves[i] = __float2half(__half2float(halves[i]) + reals[i]);
+        Word word;
+        word.real = reals[i];
+        word.bytes[1] ^= 7;
+        words[i] = word.whole + word.bytes[2];
+    }
+    """
+    rng = np.random.default_rng(5)
+    items = np.zeros(66, np.dtype([("flag", "u1"), ("kind", "i2"), ("big", "i8")], align=True))
+    items["flag"], items["big"] = rng.integers(0, 2, 66), rng.integers(-9, 9, 66)
+    halves, reals = rng.normal(size=66).astype("f2"), rng.normal(size=66).astype("f4") * 30_000
+    both(text, "k", 2, (33,), items, np.zeros(66, "u1"), halves, reals, np.zeros(66, "i4"))
 
 
 def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
