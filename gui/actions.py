@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""
+STEP_KEYS = [
+    ("Space", "In Step: play, pause"),
+    ("← →", "In Step: one step back or on; with Shift to the barrier; Home, End"),
+]
 
 
 class Actions:
@@ -154,4 +158,4 @@ class Actions:
         variants = [("1 … 9, 0", "Variant 1 … 9, 10")]
         if sum(self.by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:
             variants.append(("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …"))
-        return [*rows, *variants]
+        return [*rows, *variants, *STEP_KEYS]

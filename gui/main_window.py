@@ -338,7 +338,9 @@ class MainWindow(QMainWindow):
             self.status.say("Stopped")
         elif self.header.stop.isEnabled():
             self.bench.stop()
-        elif (page := self.own.shown or self.page).stepping and page.step.anything_chosen:
+        elif (page := self.own.shown or self.page).stepping and page.step.stop():
+            self.status.say("Stopped")
+        elif page.stepping and page.step.anything_chosen:
             page.step.clear_selection()
         else:
             self.banner.hide()

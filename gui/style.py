@@ -77,6 +77,7 @@ QPushButton[role="segment"] {{ border-radius: 5px; border-color: transparent; ba
 QPushButton[role="segment"]:checked {{ background: {t.accent_soft}; color: {t.text}; }}
 QPushButton[role="segment"]:hover {{ color: {t.text}; }}
 QPushButton[role="segment"]:focus {{ border-color: {t.accent}; }}
+QPushButton[role="transport"] {{ padding: {look.px(5)}px {look.px(6)}px; }}
 QPushButton[role="nav"] {{ text-align: left; background: transparent; border: none; border-radius: 0;
     border-left: 3px solid transparent; color: {t.muted}; padding: {look.px(7)}px {look.px(13)}px; }}
 QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}

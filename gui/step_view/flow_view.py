@@ -35,7 +35,7 @@ Cell = tuple[int, int]
 class FlowView(QWidget):
     """Rows of time with an element a column.
 
-    The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or 0 fits it.
+    The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it.
     """
 
     cell_clicked = pyqtSignal(int, int)
@@ -416,7 +416,7 @@ class FlowView(QWidget):
             self.zoom(1.2)
         elif event.key() == Qt.Key.Key_Minus:
             self.zoom(1 / 1.2)
-        elif event.key() == Qt.Key.Key_0:
+        elif event.key() == Qt.Key.Key_F:
             self.fit()
         else:
             super().keyPressEvent(event)

@@ -207,6 +207,7 @@ class LanesCard(Card):
     def __init__(self) -> None:
         super().__init__("Warps and lanes", margins=(12, 7, 12, 9))
         self.body.setSpacing(5)
+        self._shared = self._detailed = True
         self.which = label("", "caption", name="Which block")
         self.head.addStretch(1)
         self.head.addWidget(self.which)
@@ -230,4 +231,11 @@ class LanesCard(Card):
 
     def show_shared(self, used: bool) -> None:
         """Show the banks of shared memory, or leave their room to the others."""
-        self.banks.setVisible(used)
+        self._shared = used
+        self.banks.setVisible(used and self._detailed)
+
+    def show_details(self, shown: bool) -> None:
+        """Show what is asked of memory, or leave its room to the others."""
+        self._detailed = shown
+        self.traffic.setVisible(shown)
+        self.banks.setVisible(shown and self._shared)

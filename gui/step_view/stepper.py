@@ -12,6 +12,9 @@ from gpu.jobs import Failure, Result, StepPattern
 from gui.jobs import Jobs
 from gui.step_view import models
 
+STALE_S = 2.0
+"""Seconds after which a recording that nobody waits for any more is stopped."""
+
 
 class Stepper(QObject):
     """Records runs of one page, the newest that is wanted.
@@ -49,7 +52,17 @@ class Stepper(QObject):
         self._newest += 1
         number = self._newest
         self._set_busy(True)
+        if self.jobs.age(self._channel) > STALE_S:
+            # What nobody waits for any more may be a kernel that never ends.
+            self.jobs.stop()
         self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
+
+    def stop(self) -> bool:
+        """Stop what is being recorded; return whether there was anything."""
+        if self.busy and self.jobs.waits(self._channel):
+            self.jobs.stop()
+            return True
+        return False
 
     def _answer(self, number: int, request: StepPattern, event: Result | Failure) -> None:
         if number != self._newest:

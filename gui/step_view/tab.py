@@ -100,12 +100,15 @@ class StepTab(QWidget):
         self.picture.head.addStretch(1)
         self.zooms = {
             "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
-            "fit": button("fit", "flat", tip="All columns  (0)", name="Fit"),
+            "fit": button("fit", "flat", tip="All columns  (F)", name="Fit"),
             "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
         }
         for each in self.zooms.values():
             each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self.picture.head.addWidget(each)
+        self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
+        self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.picture.head.addWidget(self.export)
         self.legend = ElidedLabel("caption", "Legend")
         self.legend.say(_LEGEND)
         foot = row(self.legend)
@@ -141,15 +144,16 @@ class StepTab(QWidget):
         self.timeline = Timeline()
         self.transport = Transport(self.player)
         self.verdict = label("", "caption", name="Findings")
-        self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
         time = Card("Time", margins=(12, 4, 12, 8))
         time.title.hide()
         time.body.setSpacing(4)
         time.body.addWidget(self.timeline)
         controls = row(self.transport.count, 0, self.transport, 10, self.transport.speed, self.transport.loop, 0,
-                       self.verdict, self.export)  # fmt: skip
+                       self.verdict)  # fmt: skip
         time.body.addLayout(controls)
-        self.transport.count.setMinimumWidth(look().px(130))
+        for end in (self.transport.count, self.verdict):
+            end.setMinimumWidth(look().px(96))
+        self.verdict.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
         self.chosen = button("", "flat", name="What is recorded", tip="Size, input and order of what is recorded")
         whole = QVBoxLayout(self)
@@ -240,6 +244,10 @@ class StepTab(QWidget):
                 parts.append(f"{parameter.label} {value}" if isinstance(value, int | float) else str(value))
         return " · ".join([*parts, self.settings.schedule])
 
+    def stop(self) -> bool:
+        """Stop what is being recorded; return whether there was anything."""
+        return self.stepper.stop() or self.orders.stepper.stop()
+
     def _describe_settings(self) -> None:
         self.chosen.setText(f"{self.settings_text}  ▾")
 
@@ -315,6 +323,8 @@ class StepTab(QWidget):
     def _fail(self, failure: Failure) -> None:
         if failure.kind == "cancelled":
             self._stale = True
+            if self.models is None:
+                self._say("Stopped. F5 records again.")
             return
         self._say(f"{failure.message}\n{failure.advice}".strip())
         self.failed.emit(failure)
@@ -483,6 +493,11 @@ class StepTab(QWidget):
 
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)
+        # Large text in a low window leaves little room: the code comes first.
+        roomy = self.height() >= 38 * look().text_px
+        self.lanes.show_details(roomy)
+        for widget in (self.variables, self.legend):
+            widget.setVisible(roomy)
         if self.settings.isVisible():
             self.settings.place()
 

@@ -46,7 +46,7 @@ class Transport(QWidget):
         layout.setSpacing(6)
         for name, text, key in _BUTTONS:
             button = QPushButton()
-            role(button, "primary" if name == "play" else "")
+            role(button, "primary" if name == "play" else "transport")
             button.setToolTip(f"{text}  ({key})")
             button.setAccessibleName(text)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -94,7 +94,7 @@ class Transport(QWidget):
         size = QSize(look().px(16), look().px(14))
         for name, button in self.buttons.items():
             button.setIconSize(size)
-            button.setMinimumWidth(look().px(96 if name == "play" else 46))
+            button.setMinimumWidth(look().px(84 if name == "play" else 38))
             if name != "play":
                 button.setIcon(glyph(name, look().theme.text))
         self._show_playing(self.player.playing)

@@ -130,7 +130,7 @@ def test_words_say_who_made_a_value_from_what(view):
     assert describe_cell(view.layout_, (0, 2), several_blocks=False) == "data[2] = 7"
 
 
-def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_0_fits(qtbot, view):
+def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_f_fits(qtbot, view):
     before = view.sizes.column
     point = QPointF(600, 200)
     column = (point.x() - view._origin().x()) / before
@@ -141,7 +141,7 @@ def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_0_fits(qtbot, view):
     QApplication.sendEvent(view, event)
     assert view.sizes.column > before
     assert abs((point.x() - view._origin().x()) / view.sizes.column - column) < 0.05
-    qtbot.keyClick(view, Qt.Key.Key_0)
+    qtbot.keyClick(view, Qt.Key.Key_F)
     assert view.sizes.column == before
 
 

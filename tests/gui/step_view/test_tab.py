@@ -266,6 +266,36 @@ def test_what_fails_is_said_and_the_tab_goes_on(qtbot, window, tab, monkeypatch)
     assert tab.pictures.currentWidget() is tab.flow
 
 
+def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
+    host = next(host for host in FakeHost.made if any(isinstance(each, StepPattern) for each in host.requests))
+    host.patient = True
+    end = tab.player.end
+    tab.record()
+    assert tab.stepper.busy
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not tab.stepper.busy)
+    assert host.cancels == 1
+    assert tab.player.end == end, "what was shown stays"
+    host.patient = False
+    qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_F5)
+    shown(qtbot, tab)
+
+
+def test_a_recording_that_nobody_waits_for_makes_way(qtbot, monkeypatch, tab):
+    monkeypatch.setattr("gui.step_view.stepper.STALE_S", 0.05)
+    host = next(host for host in FakeHost.made if any(isinstance(each, StepPattern) for each in host.requests))
+    host.patient = True
+    tab.record()
+    qtbot.wait(100)
+    host.patient = False
+    tab.settings.form.change(n=8)
+    shown(qtbot, tab)
+    assert host.cancels == 1
+    assert tab.flow.layout_.rows[0].value.size == 8
+
+
 def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
     def broken(path):
         raise RuntimeError("out of luck")
