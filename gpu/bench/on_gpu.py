@@ -44,9 +44,11 @@ def cases() -> Iterator[Case]:
         yield Case(convolution_work(size), "convolution", random_image(_SIDE, _SIDE), params)
     yield Case(histogram_work("uniform"), "histogram", random_image(*_COUNTED))
     yield Case(histogram_work("constant"), "histogram", constant_image(*_COUNTED))
-    for length in _LENGTHS:
-        params = {"n": length, "dtype": "float32", "operator": "sum"}
-        yield Case(array_work("reduction", length), "reduction", params=params)
+    sums = {"dtype": "float32", "operator": "sum"}
+    kept = {"dtype": "float32", "predicate": "greater", "threshold": 0.5}
+    for pattern, params in (("reduction", sums), ("scan", sums), ("compaction", kept)):
+        for length in _LENGTHS:
+            yield Case(array_work(pattern, length), pattern, params={"n": length, **params})
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:
