@@ -373,8 +373,8 @@ class StepTab(QWidget):
 
     def _show_file(self, file: str) -> None:
         """Show the file of the statement that has just run: a header's functions have their lines there."""
-        name = Path(file).name
-        known = name if (KERNELS / name).is_file() else file
+        name, own = Path(file).name, self.pattern.kernels
+        known = own if name == Path(own).name else name if (KERNELS / name).is_file() else file
         if known != self._file:
             self._file = known
             kernel = self.pattern.variant(self.variant).kernels[0] if known == self.pattern.kernels else ""
