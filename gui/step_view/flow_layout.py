@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 AGGREGATED = 8.0
 """Pixels of a column below which a cell is a patch of colour without a frame."""
-NARROWEST = 0.5
-"""Pixels of a column at least: two of them share a pixel."""
+NARROWEST = 0.2
+"""Pixels of a column at least: five of them share a pixel."""
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
 

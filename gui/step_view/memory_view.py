@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.pattern import Array
-from gui.step_view.colours import warp_colour
+from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_words import who
 from gui.step_view.values import as_text, texts
 from gui.theme import code_font, look
@@ -37,15 +38,15 @@ class Panel:
     first : int
         The array's element at the top left.
     values : array, shape (rows, columns)
-    count : int
-        How many of the cells are elements; the last row may end early.
+    known : bool array, same shape
+        Where there is a value: nobody has written the others yet, or the last row ends early.
     """
 
     number: int
     title: str
     first: int
     values: Array
-    count: int
+    known: Array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,14 +82,31 @@ def touched(trace: Any, event: int) -> list[Touched]:
     return found
 
 
-def panels(trace: Any, shapes: Any, step: int, block: int, touches: list[Touched]) -> list[Panel]:
-    """Return the arrays to show at a step of a launch: those of the launch, and the shared ones of a block."""
+def written(trace: Any, array: Any, step: int) -> Array:
+    """Return which elements of an array the launch has written before a step."""
+    memory, log = trace.about["memories"][array.memory], trace.log(array.memory)
+    start = (array.number - trace.first_array[array.memory]) * memory["stride"]
+    places = (start + np.arange(array.count) * array.dtype.itemsize) // log.unit
+    found: Array = log.last_write(places, trace.writes_before(array.memory, step)) >= 0
+    return found
+
+
+def panels(
+    trace: Any, shapes: Any, step: int, block: int, touches: list[Touched], given: Collection[str]
+) -> list[Panel]:
+    """Return the arrays to show at a step of a launch: those of the launch, and the shared ones of a block.
+
+    `given` are the names of those that held something before.
+    """
     made = []
     for array in trace.arrays:
         if array.space == "local" or (array.block is not None and array.block != block) or not array.count:
             continue
         shape = tuple(shapes[array.number]) if shapes is not None and shapes[array.number] else (array.count,)
         values = trace.array(array.number, step)[: array.count]
+        there = np.ones(array.count, bool)
+        if array.space != "constant" and array.name not in given:
+            there = written(trace, array, step)
         first, where = 0, ""
         if len(shape) > 2:
             # One plane of several: the one that is touched.
@@ -96,17 +114,18 @@ def panels(trace: Any, shapes: Any, step: int, block: int, touches: list[Touched
             own = [touch.elements for touch in touches if touch.number == array.number and touch.elements.size]
             index = int(own[0][0]) // plane if own else 0
             first, where = index * plane, f"  plane {index}" if values.size > plane else ""
-            values, shape = values[first : first + plane], shape[-2:]
+            values, there, shape = values[first : first + plane], there[first : first + plane], shape[-2:]
         if values.size > _MOST:
             continue
         if len(shape) < 2:
             width = min(max(values.size, 1), _WRAP)
             shape = (-(-values.size // width), width)
-        count = values.size
-        padded = np.zeros(shape[0] * shape[1], values.dtype)
-        padded[: min(count, padded.size)] = values[: padded.size]
+        padded, known = np.zeros(shape[0] * shape[1], values.dtype), np.zeros(shape[0] * shape[1], bool)
+        padded[: values.size], known[: values.size] = values, there
         space = "shared" if array.space == "shared" else array.space
-        made.append(Panel(array.number, f"{array.name}  {space}{where}", first, padded.reshape(shape), count))
+        made.append(
+            Panel(array.number, f"{array.name}  {space}{where}", first, padded.reshape(shape), known.reshape(shape))
+        )
     return made
 
 
@@ -165,14 +184,15 @@ class MemoryView(QWidget):
         trace = launch.trace
         self.touches = touched(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
-        self.panels = panels(trace, launch.shapes, step, block, self.touches)
+        given = self.models.given(launch.number)
+        self.panels = panels(trace, launch.shapes, step, block, self.touches, given)
         for panel in self.panels:
             self._widen(launch.number, panel)
         self.update()
 
     def _widen(self, launch: int, panel: Panel) -> None:
         """Let the shades of an array reach from the least to the greatest value that it has had."""
-        finite = panel.values.reshape(-1)[: panel.count].astype(float)
+        finite = panel.values[panel.known].astype(float)
         finite = finite[np.isfinite(finite) & (np.abs(finite) < 1e30)]
         if finite.size:
             low, high = self._ranges.get((launch, panel.title), (0.0, 0.0))
@@ -272,7 +292,10 @@ class MemoryView(QWidget):
             for element in touch.elements
         }
         dark, light = QColor("#0b0f14"), QColor("#f2f5f9")
-        for place, text in enumerate(texts(panel.values.reshape(-1)[: panel.count], room)):
+        known = panel.known.reshape(-1)
+        for place, text in enumerate(texts(panel.values.reshape(-1), room)):
+            if not known[place]:
+                continue
             row, column = divmod(place, panel.shape[1])
             painter.setPen(dark if bright[row, column] or place in written else light)
             box = QRectF(area.left() + column * cell, area.top() + row * cell, cell, cell)
@@ -289,7 +312,7 @@ class MemoryView(QWidget):
             row = int((point.y() - y - self._title_height()) // cell)
             if 0 <= column < panel.shape[1] and 0 <= row < panel.shape[0]:
                 place = row * panel.shape[1] + column
-                return (panel, place) if place < panel.count else None
+                return (panel, place) if panel.known.reshape(-1)[place] else None
         return None
 
     def mouseMoveEvent(self, event: Any) -> None:
@@ -333,7 +356,7 @@ def _shades(panel: Panel, values: tuple[float, float] | None) -> QImage:
     dark, light = (np.array(QColor(each).getRgb()[:3], float) for each in ("#1c232d", "#dfe6ef"))
     pixels = np.full((*panel.shape, 4), 255, np.uint8)
     pixels[..., 2::-1] = dark + share * (light - dark)
-    missing = np.arange(panel.values.size).reshape(panel.shape) >= panel.count
-    pixels[missing] = 0
+    empty = mixed(look().theme.border, look().theme.surface, 0.35)
+    pixels[~panel.known] = (empty.blue(), empty.green(), empty.red(), 255)
     return QImage(pixels.tobytes(), panel.shape[1], panel.shape[0], 4 * panel.shape[1],
                   QImage.Format.Format_ARGB32).copy()  # fmt: skip

@@ -70,6 +70,14 @@ class Models:
         """The warps of a block, by launch."""
         return tuple(launch.trace.lanes_per_block // 32 for launch in self.recording.launches)
 
+    def given(self, launch: int) -> frozenset[str]:
+        """Return the names of the arrays that held something when a launch began."""
+        before = {number for each in self.recording.launches[:launch] for number in each.buffers if number is not None}
+        here = self.recording.launches[launch]
+        names = {array.name for array in here.trace.arrays if here.buffers[array.number] in before}
+        read = {row.place.name for row in self.layout.rows if row.launch == launch and not row.made.any()}
+        return frozenset(names | read)
+
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
         """Return the moment after which a line has next been executed; from the last execution it goes to the first."""
         here = np.flatnonzero((self.lines == line) & np.array([Path(each).name == file for each in self.files], bool))
