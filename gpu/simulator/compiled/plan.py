@@ -64,7 +64,7 @@ class Once:
     statement: ir.Statement | Bind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """A warp's lanes exchange values, or a block votes; the result goes to a variable."""
 

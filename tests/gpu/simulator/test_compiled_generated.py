@@ -1,0 +1,145 @@
+"""Both executors on generated kernels: the same bits, also of floats where nothing is fused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from gpu.simulator.compiled import native
+from gpu.simulator.module import SimulatedModule
+from tests.gpu.simulator.expressions import TYPES, operands
+from tests.gpu.simulator.programs_with_barriers import kernels
+from tests.gpu.simulator.test_semantics import BLOCK, GRID, LANES, Batch, batches, cuda_source, same
+
+Array = np.ndarray[Any, Any]
+
+# The same examples on every machine; a failure shows the kernel, and making machine code of smaller ones takes long.
+fixed = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(autouse=True)
+def unfused(tmp_path_factory, monkeypatch) -> None:
+    """Let products round before they are added, as they do in lockstep."""
+    plain = native.compile_text
+    monkeypatch.setattr(native, "compile_text", lambda text: plain(text.replace(" contract", "")))
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "unfused"))
+
+
+def on_both(text: str, name: str, grid: int, block: int, *arguments: Any) -> list[tuple[Array, Array]]:
+    """Return what each executor leaves in each array."""
+    module = SimulatedModule(text, Path("kernel.cu"), {})
+    results: list[list[Array]] = []
+    for kernel in (module.kernel(name), module.compiled(name)):
+        given = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
+        raw = [each.view(np.uint8).ravel() if isinstance(each, np.ndarray) else each for each in given]
+        kernel.launch((grid, 1, 1), (block, 1, 1), raw)
+        results.append([each for each in given if isinstance(each, np.ndarray)])
+    return list(zip(*results, strict=True))
+
+
+def compare_expressions(batch: Batch) -> None:
+    generator = np.random.default_rng(batch.seed)
+    inputs = [operands(type, 2 * LANES, generator) for type in TYPES]
+    uniform = [operands(type, 1, generator)[0] for type in TYPES]
+    results = [np.zeros((batch.count(real=False), LANES), np.int64), np.zeros((batch.count(real=True), LANES))]
+    *_, wholes, reals = on_both(
+        cuda_source(batch), "expressions", GRID, BLOCK, *inputs, *uniform, np.int32(LANES), *results
+    )
+    places = {True: 0, False: 0}
+    for number, is_real in batch.rows:
+        lockstep, compiled = (each[places[is_real]] for each in (reals if is_real else wholes))
+        places[is_real] += 1
+        for lane in np.flatnonzero(~same(compiled, lockstep))[:1]:
+            pytest.fail(f"{batch.texts[number]}\n  lane {lane}: {compiled[lane]!r}, in lockstep {lockstep[lane]!r}")
+
+
+@settings(fixed, max_examples=3)
+@given(batches(depth=1, count=40))
+def test_single_operators(batch: Batch) -> None:
+    compare_expressions(batch)
+
+
+@settings(fixed, max_examples=4)
+@given(batches(depth=3, count=12))
+def test_nested_expressions(batch: Batch) -> None:
+    compare_expressions(batch)
+
+
+@settings(fixed, max_examples=10)
+@given(text=kernels(), block=st.sampled_from([1, 32, 40, 96, 128]), u=st.integers(0, 3), seed=st.integers(0, 99))
+def test_threads_that_part_and_meet(text: str, block: int, u: int, seed: int) -> None:
+    grid = 3
+    values = np.random.default_rng(seed).integers(-20, 20, 4 * grid * block + 200, np.int32)
+    arrays = (np.zeros(grid * block, np.int32), np.zeros(8 * grid, np.int32))
+    for lockstep, compiled in on_both(text, "k", grid, block, values, *arrays, np.int32(u)):
+        assert np.array_equal(compiled, lockstep), f"block {block}, u {u}, seed {seed}\n{text}"
+
+
+def test_vectors_structs_and_pointers_that_move() -> None:
+    text = """
+    struct Body { float4 place; double mass; short kind; };
+    __device__ float length(const float4 &v) { return v.x * v.x + v.y * v.y + v.z * v.z; }
+    extern "C" __global__ void k(const float4 *in, Body *bodies, float *out, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i >= n) return;
+        const float4 *p = in + i;
+        float trail[5];
+        for (int k = 0; k < 5; ++k, p += n) trail[k] = length(*p) - p->w;
+        Body body = bodies[i];
+        body.place = make_float4(trail[0], trail[body.kind & 3], body.mass, in[i].y);
+        body.mass += trail[4];
+        float *last = trail + 4;
+        while (last > trail && *last < trail[0]) --last;
+        bodies[i] = body;
+        out[i] = *last * (last - trail);
+    }
+    """
+    rng, n = np.random.default_rng(2), 77
+    bodies = np.zeros(n, np.dtype([("place", "4f4"), ("mass", "f8"), ("kind", "i2"), ("gap", "6u1")]))
+    bodies["mass"], bodies["kind"] = rng.normal(size=n), rng.integers(-9, 9, n)
+    given = (rng.normal(size=(5 * n, 4)).astype(np.float32), bodies, np.zeros(n, np.float32))
+    for lockstep, compiled in on_both(text, "k", 3, 32, *given, np.int32(n)):
+        assert lockstep.tobytes() == compiled.tobytes()
+
+
+def test_many_blocks_on_two_threads(monkeypatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    text = """
+    extern "C" __global__ void k(int *blocks, unsigned *counts, unsigned long long *sum, int *most) {
+        __shared__ int s[64];
+        int t = threadIdx.x;
+        s[t] = blockIdx.x * 7 + t;
+        __syncthreads();
+        for (int stride = 32; stride > 0; stride /= 2) {
+            if (t < stride) s[t] += s[t + stride];
+            __syncthreads();
+        }
+        if (t == 0) blocks[blockIdx.x] = s[0];
+        atomicAdd(&counts[(blockIdx.x + t) % 5], 1u);
+        if (t == 3) atomicAdd(sum, (unsigned long long)s[0]);
+        int seen = *most;
+        while (seen < (int)blockIdx.x) seen = atomicCAS(most, seen, max(seen, (int)blockIdx.x));
+    }
+    """
+    count = 20_000
+    blocks, counts = np.zeros(count, np.int32), np.zeros(5, np.uint32)
+    total, most = np.zeros(1, np.uint64), np.full(1, -1, np.int32)
+    arrays = [each.view(np.uint8) for each in (blocks, counts, total, most)]
+    SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((count, 1, 1), (64, 1, 1), arrays)
+    expected = np.arange(count, dtype=np.int64) * 7 * 64 + 64 * 63 // 2
+    np.testing.assert_array_equal(blocks, expected)
+    lanes = (np.arange(count)[:, None] + np.arange(64)) % 5
+    np.testing.assert_array_equal(counts, np.bincount(lanes.ravel()))
+    assert (total[0], most[0]) == (expected.sum(), count - 1)
