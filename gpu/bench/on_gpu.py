@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gpu import engines
 from gpu.bench.ladder import Case, constant_image, measure, random_image
@@ -44,11 +45,12 @@ def cases() -> Iterator[Case]:
         yield Case(convolution_work(size), "convolution", random_image(_SIDE, _SIDE), params)
     yield Case(histogram_work("uniform"), "histogram", random_image(*_COUNTED))
     yield Case(histogram_work("constant"), "histogram", constant_image(*_COUNTED))
-    sums = {"dtype": "float32", "operator": "sum"}
-    kept = {"dtype": "float32", "predicate": "greater", "threshold": 0.5}
-    for pattern, params in (("reduction", sums), ("scan", sums), ("compaction", kept)):
+    sums: dict[str, Any] = {"dtype": "float32", "operator": "sum"}
+    kept: dict[str, Any] = {"dtype": "float32", "predicate": "greater", "threshold": 0.5}
+    settings = {"reduction": sums, "scan": sums, "compaction": kept}
+    for pattern, own in settings.items():
         for length in _LENGTHS:
-            yield Case(array_work(pattern, length), pattern, params={"n": length, **params})
+            yield Case(array_work(pattern, length), pattern, params={"n": length, **own})
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:

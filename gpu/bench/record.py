@@ -30,8 +30,8 @@ class RecordingEngine:
     def upload(self, values: Array) -> Buffer:
         return self._inner.upload(values)
 
-    def download(self, buffer: Buffer) -> Array:
-        return self._inner.download(buffer)
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        return self._inner.download(buffer, count)
 
     def fill(self, buffer: Buffer, value: float) -> None:
         self._inner.fill(buffer, value)

@@ -125,8 +125,8 @@ class Engine(Protocol):
         """Return a buffer with a copy of `values`."""
         ...
 
-    def download(self, buffer: Buffer) -> Array:
-        """Return a copy of a buffer's contents."""
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        """Return a copy of a buffer's contents; with `count` of its first elements, as one dimension."""
         ...
 
     def fill(self, buffer: Buffer, value: float) -> None:

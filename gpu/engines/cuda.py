@@ -181,10 +181,10 @@ class CudaEngine:
                 cuda.memcpy_htod(buffer.memory, np.ascontiguousarray(values))
         return buffer
 
-    def download(self, buffer: Buffer) -> Array:
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, CudaBuffer)
-        values = np.empty(buffer.shape, buffer.dtype)
-        if buffer.size:
+        values = np.empty(buffer.shape if count is None else (count,), buffer.dtype)
+        if values.size:
             with self._timed("download"):
                 cuda.memcpy_dtoh(values, buffer.memory)
         return values

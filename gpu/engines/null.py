@@ -47,8 +47,8 @@ class NullEngine:
     def upload(self, values: Array) -> npt.NDArray[Any]:
         return np.zeros_like(values)
 
-    def download(self, buffer: Buffer) -> Array:
-        return np.zeros(buffer.shape, buffer.dtype)
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        return np.zeros(buffer.shape if count is None else (count,), buffer.dtype)
 
     def fill(self, buffer: Buffer, value: float) -> None:
         pass

@@ -127,10 +127,11 @@ class SimulatorEngine:
             data = np.array(values, order="C").reshape(-1).view(np.uint8)
         return SimulatedBuffer(values.shape, values.dtype, data)
 
-    def download(self, buffer: Buffer) -> Array:
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, SimulatedBuffer)
         with self._timed("download"):
-            return buffer.data.view(buffer.dtype).reshape(buffer.shape).copy()
+            values = buffer.data.view(buffer.dtype)
+            return (values.reshape(buffer.shape) if count is None else values[:count]).copy()
 
     def fill(self, buffer: Buffer, value: float) -> None:
         assert isinstance(buffer, SimulatedBuffer)
