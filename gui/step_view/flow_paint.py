@@ -240,7 +240,7 @@ class FlowPainter:
         """Paint narrow cells as patches: a line of pixels, made at once and stretched downwards."""
         if not len(cells):
             return
-        row, theme, width = self.layout.rows[number], self.theme, self.sizes.column
+        row, theme = self.layout.rows[number], self.theme
         inside = np.arange(cells.start, cells.stop)
         colours = np.full(inside.size, mixed(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
         colours[shown[inside]] = QColor(theme.border).rgb()
@@ -248,15 +248,30 @@ class FlowPainter:
         warps = self._warps_of(row, inside)
         for warp in np.unique(warps[done]).tolist():
             colours[done & (warps == warp)] = mixed(warp_colour(theme, warp).name(), theme.surface, 0.75).rgb()
-        left = int(row.column[inside[0]] * width)
-        line = np.zeros(max(1, math.ceil((row.column[inside[-1]] + 1) * width) - left), np.uint32)
-        # What was made is written last: where several cells share a pixel, it is what shows.
-        for group in (~done, done):
+        self._paint_pixels(painter, number, inside, colours, done)
+
+    def _paint_pixels(self, painter: QPainter, number: int, cells: Any, colours: Any, last: Any) -> None:
+        """Paint ascending cells in colours, a uint32 each; those of `last` lie over the others in a shared pixel."""
+        columns, width = self.layout.rows[number].column[cells], self.sizes.column
+        left = int(columns[0] * width)
+        line = np.zeros(max(1, math.ceil((columns[-1] + 1) * width) - left), np.uint32)
+        for group in (~last, last):
             for shift in range(max(1, math.ceil(width))):
-                at = (row.column[inside[group]] * width + min(shift, width)).astype(int) - left
+                at = (columns[group] * width + min(shift, width)).astype(int) - left
                 line[np.minimum(at, line.size - 1)] = colours[group]
-        image = QImage(line.tobytes(), line.size, 1, 4 * line.size, QImage.Format.Format_ARGB32)
+        # The image looks at these bytes for as long as it is painted.
+        pixels = line.tobytes()
+        image = QImage(pixels, line.size, 1, 4 * line.size, QImage.Format.Format_ARGB32)
         painter.drawImage(QRectF(left, self.sizes.top(number), line.size, self.sizes.cell), image)
+
+    def _paint_bright_patches(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
+        row, inside = self.layout.rows[number], np.unique(np.asarray(cells, np.int64))
+        colours = np.full(inside.size, QColor(self.theme.muted).rgb(), np.uint32)
+        warps = self._warps_of(row, inside)
+        for warp in np.unique(warps[row.made[inside]]).tolist():
+            colours[row.made[inside] & (warps == warp)] = warp_colour(self.theme, warp).rgb()
+        if inside.size:
+            self._paint_pixels(painter, number, inside, colours, row.made[inside])
 
     # --- what stands out
 
@@ -269,15 +284,22 @@ class FlowPainter:
         x0, x1 = (edges.column + 0.5) * sizes.column, (row.column[edges.cell] + 0.5) * sizes.column
         y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
         y1 = sizes.top(number) - self._circle * 0.75
+        narrow = sizes.column < AGGREGATED
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
         for warp in np.unique(warps[wanted]).tolist():
             mine = wanted & (warps == warp)
-            self._draw_lines(painter, QPen(warp_colour(theme, warp), 2), x0[mine], y0[mine], x1[mine], y1)
-            if sizes.column >= AGGREGATED:
+            self._draw_lines(
+                painter, QPen(warp_colour(theme, warp), 1 if narrow else 2), x0[mine], y0[mine], x1[mine], y1
+            )
+            if not narrow:
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 for column, start in zip(edges.column[mine].tolist(), edges.row[mine].tolist(), strict=True):
                     painter.drawRoundedRect(self._rect(start, column), _ROUND, _ROUND)
+        if narrow:
+            self._paint_bright_patches(painter, number, cells)
+            return
         kept = self.layout.kept[number]
-        here = np.isin(kept.cell, cells) if sizes.column >= AGGREGATED else np.zeros(kept.cell.size, bool)
+        here = np.isin(kept.cell, cells)
         x, y = (kept.column[here] + 0.5) * sizes.column, sizes.head + kept.row[here] * sizes.pitch + sizes.cell
         self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
         values, whos = self.row_texts(number), self.whos(number)
@@ -285,9 +307,6 @@ class FlowPainter:
             rect = self.cell_rect(number, cell)
             made = bool(row.made[cell])
             colour = warp_colour(theme, self.warp_of(row, cell)) if made else QColor(theme.muted)
-            if sizes.column < AGGREGATED:
-                painter.fillRect(rect, colour)
-                continue
             painter.setPen(QPen(colour, 2))
             painter.setBrush(mixed(colour.name(), theme.surface, 0.42 if made else 0.2))
             painter.drawRoundedRect(rect, _ROUND, _ROUND)

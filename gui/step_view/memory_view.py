@@ -358,5 +358,7 @@ def _shades(panel: Panel, values: tuple[float, float] | None) -> QImage:
     pixels[..., 2::-1] = dark + share * (light - dark)
     empty = mixed(look().theme.border, look().theme.surface, 0.35)
     pixels[~panel.known] = (empty.blue(), empty.green(), empty.red(), 255)
-    return QImage(pixels.tobytes(), panel.shape[1], panel.shape[0], 4 * panel.shape[1],
-                  QImage.Format.Format_ARGB32).copy()  # fmt: skip
+    # The image looks at these bytes until it is copied.
+    looked_at = pixels.tobytes()
+    rows, columns = panel.shape
+    return QImage(looked_at, columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()

@@ -322,6 +322,11 @@ def test_arrays_are_shown_as_grids_for_images(qtbot, stepping):
     by_name = {panel.title.split()[0]: panel for panel in tab.memory.panels}
     assert by_name["image"].shape == by_name["out"].shape == (12, 16)
     assert by_name["FILTER"].shape == (3, 3)
+    assert by_name["out"].known.all()
+    tab.player.go(1)
+    at_first = {panel.title.split()[0]: panel for panel in tab.memory.panels}
+    assert at_first["image"].known.all()
+    assert not at_first["out"].known.any(), "what nobody has written yet is no value"
     rows, columns = by_name["tile"].shape
     assert rows > 8
     assert columns > 32
