@@ -67,7 +67,8 @@ class RunPattern:
         Edited kernel files: text by file name.
 
     The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
-    `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`.
+    `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
+    with `verify`, `right` and `error` as `gpu.patterns.array_inputs.present_error` gives them.
     """
 
     pattern: str
@@ -199,7 +200,8 @@ class Deviation:
 class Report:
     """What a run measured. `deviation` and `verified` are None where no reference was computed.
 
-    `fallback` says why a slower executor than the device's own ran it.
+    `fallback` says why a slower executor than the device's own ran it. `least_bytes` is what the pattern must read and
+    write, whatever the variant.
     """
 
     pattern: str
@@ -212,6 +214,7 @@ class Report:
     deviation: Deviation | None
     verified: bool | None
     fallback: str = ""
+    least_bytes: int = 0
 
 
 @dataclass(frozen=True)

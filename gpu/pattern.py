@@ -238,6 +238,48 @@ class Work:
     unit: str
 
 
+@dataclass(frozen=True)
+class Pieces:
+    """Elements as lengths that are laid end to end, each where the scan of them says.
+
+    Parameters
+    ----------
+    whole : int
+        What they are cut from; 0 where it is as long as they are together.
+    unit : str
+        What the lengths count, such as "inches".
+    rest : str
+        What is said of what no element takes, such as "left".
+    """
+
+    whole: int
+    unit: str
+    rest: str = ""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A demonstration: settings under a title.
+
+    Parameters
+    ----------
+    title, text : str
+        What a list shows, and what there is to see, in a sentence or two.
+    params : mapping
+        Values of parameters; those left out take their defaults.
+    variant : str
+        The variant to begin with; "" keeps the one that is chosen.
+    pieces : Pieces or None
+        How the elements are drawn where they are lengths.
+    """
+
+    title: str
+    text: str
+    params: Params
+    variant: str = ""
+    pieces: Pieces | None = None
+
+
 def _accept(inputs: Inputs, params: Params) -> None:
     """Accept every combination of input and parameters."""
 
@@ -277,8 +319,9 @@ class Pattern:
         The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
         shape (height, width) or (height, width, 3), for a screen; `image`, where the result is an image, has the
         input's dtype and levels, for a file and for a further pattern. An array pattern presents `input` and `output`
-        as outlines: shape (2, columns), the least and the greatest value of each column's elements; and `elements`, how
-        many were given.
+        as outlines: shape (2, columns), the least and the greatest value of each column's elements; `elements`, how
+        many were given; and perhaps `kept`, the outline of those of the input that are in the result, NaN where none
+        is.
     accept : callable
         Raises InputError where inputs and parameters do not go together.
     make_input : callable or None
@@ -287,6 +330,8 @@ class Pattern:
         Values of parameters that make a run small enough to be watched step by step.
     step_input : callable
         Cuts inputs down to what can be watched: inputs -> inputs.
+    presets : tuple of Preset
+        Demonstrations.
     """
 
     name: str
@@ -307,6 +352,7 @@ class Pattern:
     make_input: Callable[[Params, int], Inputs] | None = None
     step_params: Params = field(default_factory=dict)
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
+    presets: tuple[Preset, ...] = ()
 
     def variant(self, name: str) -> Variant:
         """Return the variant of that name, or raise InputError that lists the names."""

@@ -49,7 +49,8 @@ class Files:
             return
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
-        stem = outcome.image.path.stem if outcome.image is not None else outcome.params["input"]
+        read = outcome.image.path if outcome.image is not None else outcome.file
+        stem = read.stem if read is not None else outcome.params["input"]
         suggested = self._folder() / f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
         name, _ = QFileDialog.getSaveFileName(
             self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT

@@ -8,6 +8,7 @@ from typing import Any
 from PyQt6.QtCore import QSize, Qt, QTimer
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu.array_files import ENDINGS as NUMBERS
 from gpu.jobs import Failure
 from gui.actions import Actions
 from gui.banner import Banner
@@ -188,6 +189,7 @@ class MainWindow(QMainWindow):
             self.bench.patterns[name], self.bench.settings[name], self.bench.sources, lambda: self.bench.side_jobs
         )
         page.params_changed.connect(self.bench.choose_params)
+        page.variant_wanted.connect(self.choose_variant)
         page.step.exports.said.connect(self.status.say)
         page.step.exports.failed.connect(self.banner.say)
         for source in (page.source, page.step.source):
@@ -251,6 +253,8 @@ class MainWindow(QMainWindow):
         self.status.say(f"Opening {path.name}…")
         if self.own.shown is not None:
             self._show_page(self.bench.chosen)
+        if path.suffix.lower() in NUMBERS and self.bench.pattern.view != "array":
+            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.view == "array"))
         if self.bench.holds_numbers(path):
             self.bench.open_values(path)
             return
@@ -261,7 +265,7 @@ class MainWindow(QMainWindow):
     def _show_values(self, opened: OpenValues) -> None:
         self.banner.hide()
         self.status.say(f"{opened.path.name}: {as_count(opened.values.size)} numbers")
-        self.page.form.set_values(self.bench.settings[self.bench.chosen].params)
+        self.page.show_values(self.bench.settings[self.bench.chosen].params)
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()

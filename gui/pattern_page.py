@@ -19,10 +19,11 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.jobs import Report
-from gpu.pattern import Pattern
+from gpu.pattern import Pattern, Preset
 from gui.editor.sources import KernelSources
 from gui.forms import ParameterForm
 from gui.jobs import Jobs
+from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
 from gui.run_view.view import view_for
 from gui.source_pane import SourcePane
@@ -94,6 +95,7 @@ class PatternPage(QWidget):
     """
 
     params_changed = pyqtSignal(dict)
+    variant_wanted = pyqtSignal(str)
 
     def __init__(
         self,
@@ -120,7 +122,9 @@ class PatternPage(QWidget):
         self.stack = QStackedWidget()
         self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
         self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
-        self.add_tab("Run", self._run_tab())
+        self.examples = Examples(pattern)
+        self.examples.chosen.connect(self.show_example)
+        self.add_tab("Run", self._run_tab(), self.examples)
         self.step = StepTab(pattern, settings.variant, sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
 
@@ -131,7 +135,7 @@ class PatternPage(QWidget):
         layout.addWidget(self.stack, 1)
         self.form.changed.connect(self._take_params)
         self.show_variant(settings.variant)
-        self.view.show_params(settings.params)
+        self._show_params(settings.params)
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
         """Add a way to look at the pattern; `corner` stands at the other end of the tabs' line."""
@@ -157,6 +161,7 @@ class PatternPage(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addWidget(bar)
+        column.addWidget(self.examples.about)
         column.addWidget(self.caution)
         column.addWidget(self.view, 1)
         right = QWidget()
@@ -218,6 +223,23 @@ class PatternPage(QWidget):
         """Show counted levels."""
         self.view.show_counts(counts)
 
+    def show_example(self, preset: Preset) -> None:
+        """Take an example's settings, and its variant where it has one."""
+        params = self.pattern.check(preset.params)
+        self.form.set_values(params)
+        self._take_params(params)
+        if preset.variant:
+            self.variant_wanted.emit(preset.variant)
+
+    def show_values(self, params: dict[str, Any]) -> None:
+        """Show settings that were changed elsewhere."""
+        self.form.set_values(params)
+        self._show_params(params)
+
     def _take_params(self, params: dict[str, Any]) -> None:
-        self.view.show_params(params)
+        self._show_params(params)
         self.params_changed.emit(params)
+
+    def _show_params(self, params: dict[str, Any]) -> None:
+        self.view.show_params(params)
+        self.examples.show_params(params)

@@ -38,6 +38,7 @@ QLabel[role="muted"] {{ color: {t.muted}; }}
 QLabel[role="caption"] {{ color: {t.muted}; font-size: {look.small_px}px; }}
 QLabel[role="section"] {{ color: {t.muted}; font-size: {look.small_px}px; font-weight: 600; }}
 QLabel[role="figure"] {{ font-size: {look.figure_px}px; font-weight: 600; }}
+QLabel[role="huge"] {{ font-size: {look.px(44)}px; font-weight: 600; }}
 QLabel[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; color: {t.text}; }}
 QLabel[role="error"] {{ color: {t.bad}; font-size: {look.small_px}px; }}
 

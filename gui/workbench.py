@@ -67,7 +67,10 @@ class OpenValues:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array."""
+    """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
+
+    `file` is where that array was read from; None where it was made.
+    """
 
     pattern: str
     variant: str
@@ -77,6 +80,7 @@ class Outcome:
     handles: Mapping[str, SharedArray]
     arrays: Mapping[str, Array]
     sources: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -348,7 +352,10 @@ class Workbench(QObject):
 
     def _post_run(self, request: RunPattern) -> None:
         image = None if self.patterns[request.pattern].view == "array" else self.image
-        self.jobs.post("run", request, lambda event: self._take_run(request, image, event), self.progressed.emit, 2)
+        file = self.values.path if self.values is not None and request.inputs and image is None else None
+        self.jobs.post(
+            "run", request, lambda event: self._take_run(request, image, event, file), self.progressed.emit, 2
+        )
 
     def stop(self) -> None:
         """Stop whatever runs."""
@@ -357,13 +364,15 @@ class Workbench(QObject):
         self.clearance.stop()
         self.jobs.stop()
 
-    def _take_run(self, request: RunPattern, image: OpenImage | None, event: Result | Failure) -> None:
-        file = self.patterns[request.pattern].kernels
+    def _take_run(
+        self, request: RunPattern, image: OpenImage | None, event: Result | Failure, file: Path | None
+    ) -> None:
+        kernels = self.patterns[request.pattern].kernels
         if isinstance(event, Failure):
-            self.sources.show_run(file, request.sources, _at_line(event, file))
+            self.sources.show_run(kernels, request.sources, _at_line(event, kernels))
             self.run_failed.emit(event)
             return
-        self.sources.show_run(file, request.sources, ())
+        self.sources.show_run(kernels, request.sources, ())
         if image is not None and image is not self.image:
             return
         assert event.report is not None
@@ -376,6 +385,7 @@ class Workbench(QObject):
             event.arrays,
             {name: handle.open() for name, handle in event.arrays.items()},
             request.sources,
+            file,
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)

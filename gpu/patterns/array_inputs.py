@@ -16,6 +16,7 @@ SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
 
 OUTLINE_COLUMNS = 1024
+_ERROR_COLUMNS = 64
 _CHECKED = 2**20
 READABLE_ELEMENTS = 1024
 """Up to so many elements, random whole numbers have two digits, whatever the operator: somebody reads them."""
@@ -198,10 +199,46 @@ def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
 
 
+def outline_of_kept(values: Array, kept: Array) -> Array:
+    """Return the outline of the values that are kept: float64, NaN in columns where none is."""
+    with np.errstate(invalid="ignore"):
+        # fmin and fmax would do it in one pass, but reduceat of them is several times slower.
+        low = outline(np.where(kept, values, np.inf))[0]
+        high = outline(np.where(kept, values, -np.inf))[1]
+    there = low <= high
+    return np.where(there, np.stack([low, high]).astype(np.float64), np.nan)
+
+
 def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
     """Return what a window shows of an array pattern's run: outlines, and how many elements there were."""
     values = typed(inputs, params)
     return {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
+
+
+def present_error(result: Array, reference: Array) -> Outputs:
+    """Return the reference's outline, and that of how far a result is from it.
+
+    Parameters
+    ----------
+    result, reference : array of shape (n,)
+
+    Returns
+    -------
+    mapping of str to array
+        `right`, of the reference; `error`, float64, of the absolute differences: what is not finite is infinite.
+    """
+    n = result.size
+    columns = min(n, OUTLINE_COLUMNS)
+    error = np.zeros((2, columns))
+    for first in range(0, columns, _ERROR_COLUMNS):
+        last = min(first + _ERROR_COLUMNS, columns)
+        start, stop = first * n // columns, last * n // columns
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.abs(np.subtract(result[start:stop], reference[start:stop], dtype=np.float64))
+        off[~np.isfinite(off)] = np.inf
+        starts = np.arange(first, last, dtype=np.int64) * n // columns - start
+        error[0, first:last], error[1, first:last] = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
+    return {"right": outline(reference), "error": error}
 
 
 def first_values(inputs: Inputs, most: int = 32) -> Inputs:

@@ -18,6 +18,7 @@ from gpu.pattern import (
     Outputs,
     Params,
     Pattern,
+    Preset,
     Progress,
     Real,
     Variant,
@@ -31,6 +32,7 @@ from gpu.patterns.array_inputs import (
     first_values,
     input_parameter,
     make_input,
+    outline_of_kept,
     present,
     size_parameter,
     typed,
@@ -207,6 +209,11 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
     return Cost(bytes_read=4 * n, bytes_written=4 * written, flops=0)
 
 
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    values = typed(inputs, params)
+    return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept(values, params))}
+
+
 def _in_any_order(params: Params, result: Array) -> Array:
     """A packed result as a multiset: its elements sorted. What is split has each element at its own place."""
     return np.sort(result) if params["result"] == "pack" else result
@@ -280,9 +287,26 @@ PATTERN = Pattern(
     tolerance=lambda inputs, params: 0.0,
     cost=_cost,
     work=lambda inputs, params: Work(inputs["values"].size, "element"),
-    present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
+    present=_present,
     accept=accept_values,
     make_input=make_input,
     step_params={"n": 16, "block": "16", "dtype": "int32", "threshold": 50.0},
     step_input=first_values,
+    presets=(
+        Preset(
+            "Keep odd numbers",
+            "Flags of 1 and 0 are scanned: before each kept element stand as many kept ones as its new place says.",
+            {"input": "random", "n": 32, "predicate": "odd", "dtype": "int32"},
+        ),
+        Preset(
+            "Keep, then put back",
+            "Split undoes the packing: each element returns to its place, with zeros where nothing was kept.",
+            {"input": "random", "n": 32, "predicate": "odd", "dtype": "int32", "result": "split"},
+        ),
+        Preset(
+            "Half of many",
+            "Of 262\u2009144 random numbers, those above 0.5. The ballot variant keeps them in another order.",
+            {"input": "random", "n": 2**18, "predicate": "greater", "threshold": 0.5, "dtype": "float32"},
+        ),
+    ),
 )

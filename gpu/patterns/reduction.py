@@ -17,6 +17,7 @@ from gpu.pattern import (
     Outputs,
     Params,
     Pattern,
+    Preset,
     Progress,
     Textbook,
     Variant,
@@ -388,4 +389,25 @@ PATTERN = Pattern(
     make_input=make_input,
     step_params={"n": 16, "block": "8"},
     step_input=first_values,
+    presets=(
+        Preset(
+            "Rounding of float sums",
+            "Each float32 addition rounds, so the order decides the last digits. Go through the variants, and compare "
+            "their values and errors.",
+            {"input": "random", "n": 2**20, "operator": "sum", "dtype": "float32"},
+            variant="neighbored",
+        ),
+        Preset(
+            "A race: volatile is not enough",
+            "The last warp does without __syncwarp. It relies on lanes that march together: the simulator's checkers "
+            "flag it, and in the Step tab another order of warps gives another sum.",
+            {"input": "ramp", "n": 64, "operator": "sum", "dtype": "int32", "block": "64"},
+            variant="volatile",
+        ),
+        Preset(
+            "int32 wraps around",
+            "The product of the first odd numbers passes 2^32 many times; whole numbers wrap, on the GPU as in C.",
+            {"input": "ramp", "n": 32, "operator": "product", "dtype": "int32"},
+        ),
+    ),
 )

@@ -17,6 +17,8 @@ from gpu.pattern import (
     Outputs,
     Params,
     Pattern,
+    Pieces,
+    Preset,
     Progress,
     Textbook,
     Variant,
@@ -338,4 +340,35 @@ PATTERN = Pattern(
     make_input=make_input,
     step_params={"n": 16, "block": "16"},
     step_input=first_values,
+    presets=(
+        Preset(
+            "Cut a sausage",
+            "Ten people want 3 5 2 7 28 4 3 0 8 1 inches of a sausage of 100. The inclusive scan is where to cut, and "
+            "all ten cuts can be made at once.",
+            {"input": "sausage", "n": 10, "kind": "inclusive", "operator": "sum", "dtype": "int32"},
+            pieces=Pieces(whole=100, unit="inches", rest="left"),
+        ),
+        Preset(
+            "Allocate slots",
+            "Each thread asks for a slot of another size. The exclusive scan of the sizes is where each slot begins, "
+            "and its owner needs to ask nobody.",
+            {"input": "random", "n": 12, "kind": "exclusive", "operator": "sum", "dtype": "int32"},
+            pieces=Pieces(whole=0, unit="bytes"),
+        ),
+        Preset(
+            "A recurrence: running balance",
+            "x = x + a[i] in a loop needs each x before the next. It is a scan: log2 n steps instead of n - 1.",
+            {"input": "alternating", "n": 16, "kind": "inclusive", "operator": "sum", "dtype": "int32"},
+        ),
+        Preset(
+            "A recurrence: highest so far",
+            "x = max(x, a[i]) in a loop is a scan as well: any associative operator will do.",
+            {"input": "random", "n": 64, "kind": "inclusive", "operator": "max", "dtype": "int32"},
+        ),
+        Preset(
+            "Rounding grows along a float sum",
+            "Each float32 sum rounds. The error against float64 is drawn below: it depends on who adds what first.",
+            {"input": "random", "n": 2**18, "kind": "inclusive", "operator": "sum", "dtype": "float32"},
+        ),
+    ),
 )

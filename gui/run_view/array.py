@@ -1,143 +1,198 @@
-"""An array and what became of it: bars where there are few elements, the band between extremes where there are many."""
+"""The Run tab of a pattern of arrays: the input, above the result that was made of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pyqtgraph as pg
 from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QColor
-from PyQt6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.pattern import Array
+from gpu.pattern import Pattern
+from gpu.patterns.array_inputs import FROM_FILE, outline
+from gui.run_view.array_plot import ArrayPlot
+from gui.run_view.examples import preset_of
+from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
-from gui.theme import Look, code_font, look
-from gui.widgets import Card, ElidedLabel, as_count, column, label
+from gui.theme import look
+from gui.widgets import Card, ElidedLabel, as_count, as_figure, column, label
 from gui.workbench import Outcome
 
+SHOWN_AT_ONCE = 2**16
+"""Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""
 
-class ArrayPlot(QWidget):
-    """Draws an outline: a bar from the least to the greatest value of each column.
-
-    Parameters
-    ----------
-    name : str
-        What a screen reader says.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMinimumSize(160, 80)
-        self.plot = pg.PlotWidget(parent=self)
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.plot.setMenuEnabled(False)
-        self.plot.hideButtons()
-        self.plot.getViewBox().setMouseEnabled(x=True, y=False)
-        self.plot.getViewBox().setDefaultPadding(0.02)
-        self.outline: Array | None = None
-        self._elements = 0
-        self._bars: pg.BarGraphItem | None = None
-        self._styled: Look | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
-
-    def show_outline(self, outline: Array, elements: int) -> None:
-        """Show an outline of shape (2, columns), of so many elements."""
-        self.outline, self._elements = outline, elements
-        self._redraw()
-        self.plot.getViewBox().enableAutoRange()
-
-    def _redraw(self) -> None:
-        if self._bars is not None:
-            self.plot.removeItem(self._bars)
-            self._bars = None
-        if self.outline is None or not self.outline.shape[1]:
-            return
-        low, high = self.outline.astype(np.float64)
-        columns = len(low)
-        if columns == self._elements:  # each element has a bar of its own, which stands on zero
-            low, high = np.minimum(low, 0), np.maximum(high, 0)
-        edges = np.arange(columns + 1) * (self._elements / columns)
-        colour = QColor(look().theme.accent)
-        fill = QColor(colour)
-        fill.setAlpha(110)
-        self._bars = pg.BarGraphItem(
-            x0=edges[:-1], x1=edges[1:], y0=low, y1=high, pen=pg.mkPen(colour, width=1), brush=fill
-        )
-        self.plot.addItem(self._bars)
-
-    def _restyle(self) -> None:
-        if self._styled == look():
-            return
-        self._styled = look()
-        theme = look().theme
-        self.plot.setBackground(theme.surface)
-        self.plot.showGrid(x=False, y=True, alpha=0.12)
-        for side in ("left", "bottom"):
-            axis = self.plot.getAxis(side)
-            axis.setPen(pg.mkPen(theme.border))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=code_font(max(10, look().small_px - 1)), tickLength=-4, autoExpandTextSpace=True)
-            axis.enableAutoSIPrefix(False)
-        self.plot.getAxis("left").setWidth(look().px(80))
-        self._redraw()
-
-    def changeEvent(self, event: Any) -> None:
-        super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and self.isVisible():
-            self._restyle()
-
-    def showEvent(self, event: Any) -> None:
-        super().showEvent(event)
-        self._restyle()
+_PLOT, _VALUE, _PIECES = range(3)
 
 
 class ArrayView(RunView):
-    """The Run tab of a pattern that turns an array into an array, or into one value."""
+    """The Run tab of a pattern that turns an array into an array, or into one value.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    pattern : Pattern
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
         super().__init__()
+        self._pattern = pattern
+        self._aligning = False
+        self._said = {"input": "", "result": ""}
         self.before, self.after = ArrayPlot("Input"), ArrayPlot("Result")
-        self.value = label("–", "figure", name="Result")
+        self.error = ArrayPlot("Error against the reference", "error")
+        self.error.hide()
+        self.value = label("–", "huge", name="Result")
         self.value.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.beside_value = label("", "muted", name="The reference")
+        self.beside_value.setAlignment(Qt.AlignmentFlag.AlignCenter)
         alone = QWidget()
-        alone.setLayout(column(0, self.value, 0))
+        alone.setLayout(column(0, self.value, self.beside_value, 0))
+        self.pieces = PiecesBar()
         self.result = QStackedWidget()
-        self.result.addWidget(self.after)
-        self.result.addWidget(alone)
+        for page in (self.after, alone, self.pieces):
+            self.result.addWidget(page)
         self._about_input, self._about_result = (
-            ElidedLabel("caption", f"About the {of}") for of in ("input", "result")
+            ElidedLabel("caption", f"About the {of}", right=True) for of in ("input", "result")
         )
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(8)
-        for title, content, about in (
-            ("Input", self.before, self._about_input),
-            ("Result", self.result, self._about_result),
+        for title, contents, about in (
+            ("Input", (self.before,), self._about_input),
+            ("Result", (self.result, self.error), self._about_result),
         ):
-            card = Card(title, margins=(12, 8, 8, 6))
+            card = Card(title, margins=(12, 8, 12, 4))
+            card.body.setSpacing(2)
             card.head.addWidget(about, 1)
-            card.body.addWidget(content, 1)
+            for content in contents:
+                card.body.addWidget(content, 3 if content is not self.error else 2)
             self.splitter.addWidget(card)
+        self.splitter.setSizes([look().px(150), look().px(230)])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.splitter)
+        for plot in self._plots:
+            plot.hovered.connect(self._read)
+            plot.moved.connect(lambda first, last, plot=plot: self._align(plot, first, last))
+
+    @property
+    def _plots(self) -> tuple[ArrayPlot, ArrayPlot, ArrayPlot]:
+        return self.before, self.after, self.error
+
+    def show_params(self, params: dict[str, Any]) -> None:
+        if params["input"] == FROM_FILE or params["n"] > SHOWN_AT_ONCE or self._pattern.make_input is None:
+            return
+        values = self._pattern.make_input(params, 0)["values"]
+        self.before.show_outline(outline(values), values.size)
+        self._say("input", _described(values.size, params, ""))
 
     def show_outcome(self, outcome: Outcome) -> None:
         arrays, params = outcome.arrays, outcome.params
-        elements, result = int(arrays["elements"]), arrays["output"]
-        self.before.show_outline(arrays["input"], elements)
-        self._about_input.say(f"{as_count(elements)} × {params['dtype']}, {params['input']}")
-        if result.shape[1] == 1:
-            value = result[0, 0].item()
-            self.value.setText(str(value) if isinstance(value, int) else f"{value:.9g}")
-            self.result.setCurrentIndex(1)
+        elements, result = int(arrays["elements"]), arrays[self._pattern.result]
+        self.before.show_outline(arrays["input"], elements, kept=arrays.get("kept"))
+        self._say("input", _described(elements, params, outcome.file.name if outcome.file is not None else ""))
+        preset = preset_of(self._pattern, params)
+        pieces = preset.pieces if preset is not None else None
+        if result.shape == (1,) and self._folds:
+            self._show_value(outcome)
+        elif pieces is not None and arrays["input"].shape[1] == elements == result.size:
+            inclusive = params.get("kind") != "exclusive"
+            self.pieces.show_pieces(pieces, arrays["input"][0], np.asarray(result), inclusive=inclusive)
+            self.result.setCurrentIndex(_PIECES)
         else:
-            self.after.show_outline(result, elements)
-            self.result.setCurrentIndex(0)
-        self._about_result.say(f"{params['operator']}, {outcome.variant}" if "operator" in params else outcome.variant)
+            as_curve = "kept" not in arrays
+            self.after.show_outline(arrays["output"], result.size, room=elements, as_curve=as_curve)
+            self.result.setCurrentIndex(_PLOT)
+        self._show_error(outcome, elements)
+        self._say("result", _made(outcome, elements, result.size))
+
+    @property
+    def _folds(self) -> bool:
+        """Whether one value comes of all elements, and not an array that may have just one."""
+        return self._pattern.name == "reduction"
+
+    def _show_value(self, outcome: Outcome) -> None:
+        self.value.setText(_exactly(outcome.arrays[self._pattern.result][0].item()))
+        right = outcome.arrays.get("right")
+        off = outcome.report.deviation
+        if right is None or off is None:
+            self.beside_value.setText("")
+        elif off.max_abs == 0:
+            self.beside_value.setText("exactly the reference")
+        else:
+            self.beside_value.setText(
+                f"reference {_exactly(right[0, 0].item())}, off by {as_figure(off.max_abs)}"
+                + (f" ({off.max_rel:.1e} of it)" if np.isfinite(off.max_rel) else "")
+            )
+        self.result.setCurrentIndex(_VALUE)
+
+    def _show_error(self, outcome: Outcome, elements: int) -> None:
+        """Show where the result is off, below it; a run that nobody checked leaves the strip as it was."""
+        error = outcome.arrays.get("error")
+        shown = error is not None and error.size and self.result.currentIndex() == _PLOT and bool(error.max() > 0)
+        if error is not None and shown:
+            finite = error[np.isfinite(error)]
+            highest = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+            self.error.set_tone("muted" if outcome.report.verified else "bad")
+            self.error.show_outline(
+                np.minimum(error, 2 * highest), outcome.arrays[self._pattern.result].size, room=elements
+            )
+        if outcome.report.deviation is not None or self.result.currentIndex() != _PLOT:
+            self.error.setVisible(bool(shown))
+            self.after.show_index_axis(not shown)
+
+    def _align(self, moved: ArrayPlot, first: float, last: float) -> None:
+        """Let an element stand at the same place in all plots."""
+        if self._aligning:
+            return
+        self._aligning = True
+        for plot in self._plots:
+            if plot is not moved:
+                plot.show_range(first, last)
+        self._aligning = False
+
+    # --- what is said
+
+    def _say(self, of: str, text: str) -> None:
+        self._said[of] = text
+        (self._about_input if of == "input" else self._about_result).say(text)
+
+    def _read(self, index: int | None) -> None:
+        """Tell of one element in both arrays."""
+        for plot in self._plots:
+            plot.mark(index)
+        if index is None:
+            for of, text in self._said.items():
+                self._say(of, text)
+            return
+        self._about_input.say(_reading(self.before, index) or self._said["input"])
+        if self.result.currentIndex() == _PLOT:
+            found = _reading(self.after, index)
+            off = _reading(self.error, index) if not self.error.isHidden() else ""
+            self._about_result.say(found + (f"   error {off.split('=')[-1].strip()}" if found and off else "") or "–")
+
+
+def _described(elements: int, params: Any, file: str) -> str:
+    return f"{as_count(elements)} × {params['dtype']}, {file or params['input']}"
+
+
+def _made(outcome: Outcome, elements: int, size: int) -> str:
+    params = outcome.params
+    if "kept" in outcome.arrays:
+        kept = f"{as_count(size)} of {as_count(elements)} kept" if params["result"] == "pack" else "put back"
+        return f"{kept}, {outcome.variant}"
+    return ", ".join([*(params[name] for name in ("kind", "operator") if name in params), outcome.variant])
+
+
+def _exactly(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
+
+
+def _reading(plot: ArrayPlot, index: int) -> str:
+    found = plot.range_at(index)
+    if found is None:
+        return ""
+    first, last, low, high = found
+    if first == last:
+        return f"[{as_count(first)}] = {_exactly(low)}"
+    return f"[{as_count(first)} … {as_count(last)}] = {_exactly(low)} … {_exactly(high)}"

@@ -42,7 +42,7 @@ def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
     if pattern.view == "array":
         from gui.run_view.array import ArrayView
 
-        return ArrayView()
+        return ArrayView(pattern)
     from gui.run_view.image_counts import ImageCountsView
 
     return ImageCountsView()

@@ -157,7 +157,7 @@ class FakeHost:
         return Result({"values": self.shared(np.loadtxt(path, ndmin=1))})
 
     def _load(self, path):
-        if not path.is_file() or path.suffix == ".txt":
+        if not path.is_file() or path.suffix == ".pdf":
             return Failure("input", f"{path.name} is not an image that can be read.", "Open a PGM.", "no magic number")
         shape = (30, 40) if path.suffix == ".pgm" else (30, 40, 3)
         values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)

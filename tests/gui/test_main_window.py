@@ -165,9 +165,9 @@ def test_a_run_that_takes_long_makes_way_for_a_change(qtbot, window, monkeypatch
 
 def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
     image = window.bench.image
-    window.open(tmp_path / "notes.txt")
+    window.open(tmp_path / "notes.pdf")
     qtbot.waitUntil(window.banner.isVisible)
-    assert window.banner.message.text() == "notes.txt is not an image that can be read."
+    assert window.banner.message.text() == "notes.pdf is not an image that can be read."
     assert window.banner.advice.text() == "Open a PGM."
     assert not window.banner.detail.isVisible()
     qtbot.mouseClick(window.banner.more, Qt.MouseButton.LeftButton)

@@ -8,7 +8,17 @@ import pytest
 from gpu.errors import InputError
 from gpu.pattern import Choice
 from gpu.patterns import array_inputs
-from gpu.patterns.array_inputs import KINDS, accept_values, block_parameter, make_input, make_values, outline, typed
+from gpu.patterns.array_inputs import (
+    KINDS,
+    accept_values,
+    block_parameter,
+    make_input,
+    make_values,
+    outline,
+    outline_of_kept,
+    present_error,
+    typed,
+)
 
 OPERATORS = ("sum", "product", "min", "max")
 SIZES = (0, 1, 7, 33, 1025)
@@ -110,3 +120,39 @@ def test_an_outline_holds_the_extremes_of_neighbours(n: int) -> None:
     for column in range(len(low)):
         piece = values[column * n // len(low) : (column + 1) * n // len(low)]
         assert (low[column], high[column]) == (piece.min(), piece.max())
+
+
+@pytest.mark.parametrize("n", [1, 1024, 1025, 5000, 2**16 + 1])
+def test_the_error_of_a_column_is_that_of_its_elements(n: int) -> None:
+    rng = np.random.default_rng(3)
+    right = rng.random(n)
+    ours = right.astype(np.float32)
+    ours[n // 2] = np.nan
+    found = present_error(ours, right)
+    off = np.abs(ours.astype(np.float64) - right)
+    off[n // 2] = np.inf
+    columns = min(n, 1024)
+    assert found["error"].shape == (2, columns)
+    for column in range(columns):
+        of_column = off[column * n // columns : (column + 1) * n // columns]
+        assert found["error"][:, column].tolist() == [of_column.min(), of_column.max()]
+    np.testing.assert_array_equal(found["right"], outline(right))
+
+
+def test_no_elements_have_no_error() -> None:
+    assert present_error(np.zeros(0, np.int32), np.zeros(0))["error"].shape == (2, 0)
+
+
+@pytest.mark.parametrize("n", [0, 5, 3000])
+def test_the_outline_of_what_is_kept_leaves_out_the_rest(n: int) -> None:
+    values = np.arange(n, dtype=np.int32)
+    kept = values % 5 == 2
+    kept[n // 2 :] = False
+    found = outline_of_kept(values, kept)
+    columns = min(n, 1024)
+    assert found.shape == (2, columns)
+    for column in range(columns):
+        of_column = slice(column * n // columns, (column + 1) * n // columns)
+        there = values[of_column][kept[of_column]]
+        expected = [there.min(), there.max()] if there.size else [np.nan, np.nan]
+        np.testing.assert_array_equal(found[:, column], expected)

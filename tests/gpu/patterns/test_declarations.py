@@ -57,6 +57,22 @@ def test_what_is_stepped_is_small(pattern: Pattern) -> None:
         assert pattern.step_input({"image": tiny})["image"].shape == (3, 5, 3)
 
 
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_examples_are_settings_that_the_pattern_takes(pattern: Pattern) -> None:
+    seen = []
+    for preset in pattern.presets:
+        params = pattern.check(preset.params)
+        assert params not in seen, "an example is known by its settings"
+        seen.append(params)
+        assert preset.title
+        assert preset.text.endswith(".")
+        if preset.variant:
+            pattern.variant(preset.variant)
+        if pattern.view == "array":
+            pattern.accept(pattern.inputs({}, params, 0), params)
+    assert len({preset.title for preset in pattern.presets}) == len(pattern.presets)
+
+
 def test_every_kernel_file_belongs_to_a_pattern() -> None:
     assert {file.name for file in KERNELS.glob("*.cu")} == {pattern.kernels for pattern in PATTERNS}
 

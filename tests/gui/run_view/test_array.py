@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PyQt6.QtGui import QDropEvent
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.jobs import LoadArray, SaveArray
@@ -57,9 +59,10 @@ def test_few_elements_are_bars_from_zero_and_many_are_bands(qtbot):
     plot.show_outline(np.array([[3, -5], [3, -5]]), 2)
     assert bars(plot)["y0"].tolist() == [0, -5]
     assert bars(plot)["y1"].tolist() == [3, 0]
+    assert bars(plot)["x0"].tolist() == [-0.4, 0.6], "centred on the index"
     plot.show_outline(np.array([[3, -5], [7, -1]]), 100)
     assert bars(plot)["y0"].tolist() == [3, -5]
-    assert bars(plot)["x1"].tolist() == [50, 100]
+    assert bars(plot)["x1"].tolist() == [49.5, 99.5]
     plot.show_outline(np.zeros((2, 0)), 0)
     assert plot._bars is None
 
@@ -154,3 +157,165 @@ def test_the_scale_of_counts_does_not_concern_it(qtbot, reducing):
     reducing.choose_pattern("histogram")
     settle(qtbot, reducing)
     assert reducing.page.view.levels.scale.chosen == "linear"
+
+
+def choose_example(page, number):
+    """Choose from the list as a user does: from its keyboard."""
+    page.examples.box.setFocus()
+    page.examples.box.setCurrentIndex(number)
+    page.examples.box.activated.emit(number)
+
+
+@pytest.fixture
+def scanning(qtbot, window):
+    window.choose_pattern("scan")
+    settle(qtbot, window)
+    return window
+
+
+def test_the_sausage_is_cut_where_the_scan_says(qtbot, scanning):
+    page = scanning.page
+    choose_example(page, 1)
+    settle(qtbot, scanning)
+    bar = page.view.pieces
+    assert page.view.result.currentWidget() is bar
+    assert bar.places.tolist() == [3, 8, 10, 17, 45, 49, 52, 52, 60, 61]
+    assert bar.rest == 39
+    assert bar.whole == 100
+    assert "39 left" in bar.accessibleName()
+    assert page.examples.about.isVisible()
+    assert "sausage of 100" in page.examples.text.text()
+    assert not bar.grab().isNull()
+    page.form.change(n=11)
+    settle(qtbot, scanning)
+    assert page.view.result.currentWidget() is page.view.after
+    assert page.examples.box.currentIndex() == 0
+    assert not page.examples.about.isVisible()
+
+
+def test_slots_begin_where_the_exclusive_scan_says(qtbot, scanning):
+    choose_example(scanning.page, 2)
+    settle(qtbot, scanning)
+    bar = scanning.page.view.pieces
+    assert bar.places[0] == 0
+    assert bar.places[1:].tolist() == bar.lengths.cumsum()[:-1].tolist()
+    assert bar.rest == 0
+
+
+def test_an_example_may_bring_its_variant(qtbot, reducing):
+    choose_example(reducing.page, 2)
+    settle(qtbot, reducing)
+    assert reducing.bench.outcomes["reduction"].variant == "volatile"
+    assert reducing.header.variant.currentData() == "volatile"
+    assert len({(r.variant, r.params["n"]) for r in reducing.host.runs("reduction")}) == 2, "not run in between"
+
+
+def test_an_input_is_seen_before_it_was_run(qtbot, scanning):
+    scanning.page.form.change(input="ramp", n=5)
+    view = scanning.page.view
+    assert view.before.outline[0].tolist() == [0, 1, 2, 3, 4]
+    assert view._about_input.toolTip() == "5 × int32, ramp"
+    assert scanning.bench.outcomes["scan"].params["n"] != 5
+    settle(qtbot, scanning)
+    assert view.after.outline[0].tolist() == [0, 1, 3, 6, 10]
+
+
+def test_the_pointer_reads_both_arrays(qtbot, scanning):
+    scanning.page.form.change(input="ramp", n=5)
+    settle(qtbot, scanning)
+    view = scanning.page.view
+    viewport = view.before.plot.viewport()
+    for index, (given, made) in {3: ("[3] = 3", "[3] = 6"), 4: ("[4] = 4", "[4] = 10")}.items():
+        at = view.before.box.mapViewToScene(QPointF(index, 1))
+        qtbot.mouseMove(viewport, view.before.plot.mapFromScene(at))
+        qtbot.waitUntil(lambda given=given: view._about_input.toolTip() == given)
+        assert view._about_result.toolTip() == made
+        assert view.after._line.isVisible()
+        assert view.after._line.value() == index
+    view.after.setFocus()
+    qtbot.keyClick(view.after, Qt.Key.Key_Left)
+    assert view._about_result.toolTip() == "[3] = 6"
+    view._read(None)
+    assert view._about_input.toolTip() == "5 × int32, ramp"
+    assert not view.after._line.isVisible()
+
+
+def test_a_column_of_many_elements_is_read_as_a_range(qtbot):
+    plot = ArrayPlot("Input")
+    qtbot.addWidget(plot)
+    plot.show_outline(np.array([[1, 2, 3], [4, 5, 6]]), 10)
+    # Columns begin at k * n // columns: 0, 3, 6.
+    assert plot.range_at(2) == (0, 2, 1, 4)
+    assert plot.range_at(3) == (3, 5, 2, 5)
+    assert plot.range_at(9) == (6, 9, 3, 6)
+    assert plot.range_at(10) is None
+
+
+def test_zooming_in_one_plot_moves_the_other(qtbot, scanning):
+    view = scanning.page.view
+    view.after.box.setXRange(100, 200, padding=0)
+    assert view.before.box.viewRange()[0] == pytest.approx([100, 200])
+    view.before.fit()
+    assert view.after.box.viewRange()[0] == pytest.approx(view.before.box.viewRange()[0])
+
+
+def test_what_is_kept_stands_out_and_lies_at_the_left_of_the_same_axis(qtbot, window):
+    window.choose_pattern("compaction")
+    settle(qtbot, window)
+    choose_example(window.page, 1)
+    settle(qtbot, window)
+    view = window.page.view
+    values = view.before.outline[0]
+    kept = view.before.kept[0]
+    assert kept[values % 2 == 1].tolist() == values[values % 2 == 1].tolist()
+    assert np.isnan(kept[values % 2 == 0]).all()
+    assert view.after.elements == np.count_nonzero(values % 2)
+    assert view.after.box.viewRange()[0] == pytest.approx(view.before.box.viewRange()[0])
+    assert f"{view.after.elements} of 32 kept" in view._about_result.toolTip()
+
+
+def test_errors_are_drawn_below_a_result_that_is_off(qtbot, scanning):
+    view = scanning.page.view
+    scanning.page.form.change(input="ramp", n=5)
+    settle(qtbot, scanning)
+    assert not view.error.isVisible()
+    host = FakeHost.made[-1]
+    run = host._run_array
+
+    def wrong(request):
+        result = run(request)
+        off = np.array([[0, 0, 2.0, 0, np.inf]] * 2)
+        return type(result)({**result.arrays, "error": host.shared(off)}, host._report(request, wrong=True))
+
+    host._run_array = wrong
+    scanning.run()
+    settle(qtbot, scanning)
+    assert view.error.isVisible()
+    assert view.error.tone == "bad"
+    assert view.error.outline[1].tolist() == [0, 0, 2, 0, 4], "what is not finite is a bar too"
+    host._run_array = run
+    scanning.run()
+    settle(qtbot, scanning)
+    assert not view.error.isVisible()
+
+
+@pytest.mark.parametrize("shown_first", ["reduction", "histogram"])
+def test_numbers_dropped_on_the_window_are_named(qtbot, window, tmp_path, shown_first):
+    window.choose_pattern(shown_first)
+    settle(qtbot, window)
+    path = tmp_path / "sizes.csv"
+    path.write_text("3\n5\n")
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path))])
+    event = QDropEvent(
+        QPointF(QPoint(100, 100)),
+        Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    window.dropEvent(event)
+    qtbot.waitUntil(lambda: window.bench.values is not None)
+    settle(qtbot, window)
+    assert window.page.pattern.view == "array"
+    qtbot.waitUntil(lambda: window.page.view._about_input.toolTip() == "2 × int32, sizes.csv")

@@ -1,0 +1,273 @@
+"""One array as a picture: bars where there are few elements, the band between extremes where there are many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import QPointF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent
+from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from gpu.pattern import Array
+from gui.theme import Look, code_font, look
+from gui.widgets import as_count
+
+LABELLED = 32
+"""Up to so many elements each has its index below it and, where there is room, its value above."""
+SEPARATE = 96
+"""Up to so many elements there is a gap between bars."""
+
+
+class CountAxis(pg.AxisItem):
+    """An axis that writes whole numbers as people do: 262 144."""
+
+    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
+        whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
+        return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)
+
+
+class ArrayPlot(QWidget):
+    """Draws an outline over the index: a bar from the least to the greatest value of each column.
+
+    Parameters
+    ----------
+    name : str
+        What a screen reader says.
+    unit : str
+        What the vertical axis is labelled with.
+    """
+
+    hovered = pyqtSignal(object)
+    """The index of the element under the pointer, or None."""
+    moved = pyqtSignal(float, float)
+    """The range of indices that is shown."""
+
+    def __init__(self, name: str, unit: str = "value") -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setToolTip("Arrow keys or pointer: read an element. Wheel: zoom. Double click: all elements.")
+        self.setMinimumSize(160, 64)
+        self.plot = pg.PlotWidget(parent=self, axisItems={side: CountAxis(side) for side in ("left", "bottom")})
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.plot.setMenuEnabled(False)
+        self.plot.hideButtons()
+        self.box = self.plot.getViewBox()
+        self.box.setMouseEnabled(x=True, y=False)
+        self._unit = unit
+        self.outline: Array | None = None
+        self.kept: Array | None = None
+        self.elements = 0
+        self.as_curve = False
+        self.index: int | None = None
+        self.tone = ""
+        self._room = 0
+        self._items: list[Any] = []
+        self._bars: pg.BarGraphItem | None = None
+        self._line = pg.InfiniteLine(angle=90, movable=False)
+        self._line.hide()
+        self.plot.addItem(self._line, ignoreBounds=True)
+        self.box.sigXRangeChanged.connect(lambda _, shown: self.moved.emit(*shown))
+        self.plot.scene().sigMouseMoved.connect(self._moved)
+        self.plot.viewport().installEventFilter(self)
+        self._styled: Look | None = None
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.plot)
+
+    def show_outline(
+        self, outline: Array, elements: int, *, kept: Array | None = None, room: int = 0, as_curve: bool = False
+    ) -> None:
+        """Show an outline.
+
+        Parameters
+        ----------
+        outline : array of shape (2, columns)
+            The least and the greatest value of each column's elements.
+        elements : int
+            How many there are.
+        kept : array of shape (2, columns) or None
+            The outline of those that stand out, NaN where none does.
+        room : int
+            How many elements the axis has room for, if more.
+        as_curve : bool
+            Whether values follow from one another: they are drawn as steps.
+        """
+        changed = self.outline is None or max(room, elements) != self._room
+        self.outline, self.kept, self.elements, self.as_curve = outline, kept, elements, as_curve
+        self._room = max(room, elements)
+        self._redraw()
+        if changed:
+            self.fit()
+        self._fit_heights()
+
+    def fit(self) -> None:
+        """Show every element."""
+        most = max(self._room, 1)
+        self.box.setLimits(xMin=-0.02 * most - 0.5, xMax=1.02 * most - 0.5)
+        self.box.setXRange(-0.5, most - 0.5, padding=0.01)
+
+    def show_range(self, first: float, last: float) -> None:
+        """Show that range of indices."""
+        self.box.setXRange(first, last, padding=0.0)
+
+    def _fit_heights(self) -> None:
+        if self.outline is None or not self.outline.shape[1]:
+            return
+        low, high = self._heights(self.outline)
+        bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
+        span = (top - bottom) or abs(top) or 1.0
+        # Values are written above their bars, or below those that hang down.
+        above = 0.3 if self._room <= LABELLED else 0.06
+        self.box.setYRange(bottom - span * (above if bottom < 0 else 0.02), top + span * above, padding=0.0)
+
+    def show_index_axis(self, shown: bool) -> None:
+        """Show or hide the axis below, where a plot below this one has the same."""
+        self.plot.getAxis("bottom").setStyle(showValues=shown)
+        self.plot.getAxis("bottom").showLabel(shown)
+
+    def set_tone(self, tone: str) -> None:
+        """Draw in the accent's colour (""), or in that of something "bad" or "muted"."""
+        self.tone = tone
+        self._redraw()
+
+    def range_at(self, index: int) -> tuple[int, int, Any, Any] | None:
+        """Return the first and last index of the column of an element, and its least and greatest value."""
+        if self.outline is None or not 0 <= index < self.elements:
+            return None
+        columns = self.outline.shape[1]
+        column = min(((index + 1) * columns - 1) // self.elements, columns - 1)
+        first, stop = column * self.elements // columns, (column + 1) * self.elements // columns
+        low, high = self.outline[:, column]
+        return first, stop - 1, low.item(), high.item()
+
+    def _redraw(self) -> None:
+        for item in self._items:
+            self.plot.removeItem(item)
+        self._items, self._bars = [], None
+        few = self._room <= LABELLED
+        axis = self.plot.getAxis("bottom")
+        axis.setTicks([[(index, str(index)) for index in range(self._room)]] if few and self._room else None)
+        if self.outline is None or not self.outline.shape[1]:
+            return
+        theme = look().theme
+        colour = QColor({"bad": theme.bad, "muted": theme.muted}.get(self.tone, theme.accent))
+        low, high = self._heights(self.outline)
+        gap = 0.1 if len(low) == self.elements <= SEPARATE and not self.as_curve else 0.0
+        if self.as_curve and len(low) == self.elements:
+            self._draw_steps(high + low, colour)
+        else:
+            if self.as_curve:  # where it rises evenly its band is thinner than a line
+                places = (np.arange(len(high)) + 0.5) * (self.elements / len(high)) - 0.5
+                self._add(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(colour, width=2)))
+            self._bars = self._draw_bars(low, high, gap, QColor(theme.faint) if self.kept is not None else colour)
+        if self.kept is not None and self.kept.shape == self.outline.shape:
+            self._draw_bars(*self._heights(self.kept), gap, colour)
+        if few and self.elements:
+            self._write_values(self.outline[1])
+
+    def _heights(self, outline: Array) -> tuple[Array, Array]:
+        low, high = outline.astype(np.float64)
+        if outline.shape[1] == self.elements:  # each element has a bar of its own, which stands on zero
+            low, high = np.fmin(low, 0), np.fmax(high, 0)
+            low[np.isnan(outline[0])] = high[np.isnan(outline[0])] = np.nan
+        return low, high
+
+    def _draw_bars(self, low: Array, high: Array, gap: float, colour: QColor) -> pg.BarGraphItem:
+        edges = np.arange(len(low) + 1) * (self.elements / len(low)) - 0.5
+        there = ~np.isnan(low)
+        fill = QColor(colour)
+        fill.setAlpha(200 if gap else 170)
+        bars = pg.BarGraphItem(
+            x0=edges[:-1][there] + gap,
+            x1=edges[1:][there] - gap,
+            y0=low[there],
+            y1=high[there],
+            pen=pg.mkPen(colour, width=1) if gap else pg.mkPen(None),
+            brush=fill,
+        )
+        self._add(bars)
+        return bars
+
+    def _draw_steps(self, values: Array, colour: QColor) -> None:
+        fill = QColor(colour)
+        fill.setAlpha(70)
+        edges = np.arange(len(values) + 1) - 0.5
+        pen = pg.mkPen(colour, width=2)
+        self._add(pg.PlotCurveItem(edges, values, stepMode="center", pen=pen, fillLevel=0.0, brush=fill))
+
+    def _write_values(self, values: Array) -> None:
+        for index, value in enumerate(values.tolist()):
+            text = str(value) if isinstance(value, int) else f"{value:.3g}"
+            written = pg.TextItem(text, color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
+            written.setFont(code_font(max(10, look().small_px - 1)))
+            written.setPos(index, value)
+            self._add(written)
+
+    def _add(self, item: Any) -> None:
+        self.plot.addItem(item)
+        self._items.append(item)
+
+    # --- look
+
+    def _restyle(self) -> None:
+        if self._styled == look():
+            return
+        self._styled = look()
+        theme = look().theme
+        self.plot.setBackground(theme.surface)
+        self.plot.showGrid(x=False, y=True, alpha=0.12)
+        for side, text in (("left", self._unit), ("bottom", "index")):
+            axis = self.plot.getAxis(side)
+            axis.setPen(pg.mkPen(theme.border))
+            axis.setTextPen(pg.mkPen(theme.muted))
+            axis.setStyle(tickFont=code_font(max(10, look().small_px - 1)), tickLength=-4, autoExpandTextSpace=True)
+            axis.enableAutoSIPrefix(False)
+            axis.setLabel(text, color=theme.muted, **{"font-size": f"{look().small_px}px"})
+        self.plot.getAxis("left").setWidth(look().px(84))
+        self._line.setPen(pg.mkPen(theme.text, width=1))
+        self._redraw()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange and self.isVisible():
+            self._restyle()
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._restyle()
+
+    # --- reading an element
+
+    def mark(self, index: int | None) -> None:
+        """Show a line at an element, or none."""
+        self.index = index
+        self._line.setVisible(index is not None and index < self._room)
+        if index is not None:
+            self._line.setPos(index)
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:
+        if event.type() == event.Type.Leave:
+            self.hovered.emit(None)
+        elif event.type() == event.Type.MouseButtonDblClick:
+            self.fit()
+            return True
+        elif event.type() == event.Type.MouseButtonPress:
+            self.setFocus(Qt.FocusReason.MouseFocusReason)
+        return False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._room and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            start = self._room // 2 if self.index is None else self.index
+            by = 1 if event.key() == Qt.Key.Key_Right else -1
+            self.hovered.emit(min(max(start + by, 0), self._room - 1))
+        else:
+            super().keyPressEvent(event)
+
+    def _moved(self, position: QPointF) -> None:
+        index = round(self.box.mapSceneToView(position).x())
+        inside = self.box.sceneBoundingRect().contains(position)
+        self.hovered.emit(index if inside and 0 <= index < self._room else None)

@@ -1,0 +1,117 @@
+"""Elements as lengths laid end to end, such as a sausage that is cut: where each piece begins or ends is its scan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gpu.pattern import Array, Pieces
+from gui.step_view.colours import mixed, warp_colour
+from gui.theme import code_font, look
+
+
+class PiecesBar(QWidget):
+    """A bar as long as the whole, cut into pieces, with the scan's result at the cuts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumHeight(120)
+        self.pieces: Pieces | None = None
+        self.lengths: Array = np.zeros(0, np.int64)
+        self.places: Array = np.zeros(0, np.int64)
+        self.inclusive = True
+        self.rest = 0
+
+    def show_pieces(self, pieces: Pieces, lengths: Array, places: Array, *, inclusive: bool) -> None:
+        """Show pieces of these lengths, none negative; `places` is where each ends, or begins if not `inclusive`."""
+        self.pieces, self.lengths, self.places, self.inclusive = pieces, lengths, places, inclusive
+        self.rest = max(pieces.whole - int(lengths.sum()), 0)
+        at = ("cut at" if inclusive else "begin at", " ".join(map(str, places.tolist())))
+        left = f", {self.rest} {pieces.rest}" if self.rest else ""
+        self.setAccessibleName(f"{len(lengths)} pieces, {' '.join(at)}{left}")
+        self.update()
+
+    @property
+    def whole(self) -> int:
+        """Return the length of the bar."""
+        return max(int(self.lengths.sum()) + self.rest, 1)
+
+    def paintEvent(self, event: Any) -> None:
+        if self.pieces is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, side = look().theme, look().px(22)
+        height = min(look().px(76), self.height() // 3)
+        area = QRectF(side, (self.height() - height) / 2 - look().px(6), self.width() - 2 * side, height)
+        scale = area.width() / self.whole
+        shape = QPainterPath()
+        shape.addRoundedRect(area, height / 2, height / 2)
+        painter.fillPath(shape, QColor(theme.raised))
+        painter.setClipPath(shape)
+        begins = np.cumsum(self.lengths) - self.lengths
+        for number, (begin, length) in enumerate(zip(begins.tolist(), self.lengths.tolist(), strict=True)):
+            colour = mixed(warp_colour(theme, number).name(), theme.surface, 0.55)
+            painter.fillRect(QRectF(area.x() + begin * scale, area.y(), length * scale, height), colour)
+        if self.rest:
+            hatch = QRectF(area.right() - self.rest * scale, area.y(), self.rest * scale, height)
+            painter.setClipRect(hatch, Qt.ClipOperation.IntersectClip)
+            painter.setPen(QPen(QColor(theme.border), 1))
+            for x in range(int(hatch.left() - height), int(hatch.right()), 9):
+                painter.drawLine(QPointF(x, hatch.bottom()), QPointF(x + height, hatch.top()))
+            painter.setClipPath(shape)
+        painter.setPen(QPen(QColor(theme.surface), 3))
+        for end in (begins + self.lengths).tolist():
+            painter.drawLine(
+                QPointF(area.x() + end * scale, area.top()), QPointF(area.x() + end * scale, area.bottom())
+            )
+        painter.setClipping(False)
+        painter.strokePath(shape, QPen(QColor(theme.faint), 1.2))
+        self._write(painter, area, scale, begins)
+        painter.end()
+
+    def _write(self, painter: QPainter, area: QRectF, scale: float, begins: Array) -> None:
+        """Write each piece's length into or above it, and below it the place that the scan gave."""
+        assert self.pieces is not None
+        theme = look().theme
+        inside, small = code_font(look().px(15)), code_font(look().small_px)
+        inside.setWeight(QFont.Weight.Bold)
+        painter.setFont(inside)
+        painter.setPen(QColor(theme.text))
+        for begin, length in zip(begins.tolist(), self.lengths.tolist(), strict=True):
+            text, width = str(length), length * scale
+            if painter.fontMetrics().horizontalAdvance(text) < width - 3:
+                place = QRectF(area.x() + begin * scale, area.y(), width, area.height())
+                painter.drawText(place, Qt.AlignmentFlag.AlignCenter, text)
+        if self.rest:
+            place = QRectF(area.right() - self.rest * scale, area.y(), self.rest * scale, area.height())
+            painter.setPen(QColor(theme.muted))
+            painter.drawText(place, Qt.AlignmentFlag.AlignCenter, f"{self.rest} {self.pieces.rest}")
+        painter.setFont(small)
+        metrics = painter.fontMetrics()
+        self._write_places(painter, area, scale, metrics.height() + 2)
+        painter.setPen(QColor(theme.muted))
+        above = QRectF(area.x(), 0, area.width(), area.y() - 4)
+        given = f"wanted: {' '.join(map(str, self.lengths.tolist()))}   of {self.whole} {self.pieces.unit}"
+        painter.drawText(above, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, given)
+
+    def _write_places(self, painter: QPainter, area: QRectF, scale: float, line: int) -> None:
+        """Write where the pieces end, in as many lines as keep the numbers apart."""
+        theme, metrics = look().theme, painter.fontMetrics()
+        ends = [-1e9] * 3
+        for place in dict.fromkeys(self.places.tolist()):
+            again = self.places.tolist().count(place)
+            x, text = area.x() + place * scale, str(place) if again == 1 else f"{place} ×{again}"
+            width = metrics.horizontalAdvance(text) + 6
+            row = next((number for number, end in enumerate(ends) if x - width / 2 > end), len(ends) - 1)
+            ends[row] = x + width / 2
+            top = area.bottom() + 6 + row * line
+            painter.setPen(QPen(QColor(theme.faint), 1))
+            painter.drawLine(QPointF(x, area.bottom()), QPointF(x, top + 1))
+            painter.setPen(QColor(theme.accent if again == 1 else theme.warn))
+            painter.drawText(QRectF(x - width, top, 2 * width, line), Qt.AlignmentFlag.AlignHCenter, text)
