@@ -23,6 +23,7 @@ from gpu.simulator.compiled.plan import (
     plan,
     walk,
 )
+from gpu.simulator.compiled.recompute import Recomputable
 from gpu.simulator.compiled.threads import ThreadWriter
 from gpu.simulator.types import Pointer, Scalar, Type
 
@@ -85,7 +86,17 @@ class _KernelWriter:
         self._block = tuple(block)
         self.threads = block[0] * block[1] * block[2]
         self._padded = -(-self.threads // _WARP) * _WARP
-        self._plan, self._frame, self._varying = plan(function, constants)
+        planned = plan(function, constants)
+        self._plan, self._frames, self._varying = planned.items, planned.frames, planned.varying
+        self._computed = planned.computed
+        self._recomputable = {
+            path: Recomputable(
+                frame.function,
+                list(walk(frame.function.body)),
+                frozenset(slot for each, slot in self._varying if each == path),
+            )
+            for path, frame in self._frames.items()
+        }
         self.asm = Assembly()
         self._writer = ThreadWriter(self.asm, self)
         self._intervals = Intervals(block)
@@ -107,13 +118,27 @@ class _KernelWriter:
     # What is where.
 
     def _survey(self) -> None:
-        """Find the variables that outlive a place: those that are used in two."""
+        """Find the variables that outlive a place: those that are used in two, and those that such ones are made of."""
         seen: dict[tuple[str, int], int] = {}
         for number, used in enumerate(_places(self._plan)):
             for key in used:
                 if seen.setdefault(key, number) != number:
                     self._wide.add(key)
         self._wide |= {("", slot) for slot in range(len(self._function.parameters)) if ("", slot) in self._varying}
+        for path, frame in self._frames.items():
+            reached = [slot for each, slot in (*self._wide, *self._computed) if each == path]
+            for slot in reached:
+                value = self.computed(frame, slot)
+                for node in walk(value) if value is not None else ():
+                    if isinstance(node, ir.Local) and node.slot not in reached:
+                        reached.append(node.slot)
+                        self._wide.add((path, node.slot))
+
+    def computed(self, frame: Frame, slot: int) -> ir.Expression | None:
+        key = (frame.path, slot)
+        if key in self._computed:
+            return self._computed[key]
+        return self._recomputable[frame.path].value(slot) if key in self._varying and key in self._wide else None
 
     def variable(self, frame: Frame, slot: int, type: Type) -> str:
         key = (frame.path, slot)
@@ -247,10 +272,10 @@ class _KernelWriter:
         if not isinstance(type, Pointer) and type.size > 8:
             source = self.asm.value(f"load ptr, ptr {source}")
         if ("", slot) not in self._varying:
-            self._writer.store(self.variable(self._frame, slot, type), type, self._writer.load(source, type))
+            self._writer.store(self.variable(self._frames[""], slot, type), type, self._writer.load(source, type))
             return
         with self._all_threads():
-            self._writer.store(self.variable(self._frame, slot, type), type, self._writer.load(source, type))
+            self._writer.store(self.variable(self._frames[""], slot, type), type, self._writer.load(source, type))
 
     # Loops over the threads.
 
@@ -301,12 +326,58 @@ class _KernelWriter:
     def _count(self, mask: Mask) -> None:
         """Count the threads of a mask anew."""
         asm = self.asm
-        total = asm.alloca(8, "total")
-        asm.emit(f"store i64 0, ptr {total}")
-        with self._warp_lanes():
-            one = asm.value(f"zext i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')} to i64")
-            asm.update(total, "i64", "add", one)
-        asm.emit(f"store i64 {asm.value(f'load i64, ptr {total}')}, ptr {mask.count}")
+        with self._counted(mask.count) as total, self._warp_lanes():
+            one = asm.value(f"zext i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')} to i32")
+            asm.update(total, "i32", "add", one)
+
+    @contextmanager
+    def _counted(self, *counts: str) -> Iterator[str]:
+        """Give a sum of 32 bits, which begins at 0 and becomes a mask's count."""
+        asm = self.asm
+        total = asm.alloca(4, "total")
+        asm.emit(f"store i32 0, ptr {total}")
+        yield total
+        summed = asm.value(f"load i32, ptr {total}")
+        for count in counts:
+            asm.emit(f"store i64 {asm.value(f'zext i32 {summed} to i64')}, ptr {count}")
+
+    def _all_take_part(self) -> str:
+        """Return whether the mask that holds now has every thread in it."""
+        if not self._masks:
+            return "true"
+        count = self.asm.value(f"load i64, ptr {self._masks[-1].count}")
+        return self.asm.value(f"icmp eq i64 {count}, {self.threads}")
+
+    def _ask(self, item: PlannedIf | PlannedLoop, holding: Sequence[int], count: str, others: int | None) -> None:
+        """Evaluate a condition in the threads that take part, and store for whom it holds, how many, and for whom not.
+
+        Where all take part, which is the common case, one loop does it, of a kind that LLVM makes vector code of.
+        """
+        asm = self.asm
+        everyone, some, after = asm.fresh("everyone"), asm.fresh("some"), asm.fresh("after")
+        assert item.condition is not None
+        asm.branch(self._all_take_part(), everyone, some)
+        asm.place(everyone)
+        with self._counted(count) as total, self._all_threads():
+            holds = self._writer.scalar(item.frame, item.condition)
+            for offset in holding:
+                self._set(offset, holds)
+            if others is not None:
+                self._set(others, asm.value(f"xor i1 {holds}, true"))
+            asm.update(total, "i32", "add", asm.value(f"zext i1 {holds} to i32"))
+        asm.jump(after)
+        asm.place(some)
+        if self._masks:
+            with self._counted(count) as total, self._all_threads():
+                here = self.taking_part()
+                holds = self._guarded(item, here)
+                for offset in holding:
+                    self._set(offset, holds)
+                if others is not None:
+                    self._set(others, asm.value(f"and i1 {asm.value(f'xor i1 {holds}, true')}, {here}"))
+                asm.update(total, "i32", "add", asm.value(f"zext i1 {holds} to i32"))
+        asm.jump(after)
+        asm.place(after)
 
     def taking_part(self) -> str:
         """Return whether the thread that is written takes part."""
@@ -392,16 +463,11 @@ class _KernelWriter:
             asm.place(labels[2])
             return
         then, orelse = self._new_mask(), self._new_mask()
-        with self._all_threads():
-            here = self.taking_part()
-            holds = self._writer.scalar(item.frame, item.condition) if here == "true" else self._guarded(item, here)
-            self._set(then.bytes, holds)
-            if item.orelse is not None:
-                other = asm.value(f"xor i1 {holds}, true")
-                self._set(orelse.bytes, asm.value(f"and i1 {other}, {here}"))
+        self._ask(item, [then.bytes], then.count, orelse.bytes if item.orelse is not None else None)
         for mask, side in ((then, item.then), (orelse, item.orelse)):
             if side is not None:
-                self._count(mask)
+                if mask is orelse:
+                    self._count(mask)
                 with asm.when(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0")):
                     self._masks.append(mask)
                     self._run(side)
@@ -437,6 +503,7 @@ class _KernelWriter:
             asm.jump(test)
             asm.place(end)
             return
+        continues = any(_continues(part) for part in _statements(item.body))
         mask = self._new_mask()
         mask.ends, mask.stays = end, self._new_mask().bytes
         with self._all_threads():
@@ -447,19 +514,17 @@ class _KernelWriter:
         self._masks.append(mask)
         asm.jump(test if item.tests_first else body)
         asm.place(test)
-        self._back(mask)
+        if continues:
+            self._back(mask)
         self._run(item.before)
         if item.condition is not None:
-            with self._all_threads():
-                holds = self._guarded(item, self.taking_part())
-                self._set(mask.bytes, holds)
-                self._set(mask.stays, holds)
-            self._count(mask)
+            self._ask(item, [mask.bytes, mask.stays], mask.count, None)
         asm.branch(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0"), body, end)
         asm.place(body)
         self._run(item.body)
         if item.step:
-            self._back(mask)
+            if continues:
+                self._back(mask)
             self._run(item.step)
         asm.jump(test)
         asm.place(end)
@@ -595,6 +660,12 @@ def _statements(items: Plan) -> Iterator[object]:
 def _leaves(statement: object) -> bool:
     """Whether a statement may take a thread out of a loop, or of the kernel."""
     return not isinstance(statement, Bind) and any(isinstance(node, ir.Jump | ir.Return) for node in walk(statement))
+
+
+def _continues(statement: object) -> bool:
+    return not isinstance(statement, Bind) and any(
+        isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(statement)
+    )
 
 
 def _leaves_function(statement: object) -> bool:

@@ -9,13 +9,14 @@ threads is the inner one, which LLVM turns into vector instructions.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.recompute import Recomputable, changes_of
 from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
 
@@ -142,8 +143,18 @@ def _sees(node: Any) -> bool:
     return any(isinstance(each, ir.Element) and each.volatile for each in walk(node))
 
 
-def plan(kernel: ir.Function, constants: frozenset[str]) -> tuple[Plan, Frame, frozenset[tuple[str, int]]]:
-    """Return the plan of a kernel, its frame, and the variables that differ between threads.
+@dataclass(frozen=True)
+class Planned:
+    """A kernel's plan: which variables differ between threads, and which of these are computed where they are used."""
+
+    items: Plan
+    frames: dict[str, Frame]
+    varying: frozenset[tuple[str, int]]
+    computed: dict[tuple[str, int], ir.Expression]
+
+
+def plan(kernel: ir.Function, constants: frozenset[str]) -> Planned:
+    """Return the plan of a kernel.
 
     Parameters
     ----------
@@ -159,11 +170,11 @@ def plan(kernel: ir.Function, constants: frozenset[str]) -> tuple[Plan, Frame, f
     varying: frozenset[tuple[str, int]] = frozenset()
     while True:
         planner = _Planner(varying, constants)
-        frame = Frame("", kernel, kernel.slots)
+        frame = planner.frames[""] = Frame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
         if found == varying:
-            return planned, frame, varying
+            return Planned(planned, planner.frames, varying, planner.computed)
         varying = found
 
 
@@ -178,6 +189,10 @@ class _Planner:
         self._context: list[int] = [0]
         self._declared: dict[tuple[str, int], int] = {}
         self._inlined = 0
+        self.computed: dict[tuple[str, int], ir.Expression] = {}
+        self.frames: dict[str, Frame] = {}
+        self._nodes: dict[int, list[Any]] = {}
+        self._recomputable: dict[str, Recomputable] = {}
 
     # Which values all threads agree on.
 
@@ -220,6 +235,39 @@ class _Planner:
             return True
         self.found.add(key)
         return False
+
+    def _of_function(self, frame: Frame) -> tuple[list[Any], Recomputable]:
+        """Return all nodes of a frame's function, and which of its variables can be computed again."""
+        nodes = self._nodes.setdefault(id(frame.function), [])
+        if not nodes:
+            nodes += walk(frame.function.body)
+        if frame.path not in self._recomputable:
+            varying = frozenset(slot for path, slot in self._varying if path == frame.path)
+            self._recomputable[frame.path] = Recomputable(frame.function, nodes, varying)
+        return nodes, self._recomputable[frame.path]
+
+    def _induction(self, frame: Frame, loop: ir.Loop) -> ir.Update | None:
+        """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
+        match loop.step:
+            case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, compute) if (
+                (frame.path, slot) in self._varying
+                and compute == type
+                and type.size in (4, 8)
+                and (type.is_signed or (op == "+" and not type.is_float))
+                and self.uniform(frame, by)
+            ):
+                pass
+            case _:
+                return None
+        nodes, recomputable = self._of_function(frame)
+        born = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
+        if len(born) != 1 or born[0].value is None or not recomputable.holds(born[0].value):
+            return None
+        if changes_of(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
+            return None
+        come = ir.Local(type, -1 - slot, "")
+        self.computed[frame.path, slot] = ir.Binary(type, "+", born[0].value, come)
+        return ir.Update(type, come, op, by, type)
 
     def _differ(self, frame: Frame, statement: Any) -> None:
         """Take note that what a region assigns differs between threads."""
@@ -359,6 +407,12 @@ class _Planner:
         uniform = self.uniform(frame, loop.condition) and not any(
             isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body)
         )
+        stepped = self._induction(frame, loop)
+        if stepped is not None:
+            assert isinstance(stepped.type, Scalar)
+            assert isinstance(stepped.place, ir.Local)
+            start = ir.Declare(stepped.place.slot, stepped.type, _zero(stepped.type), loop.position)
+            planned.append(Once(frame, start))
         context = self._mask(not uniform)
         self._context.append(context)
         condition = self._hoisted(frame, loop.condition, before)
@@ -366,7 +420,9 @@ class _Planner:
             self._differ(frame, condition)
         body = self.block(frame, loop.body)
         step: Plan = []
-        if loop.step is not None:
+        if stepped is not None:
+            body.append(Once(frame, ir.Evaluate(stepped, loop.position)))
+        elif loop.step is not None:
             # Where nobody skips the rest of a round, the step is a part of it.
             skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
             self._statement(frame, ir.Evaluate(loop.step, loop.position), step if skips else body)
@@ -423,6 +479,7 @@ class _Planner:
             raise NotCompiled("functions that call each other and wait")
         function = call.function
         inner = Frame(f"{frame.path}/{self._inlined}", function, function.slots)
+        self.frames[inner.path] = inner
         for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
             value = self._hoisted(frame, argument, planned)
             bind = Bind(inner, slot, type, value)
@@ -440,7 +497,7 @@ class _Planner:
         if not isinstance(last, ir.Return):
             self._statement(inner, last, planned)
         if not isinstance(last, ir.Return) or last.value is None:
-            return ir.Const(Scalar("int32"), Scalar("int32").dtype.type(0))
+            return _zero(Scalar("int32"))
         value = self._hoisted(inner, last.value, planned)
         slot = frame.new_slot(call.type)
         self.found.add((frame.path, slot))
@@ -450,6 +507,14 @@ class _Planner:
 
 def _name(statement: ir.Statement) -> str:
     return type(statement).__name__.lower()
+
+
+def _zero(type: Scalar) -> ir.Const:
+    return ir.Const(type, type.dtype.type(0))
+
+
+def _uses(slot: int, nodes: Iterable[Any]) -> int:
+    return sum(isinstance(node, ir.Local) and node.slot == slot for node in nodes)
 
 
 def _outermost_loops(statement: Any) -> Iterator[Any]:

@@ -23,6 +23,10 @@ class Storage(Protocol):
         """Return the address of a variable."""
         ...
 
+    def computed(self, frame: Frame, slot: int) -> ir.Expression | None:
+        """Return what is computed wherever a variable is used, None for one that is kept."""
+        ...
+
     def memory(self, frame: Frame, slot: int) -> str | None:
         """Return the address of an array: the thread's own, or a shared one; None for a slot that holds a pointer."""
         ...
@@ -122,6 +126,8 @@ class ThreadWriter:
         match index:
             case ir.Const(_, known):
                 return str(int(known))
+            case ir.Local(_, slot, _) if (computed := self._storage.computed(frame, slot)) is not None:
+                return self.subscript(frame, computed)
             case ir.Binary(Scalar(name), "+" | "-" | "*" as op, left, right) if name.endswith(("32", "64")):
                 first, second = self.subscript(frame, left), self.subscript(frame, right)
                 return self._asm.value(f"{_SUBSCRIPT[op]} i64 {first}, {second}", "x")
@@ -155,6 +161,9 @@ class ThreadWriter:
             case ir.Null():
                 return "null"
             case ir.Local(type, slot, _):
+                computed = self._storage.computed(frame, slot)
+                if computed is not None:
+                    return self.value(frame, computed)
                 memory = self._storage.memory(frame, slot)
                 return memory if memory is not None else self.load(self._storage.variable(frame, slot, type), type)
             case ir.Global(_, name):
@@ -389,7 +398,7 @@ class ThreadWriter:
             case ir.Evaluate(expression):
                 self.value(frame, expression)
             case ir.Declare(slot, type, value):
-                if value is not None:
+                if value is not None and self._storage.computed(frame, slot) is None:
                     self.store(self._storage.variable(frame, slot, type), type, self.value(frame, value))
             case ir.DeclareMemory(slot, size, values, zeroed):
                 self._declare_memory(frame, slot, size, values, zeroed)

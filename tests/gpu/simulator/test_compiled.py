@@ -90,6 +90,34 @@ def test_early_returns_loops_and_branches_around_barriers(n: int, block: int, se
     both(text, "k", max(-(-n // block), 1), (block,), data, np.int32(n))
 
 
+@pytest.mark.parametrize("block", [32, 40])
+def test_loops_that_each_thread_begins_elsewhere(block: int) -> None:
+    text = """
+    __global__ void k(const int *data, int *out, int n) {
+        int t = threadIdx.x;
+        int start = blockIdx.x * blockDim.x + t;
+        int section = n / (int)(gridDim.x * blockDim.x);
+        int sum = 0;
+        for (int i = start; i < n; i += gridDim.x * blockDim.x) sum += data[i];
+        for (int i = start * section; i < (start + 1) * section; ++i) {
+            if (data[i] % 3 == 0) continue;
+            if (data[i] > 40) break;
+            sum = sum * 3 + data[i];
+        }
+        for (int i = n - 1 - t; i >= 0; i -= blockDim.x)
+            for (unsigned j = t; j < 7u; j += 2) sum ^= data[i] * (int)j;
+        for (long long i = -t; i < 7 - t; i += 3) {
+            __syncthreads();
+            sum += (int)i << 2;
+            if (t > 35 && i > -36) return;
+        }
+        out[start] = sum;
+    }
+    """
+    data = np.random.default_rng(block).integers(-50, 50, 1000, np.int32)
+    both(text, "k", 2, (block,), data, np.zeros(2 * block, np.int32), np.int32(1000))
+
+
 @settings(max_examples=12, deadline=None)
 @given(block=st.sampled_from([8, 32, 40, 96]), seed=st.integers(0, 99))
 def test_exchanges_between_lanes(block: int, seed: int) -> None:

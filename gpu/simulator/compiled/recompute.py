@@ -1,0 +1,99 @@
+"""Which variables need no memory of each thread's own, since their value follows from the thread's number.
+
+`i = blockIdx.x * blockDim.x + threadIdx.x` that is kept for each thread makes `data[i]` an access to anywhere; computed
+again where it is used, neighbouring threads access neighbouring elements, and LLVM sees it. The variable of a loop that
+all threads step by the same is such a value too: where it began, and how far the block has come.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.types import BOOL, Pointer, Scalar
+
+_LARGEST = 60
+_CHEAP = ("+", "-", "*", "&", "|", "^", "<<", ">>")
+
+
+def changed_slots(function: ir.Function, nodes: list[Any]) -> frozenset[int]:
+    """Return the variables that are given a value other than when they come to life, or more than once."""
+    declared: set[int] = set()
+    changed: set[int] = set()
+    for node in nodes:
+        match node:
+            case ir.Declare(slot, _, value):
+                if slot in declared or value is None:
+                    changed.add(slot)
+                declared.add(slot)
+            case ir.Assign(_, ir.Local(_, slot, _)) | ir.Update(_, ir.Local(_, slot, _)):
+                changed.add(slot)
+    return frozenset(changed)
+
+
+def changes_of(slot: int, nodes: list[Any]) -> int:
+    """Return in how many places a variable is given a value after it came to life."""
+    return sum(
+        isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Local) and node.place.slot == slot
+        for node in nodes
+    )
+
+
+def values_at_birth(nodes: list[Any]) -> dict[int, ir.Expression]:
+    """Return what variables are given when they come to life."""
+    return {node.slot: node.value for node in nodes if isinstance(node, ir.Declare) and node.value is not None}
+
+
+class Recomputable:
+    """What can be computed again, for one function whose variables `varying` differ between threads."""
+
+    def __init__(self, function: ir.Function, nodes: list[Any], varying: frozenset[int]) -> None:
+        self._changed = changed_slots(function, nodes)
+        self._values = values_at_birth(nodes)
+        self._varying = varying
+        self._shared = {shared.slot for shared in function.shared}
+        self._known: dict[int, bool] = {}
+        self._sizes: dict[int, int] = {}
+
+    def value(self, slot: int) -> ir.Expression | None:
+        """Return what a variable that differs between threads is always equal to, None where it must be kept."""
+        if slot not in self._known:
+            self._known[slot] = False  # of a value that needs itself
+            value = self._values.get(slot)
+            holds = slot not in self._changed and value is not None and self.holds(value)
+            self._sizes[slot] = self._size(value) if holds else 0
+            self._known[slot] = holds and self._sizes[slot] <= _LARGEST
+        return self._values[slot] if self._known[slot] else None
+
+    def _size(self, expression: Any) -> int:
+        if isinstance(expression, ir.Local):
+            return self._sizes.get(expression.slot, 1)
+        return 1 + sum(self._size(part) for part in vars(expression).values() if dataclasses.is_dataclass(part))
+
+    def holds(self, expression: ir.Expression) -> bool:
+        """Whether an expression has the same value for as long as its variables live, and little to compute."""
+        match expression:
+            case ir.Const(type) | ir.Special(type):
+                return not type.is_float
+            case ir.Local(type, slot, _):
+                if slot in self._varying:
+                    return self.value(slot) is not None
+                return slot not in self._changed and (isinstance(type, Pointer) or _is_integer(type))
+            case ir.Unary(type, "-" | "~", operand):
+                return _is_integer(type) and self.holds(operand)
+            case ir.Binary(type, op, left, right) if _is_integer(type) and op in _CHEAP:
+                return self.holds(left) and self.holds(right)
+            case ir.Binary(type, "/" | "%", left, ir.Const(_, by)) if _is_integer(type) and int(by) > 0:
+                return int(by) & (int(by) - 1) == 0 and self.holds(left)
+            case ir.Cast(target, operand):
+                return _is_integer(target) and _is_integer(operand.type) and self.holds(operand)
+            case ir.Offset(_, pointer, index):
+                return self.holds(pointer) and self.holds(index)
+            case ir.Member(_, pointer, _):
+                return self.holds(pointer)
+        return False
+
+
+def _is_integer(type: Any) -> bool:
+    return isinstance(type, Scalar) and not type.is_float and type != BOOL
