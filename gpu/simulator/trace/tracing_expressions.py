@@ -191,7 +191,24 @@ class TracingExpressions(LockstepCompiler):
 
         return run
 
+    def _flag_with_nodes(self, expression: ir.Select) -> Evaluator:
+        """Between two constants the choice is all there is to know: the condition makes the value."""
+        condition = self.expression(expression.condition)
+        chosen, other = self.expression(expression.chosen), self.expression(expression.other)
+        recorder = self.recorder
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            decided = condition(frame, mask)
+            node = node_of(frame)
+            made = np.where(decided, chosen(frame, mask), other(frame, mask))[()]
+            set_node(frame, recorder.operation("?:", mask, made, [node], [decided]))
+            return made
+
+        return run
+
     def _select_with_nodes(self, expression: ir.Select) -> Evaluator:
+        if isinstance(expression.chosen, ir.Const) and isinstance(expression.other, ir.Const):
+            return self._flag_with_nodes(expression)
         condition = self.quietly(expression.condition)
         chosen, other = self.expression(expression.chosen), self.expression(expression.other)
 

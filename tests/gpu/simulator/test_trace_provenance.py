@@ -354,3 +354,15 @@ def test_tiles_of_a_warp_reduce_among_themselves():
         bits = sum(1 << lane for lane in tile if values[lane] > 1)
         assert out[t] == (values[tile].sum() + (bits << 16)) % 2**32
         assert elements(ancestry(made, "out", t)) == tile
+
+
+def test_a_flag_comes_from_what_is_asked_about() -> None:
+    text = """__global__ void k(const int *in, int *out, int n) {
+        int i = threadIdx.x;
+        out[i] = (i < n && in[i] > 4 ? 1 : 0) | (i < 0 ? 2 : 8);
+    }"""
+    given = np.array([7, 1, 9, 3], np.int32)
+    made, (_, out) = trace(text, [given, np.zeros(4, np.int32), np.int32(3)], grid=1, block=4)
+    assert out.tolist() == [9, 8, 9, 8]
+    for element, sources in ((0, [0]), (1, [1]), (2, [2]), (3, [])):
+        assert elements(ancestry(made, "out", element)) == sources
