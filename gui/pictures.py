@@ -19,7 +19,7 @@ PATIENCE_MS = 60_000
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 
-PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "look-back"}
+PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
 """The rungs that README plays, by pattern."""
 
 
