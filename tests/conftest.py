@@ -58,11 +58,13 @@ def _no_unexpected_log(caplog: pytest.LogCaptureFixture):
 
 @pytest.fixture(autouse=True)
 def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's settings out of the tests, and the tests out of the user's settings."""
+    """Keep the user's settings and cache out of the tests, and the tests out of them."""
     folder = tmp_path_factory.mktemp("settings")
-    # For the processes that a test starts. The cache stays where it is: compiled kernels are worth keeping.
+    # For the processes that a test starts.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    # One for all tests: machine code is made once.
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "compiled"))
     # Only the ini format obeys a path on every system; the native one is the registry on Windows.
     QSettings.setDefaultFormat(QSettings.Format.IniFormat)
     for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):

@@ -50,7 +50,7 @@ def run(engine: Engine, source: str, arrays: list[np.ndarray[Any, Any]], threads
         engine.sources = {}
 
 
-@pytest.mark.parametrize(("source", "target"), CONVERSIONS, ids=" to ".join)
+@pytest.mark.parametrize(("source", "target"), CONVERSIONS, ids=map(" to ".join, CONVERSIONS))
 def test_floats_that_fit_no_integer(engine: Engine, source: str, target: str) -> None:
     kernel = f"__global__ void f(const {source} *a, {target} *b) {{ b[threadIdx.x] = ({target})a[threadIdx.x]; }}"
     given, out = np.array(FLOATS, DTYPES[source]), np.zeros(len(FLOATS), DTYPES[target])

@@ -27,7 +27,7 @@ PREDICATES = {
     "even": lambda value, threshold: value % 2 == 0,
     "nonzero": lambda value, threshold: value != 0,
 }
-ENGINE = SimulatorEngine()
+ENGINE = SimulatorEngine("lockstep")
 
 
 def run(engine: Engine, variant: str, values: Array, sources: dict[str, str] | None = None, **params: Any) -> Outcome:

@@ -102,7 +102,7 @@ def test_slots_of_any_size_are_laid_out_side_by_side(engine: Engine, variant: st
 
 @pytest.mark.parametrize("variant", ["brent-kung", "three-kernels", "look-back"])
 def test_a_wrong_operator_is_not_verified(variant: str) -> None:
-    engine = SimulatorEngine()
+    engine = SimulatorEngine("lockstep")
     values = np.ones(5000, np.int32)
     outcome = run(engine, variant, values)
     assert outcome.report.verified
@@ -126,7 +126,7 @@ def _source() -> str:
 
 
 PROPERTIES = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-ENGINE = SimulatorEngine()
+ENGINE = SimulatorEngine("lockstep")
 
 
 @PROPERTIES

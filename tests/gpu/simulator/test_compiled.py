@@ -13,16 +13,12 @@ from hypothesis import strategies as st
 from gpu import engines
 from gpu.errors import LaunchError
 from gpu.execute import run_pattern
+from gpu.pattern import Choice
 from gpu.patterns import all_patterns
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
 
 LADDER = [(pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path_factory, monkeypatch) -> None:
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "compiled"))
 
 
 @cache
@@ -44,18 +40,30 @@ def both(text: str, name: str, grid: int, block: tuple[int, ...], *arguments, sh
         np.testing.assert_array_equal(compiled, lockstep)
 
 
+@pytest.mark.parametrize(("choice", "block"), [(0, "256"), (-1, "32")], ids=["first choices", "last choices"])
 @pytest.mark.parametrize(("pattern", "variant"), LADDER, ids=[f"{p.name}-{v.name}" for p, v in LADDER])
-def test_every_rung_is_compiled_and_right(pattern, variant) -> None:
+def test_every_rung_is_compiled_and_right(pattern, variant, choice, block) -> None:
+    """The patterns' own tests run in lockstep; here is each rung with two sets of macros, at awkward sizes."""
     if variant.name == "racy":
         pytest.skip("its result is wrong by design, and differs from run to run")
     engine = engines.create("simulator", "compiled")
+    params = {each.name: each.options[choice] for each in pattern.parameters if isinstance(each, Choice)}
+    for inputs, size in small_arrays(block) if pattern.view == "array" else small_images():
+        chosen = params | size
+        outcome = run_pattern(engine, pattern, variant, pattern.inputs(inputs, pattern.check(chosen), 1), chosen, print)
+        assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
+        assert outcome.report.verified
+
+
+def small_arrays(block: str):
+    for n in (0, 1, 31, 32, 33, 257, 1000, 5000):
+        yield {}, {"n": n, "block": block, "input": "random"}
+
+
+def small_images():
     rng = np.random.default_rng(3)
-    image = {"image": rng.integers(0, 256, (37, 70), np.uint8), "maxval": np.array(255)}
-    params = {"n": 5000, "dtype": "int32"} if pattern.view == "array" else {}
-    inputs = {} if pattern.view == "array" else image
-    outcome = run_pattern(engine, pattern, variant, pattern.inputs(inputs, pattern.check(params), 1), params, print)
-    assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
-    assert outcome.report.verified
+    for shape in ((1, 1), (1, 33), (32, 31), (37, 70, 3)):
+        yield {"image": rng.integers(0, 256, shape, np.uint8), "maxval": np.array(255)}, {}
 
 
 @settings(max_examples=12, deadline=None)
