@@ -49,11 +49,19 @@ def test_the_table_for_people_has_every_row(toured):
     assert sum(line.startswith("| ") for line in lines) == len(STOPS) + 1
 
 
+@pytest.fixture
+def one_pattern(monkeypatch):
+    """A tour of one pattern is enough to see what goes wrong."""
+    monkeypatch.setattr("gui.workbench.all_patterns", lambda: {"histogram": all_patterns()["histogram"]})
+
+
+@pytest.mark.usefixtures("one_pattern")
 def test_a_tour_with_wrong_results_says_so(tmp_path, qapp):
     assert tour(str(tmp_path), "null", patience_s=30) == 1
     assert "WRONG" in (tmp_path / "results.csv").read_text()
 
 
+@pytest.mark.usefixtures("one_pattern")
 def test_a_tour_without_its_engine_says_so(tmp_path, qapp):
     assert tour(tmp_path, "tests.no_such:Engine", patience_s=30) == 1
     assert "failed" in (tmp_path / "results.csv").read_text()
