@@ -200,7 +200,8 @@ class TracingExpressions(LockstepCompiler):
         def run(frame: Frame, mask: Mask) -> Any:
             decided = condition(frame, mask)
             node = node_of(frame)
-            made = np.where(decided, chosen(frame, mask), other(frame, mask))[()]
+            picked: Any = np.where(decided, chosen(frame, mask), other(frame, mask))
+            made = picked[()]
             set_node(frame, recorder.operation("?:", mask, made, [node], [decided]))
             return made
 
