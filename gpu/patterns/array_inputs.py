@@ -24,19 +24,19 @@ FACTORS = 1024
 """So many random factors of a float product are not 1: it stays in range, and is as exact as a product of so many."""
 
 
-def input_parameter() -> Choice:
-    """Return the parameter that says where the values come from."""
+def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
+    """Return the parameter that says where the values come from: one of `kinds`, or a file."""
     return Choice(
         name="input",
         label="Input",
         help="How the elements are made, or that they come from a file.",
-        options=(*KINDS, FROM_FILE),
+        options=(*kinds, FROM_FILE),
         default="random",
     )
 
 
-def size_parameter(default: int = 2**20, maximum: int = 2**30) -> Integer:
-    """Return the parameter that says how many values are made."""
+def size_parameter(default: int = 2**20, maximum: int = 2**30, kinds: tuple[str, ...] = KINDS) -> Integer:
+    """Return the parameter that says how many values are made, where they are one of `kinds`."""
     return Integer(
         name="n",
         label="Elements",
@@ -45,7 +45,7 @@ def size_parameter(default: int = 2**20, maximum: int = 2**30) -> Integer:
         default=default,
         minimum=0,
         maximum=maximum,
-        only_if=("input", KINDS),
+        only_if=("input", kinds),
     )
 
 
@@ -81,10 +81,15 @@ def make_input(params: Params, seed: int) -> Inputs:
     InputError
         Where they ask for a file, since none was given.
     """
-    if params["input"] == FROM_FILE:
-        raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
+    refuse_missing_file(params)
     made = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
     return {"values": made}
+
+
+def refuse_missing_file(params: Params) -> None:
+    """Raise InputError where `input` asks for a file: whoever makes values was given none."""
+    if params["input"] == FROM_FILE:
+        raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
 
 
 def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "sum") -> Array:
@@ -151,23 +156,24 @@ def typed(inputs: Inputs, params: Params) -> Array:
     return np.ascontiguousarray(inputs["values"], params["dtype"])
 
 
-def accept_values(inputs: Inputs, params: Params) -> None:
-    """Raise InputError where a value is not a finite one of the type that the parameters ask for."""
+def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> None:
+    """Raise InputError where a value is not one of the type that the parameters ask for, or not finite as it should."""
     values, dtype = inputs["values"], np.dtype(params["dtype"])
     if values.dtype == dtype and dtype.kind != "f":
         return
     for start in range(0, values.size, _CHECKED):
-        _accept_piece(values[start : start + _CHECKED], dtype, start)
+        _accept_piece(values[start : start + _CHECKED], dtype, start, finite or dtype.kind != "f")
 
 
-def _accept_piece(values: Array, dtype: np.dtype[Any], start: int) -> None:
-    if values.dtype.kind == "f":
+def _accept_piece(values: Array, dtype: np.dtype[Any], start: int, finite: bool) -> None:
+    if values.dtype.kind == "f" and finite:
         _refuse(~np.isfinite(values), values, start, "is not a finite number")
     if values.dtype == dtype:
         return
     limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     exact = values.astype(np.float64) if dtype.kind == "f" else values
-    _refuse((exact < float(limits.min)) | (exact > float(limits.max)), values, start, f"does not fit {dtype}")
+    outside = (exact < float(limits.min)) | (exact > float(limits.max))
+    _refuse(outside & np.isfinite(exact), values, start, f"does not fit {dtype}")
     if values.dtype.kind == "f" and dtype.kind != "f":
         _refuse(values != np.trunc(values), values, start, f"is not whole, as {dtype} is; float32 takes it")
 

@@ -77,6 +77,19 @@ def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str
         assert checker.findings + initialised.findings == []
 
 
+@pytest.mark.parametrize("result", ["keys", "places"])
+@pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("sort").variants])
+def test_the_sorts(variant: str, result: str) -> None:
+    declared = find_pattern("sort")
+    for n, block in ((33, 8), (200, 64)):
+        checker, initialised = RaceChecker(), UninitializedChecker({"keys_out", "places_out"})
+        given = {"n": n, "block": block, "result": result, "input": "few"}
+        run_pattern(
+            _Watched(checker, initialised), declared, declared.variant(variant), {}, given, lambda progress: None
+        )
+        assert checker.findings + initialised.findings == []
+
+
 @pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("reduction").variants])
 @pytest.mark.parametrize(("n", "block"), [(0, 8), (16, 8), (5000, 64), (9000, 256)])
 def test_the_reductions(variant: str, n: int, block: int) -> None:

@@ -1,0 +1,392 @@
+// Sort: the keys in order, in place where nothing else is said. The keys are of type KEY, int, unsigned or float, and
+// DESCENDING says which end comes first. Floats are in the order of their bits: -infinity, ..., -0, 0, ..., infinity; NaN
+// comes last, either way. Where PAIRS is 1, `places` holds a value for each key, the place where it was at first, and
+// goes with it; otherwise `places` is not touched. BLOCK_SIZE is the number of threads in a block, a power of two from 8
+// on, and for the radix sorts a multiple of 32. Least traffic: 4 bytes read and 4 written a key, and the same a place.
+//
+// A stable sort leaves equal keys in the order in which they came. A bitonic network is not stable by itself: there the
+// places decide between equal keys.
+//
+// rung                 idea                                            what still limits it
+// sort_odd_even        neighbours are put in order, n times            n * n / 2 comparisons
+// sort_bitonic         two sorted halves make a sorted whole           n * log2(n)^2 / 4 comparisons, whatever the keys
+// sort_bitonic_step    (its comparisons further apart than a section)  each of them a pass over memory
+// sort_bitonic_merge   (its comparisons within a section)
+// sort_warp_radix      one bit a pass: a warp's vote says who goes     only 32 keys; merges do the rest
+// sort_block_radix     the votes of all warps of a block               a bit a pass, and still merges
+// sort_radix_count     any n: how many keys of each digit a tile has   (the first of the kernels around a scan)
+// sort_radix_scatter   four bits a pass, stable                        8 passes, writes all over memory
+// sort_merge           each key searches its place in the other run    one key a thread, log2(n) reads for each
+// sort_merge_path      any n: each thread finds where its part begins  log2(n / section) passes over memory
+
+#ifndef KEY
+#define KEY int
+#endif
+#ifndef DESCENDING
+#define DESCENDING 0
+#endif
+#ifndef PAIRS
+#define PAIRS 0
+#endif
+#ifndef BLOCK_SIZE
+#define BLOCK_SIZE 256
+#endif
+
+// The macro that takes KEY for a part of a name.
+#define JOINED(prefix, suffix) prefix##suffix
+#define OF_KEY(prefix, type) JOINED(prefix, type)
+
+#define WARP 32
+#define ALL_LANES 0xffffffffu
+#define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
+#define KEY_BITS 32
+
+// How many places a block keeps in shared memory where it keeps so many keys.
+#define CARRIED(count) (PAIRS ? (count) : 1)
+
+// A number that is in the same order as the keys are: the sign's bit is turned over, and all others of a negative float.
+__device__ unsigned int rising_int(int key) { return (unsigned int)key ^ 0x80000000u; }
+__device__ unsigned int rising_unsigned(unsigned int key) { return key; }
+__device__ unsigned int rising_float(float key) {
+    unsigned int bits = __float_as_uint(key);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+__device__ bool is_nan_int(int key) { return false; }
+__device__ bool is_nan_unsigned(unsigned int key) { return false; }
+__device__ bool is_nan_float(float key) { return key != key; }
+
+__device__ unsigned int ordered(KEY key) {
+    if (OF_KEY(is_nan_, KEY)(key)) return 0xffffffffu;
+    unsigned int rising = OF_KEY(rising_, KEY)(key);
+    return DESCENDING ? ~rising : rising;
+}
+
+__device__ bool before(KEY a, KEY b) { return ordered(a) < ordered(b); }
+
+// Put two keys in order. `stable` is whether only the keys decide; otherwise the places do where the keys are equal.
+__device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stable) {
+    KEY a = keys[i];
+    KEY b = keys[j];
+    bool exchanged = before(b, a);
+    if (PAIRS) {
+        int place_a = places[i];
+        int place_b = places[j];
+        if (!stable && !before(a, b)) exchanged = exchanged || place_b < place_a;
+        places[i] = exchanged ? place_b : place_a;
+        places[j] = exchanged ? place_a : place_b;
+    }
+    keys[i] = exchanged ? b : a;
+    keys[j] = exchanged ? a : b;
+}
+
+// Idea: in the even phases 0 and 1, 2 and 3, ... are put in order, in the odd ones 1 and 2, 3 and 4, ...; after n phases
+// all are (Habermann, Parallel Neighbor-sort, 1972). Many keys are sorted by the same rule one level up: neighbouring
+// halves of sections take the place of neighbouring keys, `shift` says which, and a launch sorts each two of them (Baudet
+// and Stevenson, Optimal Sorting Algorithms for Parallel Computers, IEEE Trans. Computers, 1978). Limit: a key moves one
+// place a phase, hence n * n / 2 comparisons.
+extern "C" __global__ void sort_odd_even(KEY *keys, int *places, int n, int shift) {
+    __shared__ KEY s[2 * BLOCK_SIZE];
+    __shared__ int p[CARRIED(2 * BLOCK_SIZE)];
+    int t = threadIdx.x;
+    int begin = (int)blockIdx.x * 2 * BLOCK_SIZE - shift;
+    int start = max(begin, 0);
+    int count = min(begin + 2 * BLOCK_SIZE, n) - start;
+    for (int i = t; i < count; i += BLOCK_SIZE) {
+        s[i] = keys[start + i];
+        if (PAIRS) p[i] = places[start + i];
+    }
+    for (int phase = 0; phase < count; ++phase) {
+        __syncthreads();
+        int i = 2 * t + phase % 2;
+        if (i + 1 < count) compare_exchange(s, p, i, i + 1, true);
+    }
+    __syncthreads();
+    for (int i = t; i < count; i += BLOCK_SIZE) {
+        keys[start + i] = s[i];
+        if (PAIRS) places[start + i] = p[i];
+    }
+}
+
+// The lower place of a thread's comparison: all places whose bit `stride` is 0, in order.
+__device__ int lower_place(int t, int stride) { return 2 * (t & ~(stride - 1)) | (t & (stride - 1)); }
+
+// Idea: of two sorted halves the first is compared with the second from its end on, which leaves two halves with nothing
+// to exchange between them, and so on within these (Batcher, Sorting Networks and Their Applications, AFIPS 1968). All
+// comparisons put the lesser key first, so that what lies beyond the end would stay there: it is left out. Limit:
+// n * log2(n) * (log2(n) + 1) / 4 comparisons, and a barrier after each log2(n) * (log2(n) + 1) / 2-th part of them.
+extern "C" __global__ void sort_bitonic(KEY *keys, int *places, int n) {
+    __shared__ KEY s[2 * BLOCK_SIZE];
+    __shared__ int p[CARRIED(2 * BLOCK_SIZE)];
+    int t = threadIdx.x;
+    int start = blockIdx.x * 2 * BLOCK_SIZE;
+    int count = min(2 * BLOCK_SIZE, n - start);
+    for (int i = t; i < count; i += BLOCK_SIZE) {
+        s[i] = keys[start + i];
+        if (PAIRS) p[i] = places[start + i];
+    }
+    for (int half = 1; half < count; half *= 2) {
+        for (int stride = half; stride > 0; stride /= 2) {
+            __syncthreads();
+            int i = lower_place(t, stride);
+            int j = i ^ (stride == half ? 2 * half - 1 : stride);
+            if (j < count) compare_exchange(s, p, i, j, false);
+        }
+    }
+    __syncthreads();
+    for (int i = t; i < count; i += BLOCK_SIZE) {
+        keys[start + i] = s[i];
+        if (PAIRS) places[start + i] = p[i];
+    }
+}
+
+// One stride of the network over all keys, in memory: `mask` is what the two places of a comparison differ by.
+extern "C" __global__ void sort_bitonic_step(KEY *keys, int *places, int n, int stride, int mask) {
+    int i = lower_place(blockIdx.x * BLOCK_SIZE + threadIdx.x, stride);
+    int j = i ^ mask;
+    if (i < n && j < n) compare_exchange(keys, places, i, j, false);
+}
+
+// All strides of the network that stay within a section.
+extern "C" __global__ void sort_bitonic_merge(KEY *keys, int *places, int n) {
+    __shared__ KEY s[2 * BLOCK_SIZE];
+    __shared__ int p[CARRIED(2 * BLOCK_SIZE)];
+    int t = threadIdx.x;
+    int start = blockIdx.x * 2 * BLOCK_SIZE;
+    int count = min(2 * BLOCK_SIZE, n - start);
+    for (int i = t; i < count; i += BLOCK_SIZE) {
+        s[i] = keys[start + i];
+        if (PAIRS) p[i] = places[start + i];
+    }
+    for (int stride = BLOCK_SIZE; stride > 0; stride /= 2) {
+        __syncthreads();
+        int i = lower_place(t, stride);
+        if (i + stride < count) compare_exchange(s, p, i, i + stride, false);
+    }
+    __syncthreads();
+    for (int i = t; i < count; i += BLOCK_SIZE) {
+        keys[start + i] = s[i];
+        if (PAIRS) places[start + i] = p[i];
+    }
+}
+
+// Idea: a pass takes one bit, the lowest first, and puts the keys where it is 0 before the others, each in the order in
+// which they were; the warp's vote is the count and, below a lane's own bit, the rank (Harris and Garland, Optimizing
+// Parallel Prefix Operations for the Fermi Architecture, GPU Computing Gems, 2012, for the vote). Shared memory passes
+// the keys on. Limit: 32 keys; sections of 32 are merged by sort_merge_path.
+extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n) {
+    __shared__ KEY s[2][BLOCK_SIZE];
+    __shared__ int p[2][CARRIED(BLOCK_SIZE)];
+    int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    int lane = threadIdx.x % WARP;
+    int first = threadIdx.x - lane;
+    unsigned int below = (1u << lane) - 1;
+    bool has = i < n;
+    KEY key = has ? keys[i] : (KEY)0;
+    int place = PAIRS && has ? places[i] : 0;
+    int to = 0;
+    for (int bit = 0; bit < KEY_BITS; ++bit) {
+        bool one = ordered(key) >> bit & 1;
+        unsigned int ones = __ballot_sync(ALL_LANES, has && one);
+        unsigned int zeros = __ballot_sync(ALL_LANES, has && !one);
+        int rank = one ? __popc(zeros) + __popc(ones & below) : __popc(zeros & below);
+        if (has) {
+            s[to][first + rank] = key;
+            if (PAIRS) p[to][first + rank] = place;
+        }
+        __syncwarp();
+        if (has) {
+            key = s[to][threadIdx.x];
+            if (PAIRS) place = p[to][threadIdx.x];
+        }
+        to = 1 - to;
+    }
+    if (has) {
+        keys[i] = key;
+        if (PAIRS) places[i] = place;
+    }
+}
+
+// Idea: the same for a block, whose warps leave their counts in shared memory: the keys with a 0 in all warps before, and
+// in all of them, are the start of each half. Limit: one bit a pass, two barriers each; sections of a block are merged.
+extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n) {
+    __shared__ KEY s[BLOCK_SIZE];
+    __shared__ int p[CARRIED(BLOCK_SIZE)];
+    __shared__ int zeros_of_warp[WARPS];
+    int t = threadIdx.x;
+    int i = blockIdx.x * BLOCK_SIZE + t;
+    int lane = t % WARP;
+    int warp = t / WARP;
+    bool has = i < n;
+    KEY key = has ? keys[i] : (KEY)0;
+    int place = PAIRS && has ? places[i] : 0;
+    for (int bit = 0; bit < KEY_BITS; ++bit) {
+        bool one = ordered(key) >> bit & 1;
+        unsigned int zeros = __ballot_sync(ALL_LANES, has && !one);
+        if (lane == 0) zeros_of_warp[warp] = __popc(zeros);
+        __syncthreads();
+        int zeros_before = __popc(zeros & ((1u << lane) - 1));
+        int all_zeros = 0;
+        for (int w = 0; w < WARPS; ++w) {
+            if (w < warp) zeros_before += zeros_of_warp[w];
+            all_zeros += zeros_of_warp[w];
+        }
+        int rank = one ? all_zeros + t - zeros_before : zeros_before;
+        if (has) {
+            s[rank] = key;
+            if (PAIRS) p[rank] = place;
+        }
+        __syncthreads();
+        if (has) {
+            key = s[t];
+            if (PAIRS) place = p[t];
+        }
+    }
+    if (has) {
+        keys[i] = key;
+        if (PAIRS) places[i] = place;
+    }
+}
+
+#define DIGIT_BITS 4
+#define DIGITS (1 << DIGIT_BITS)
+
+// A tile's keys are read in so many rounds.
+#define ROUNDS 8
+
+// Idea: a digit of four bits has 16 values, and a tile counts its keys of each. The counts lie by digit, then by tile, so
+// that their exclusive scan (kernels/scan.cu) is where the keys of a digit and a tile begin. Limit: an atomic a key.
+extern "C" __global__ void sort_radix_count(const KEY *keys, int *counts, int n, int shift) {
+    __shared__ int bins[DIGITS];
+    int t = threadIdx.x;
+    if (t < DIGITS) bins[t] = 0;
+    __syncthreads();
+    int start = blockIdx.x * ROUNDS * BLOCK_SIZE;
+    int end = min(start + ROUNDS * BLOCK_SIZE, n);
+    for (int i = start + t; i < end; i += BLOCK_SIZE) atomicAdd(&bins[ordered(keys[i]) >> shift & (DIGITS - 1)], 1);
+    __syncthreads();
+    if (t < DIGITS) counts[t * gridDim.x + blockIdx.x] = bins[t];
+}
+
+// Idea: a key's place is where its digit and tile begin, plus how many of the digit came before it in the tile: in
+// earlier rounds, in earlier warps, in lower lanes, which a warp's votes on the four bits tell. So the order of equal
+// digits is kept, and eight passes sort 32 bits (Satish, Harris and Garland, Designing Efficient Sorting Algorithms for
+// Manycore GPUs, IPDPS 2009). Limit: neighbouring lanes write to up to 16 places in memory, and three kernels a pass.
+extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places, KEY *keys_out, int *places_out,
+                                              const int *starts, int n, int shift) {
+    __shared__ int next[DIGITS];
+    __shared__ int of_warp[WARPS][DIGITS];
+    int t = threadIdx.x;
+    int lane = t % WARP;
+    int warp = t / WARP;
+    if (t < DIGITS) next[t] = starts[t * gridDim.x + blockIdx.x];
+    for (int round = 0; round < ROUNDS; ++round) {
+        int i = (blockIdx.x * ROUNDS + round) * BLOCK_SIZE + t;
+        bool has = i < n;
+        KEY key = has ? keys[i] : (KEY)0;
+        unsigned int digit = ordered(key) >> shift & (DIGITS - 1);
+        unsigned int same = __ballot_sync(ALL_LANES, has);
+        for (int bit = 0; bit < DIGIT_BITS; ++bit) {
+            unsigned int ones = __ballot_sync(ALL_LANES, digit >> bit & 1);
+            same &= digit >> bit & 1 ? ones : ~ones;
+        }
+        int rank = __popc(same & ((1u << lane) - 1));
+        if (lane < DIGITS) of_warp[warp][lane] = 0;
+        __syncwarp();
+        if (has && rank == 0) of_warp[warp][digit] = __popc(same);
+        __syncthreads();
+        if (t < DIGITS) {
+            int start = next[t];
+            for (int w = 0; w < WARPS; ++w) {
+                int count = of_warp[w][t];
+                of_warp[w][t] = start;
+                start += count;
+            }
+            next[t] = start;
+        }
+        __syncthreads();
+        if (has) {
+            int to = of_warp[warp][digit] + rank;
+            keys_out[to] = key;
+            if (PAIRS) places_out[to] = places[i];
+        }
+        __syncwarp();
+    }
+}
+
+// Idea: runs of 1, 2, 4, ... keys are merged two by two. A key's place in the whole is its place in its own run plus how
+// many of the other run go before it, which it searches by halving; of equal keys those of the left run do. Limit: a
+// search for every key, whose reads neighbours do not share.
+extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
+    __shared__ KEY s[2][BLOCK_SIZE];
+    __shared__ int p[2][CARRIED(BLOCK_SIZE)];
+    int t = threadIdx.x;
+    int start = blockIdx.x * BLOCK_SIZE;
+    int count = min(BLOCK_SIZE, n - start);
+    int from = 0;
+    if (t < count) {
+        s[0][t] = keys[start + t];
+        if (PAIRS) p[0][t] = places[start + t];
+    }
+    for (int run = 1; run < count; run *= 2) {
+        __syncthreads();
+        if (t < count) {
+            KEY key = s[from][t];
+            bool left = (t & run) == 0;
+            int own = t & ~(run - 1);
+            int other = min(own ^ run, count);
+            int low = other;
+            int high = min(other + run, count);
+            while (low < high) {
+                int middle = (low + high) / 2;
+                KEY met = s[from][middle];
+                if (left ? before(met, key) : !before(key, met))
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            int place = min(own, other) + (t - own) + (low - other);
+            s[1 - from][place] = key;
+            if (PAIRS) p[1 - from][place] = p[from][t];
+        }
+        from = 1 - from;
+    }
+    __syncthreads();
+    if (t < count) {
+        keys[start + t] = s[from][t];
+        if (PAIRS) places[start + t] = p[from][t];
+    }
+}
+
+// So many keys of the result are a thread's own.
+#define OUTPUTS 8
+
+// Idea: two runs of `run` keys become one, from `keys` to `keys_out`. The threads share the result equally; a search
+// along a diagonal of the grid of all pairs finds how many keys of the left run lie before a thread's part (Green, McColl
+// and Bader, GPU Merge Path, ICS 2012), and from there on it merges as one alone would. Limit: neighbouring threads read
+// and write eight keys apart; each doubling of the runs is a pass over memory.
+extern "C" __global__ void sort_merge_path(const KEY *keys, const int *places, KEY *keys_out, int *places_out, int n,
+                                           int run) {
+    int first = OUTPUTS * (blockIdx.x * BLOCK_SIZE + threadIdx.x);
+    if (first >= n) return;
+    int start = first & ~(2 * run - 1);
+    int middle = min(start + run, n);
+    int end = min(start + 2 * run, n);
+    int diagonal = first - start;
+    int low = max(diagonal - (end - middle), 0);
+    int high = min(diagonal, middle - start);
+    while (low < high) {
+        int of_left = (low + high) / 2;
+        if (before(keys[middle + diagonal - 1 - of_left], keys[start + of_left]))
+            high = of_left;
+        else
+            low = of_left + 1;
+    }
+    int left = start + low;
+    int right = middle + diagonal - low;
+    for (int out = first; out < min(first + OUTPUTS, end); ++out) {
+        bool from_right = left == middle || (right < end && before(keys[right], keys[left]));
+        int in = from_right ? right++ : left++;
+        keys_out[out] = keys[in];
+        if (PAIRS) places_out[out] = places[in];
+    }
+}

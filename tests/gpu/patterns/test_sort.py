@@ -1,0 +1,209 @@
+"""Sorts on every engine against Python's and NumPy's stable sorts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpu.engines.base import KERNELS, Engine
+from gpu.engines.simulator import SimulatorEngine
+from gpu.errors import InputError
+from gpu.execute import Outcome, run_pattern
+from gpu.patterns import find_pattern
+from gpu.patterns.sort_keys import DTYPES, KINDS, make_keys
+
+Array = np.ndarray[Any, Any]
+
+SORT = find_pattern("sort")
+VARIANTS = [variant.name for variant in SORT.variants]
+SIZES = (0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 129, 300)
+FAST = [name for name in VARIANTS if name not in ("odd-even", "quicksort")]
+ENGINE = SimulatorEngine("lockstep")
+COMPILED = SimulatorEngine()
+SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3.4e38, -3.4e38, 1.5, -1.5]
+
+
+def run(engine: Engine, variant: str, keys: Array, sources: dict[str, str] | None = None, **params: Any) -> Outcome:
+    chosen = {"input": "file", "dtype": keys.dtype.name, "block": 32, **params}
+    return run_pattern(
+        engine, SORT, SORT.variant(variant), {"values": keys}, chosen, lambda progress: None, sources=sources
+    )
+
+
+def keys_of(dtype: str, n: int) -> Array:
+    """Return bits of any kind, many of them more than once."""
+    rng = np.random.default_rng(n)
+    bits = rng.integers(0, 2**32, n, np.uint32)
+    bits[n // 2 :] = rng.choice(bits[: n // 2 + 1], n - n // 2) if n else bits
+    keys = bits.view(dtype)
+    return np.where(np.isnan(keys), np.float32(2), keys) if dtype == "float32" else keys
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_awkward_sizes(variant: str) -> None:
+    for n in SIZES:
+        keys = keys_of("int32", n)
+        outcome = run(ENGINE, variant, keys)
+        assert outcome.outputs["result"].tolist() == sorted(keys.tolist())
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_type_both_ways(variant: str, dtype: str, order: str) -> None:
+    for n in (33, 130):
+        keys = keys_of(dtype, n)
+        outcome = run(ENGINE, variant, keys, order=order)
+        assert outcome.outputs["result"].tolist() == sorted(keys.tolist(), reverse=order == "descending")
+        assert outcome.outputs["result"].dtype == keys.dtype
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_places_are_those_of_a_stable_sort(variant: str, order: str) -> None:
+    for n in (0, 33, 129):
+        keys = np.random.default_rng(n).integers(-4, 4, n, np.int32)
+        outcome = run(ENGINE, variant, keys, order=order, result="places")
+        falling = -1 if order == "descending" else 1
+        assert outcome.outputs["result"].tolist() == sorted(range(n), key=(falling * keys).__getitem__)
+        np.testing.assert_array_equal(outcome.outputs["keys"], keys[outcome.outputs["result"]])
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_floats_that_are_not_numbers_come_last_and_zeros_in_order(variant: str) -> None:
+    keys = np.random.default_rng(5).permutation(np.array(SPECIAL * 8, np.float32))
+    rising = [-np.inf, -3.4e38, -1.5, -1e-45, -0.0, 0.0, 1e-45, 1.5, 3.4e38, np.inf]
+    for order, numbers in (("ascending", rising), ("descending", rising[::-1])):
+        outcome = run(ENGINE, variant, keys, order=order)
+        result = outcome.outputs["result"]
+        expected = np.repeat(np.array(numbers, np.float32), 8)
+        np.testing.assert_array_equal(result[:80].view(np.uint32), expected.view(np.uint32))
+        assert np.isnan(result[80:]).all()
+        assert result.size == 96
+        assert outcome.report.verified
+        places = run(ENGINE, variant, keys, order=order, result="places")
+        assert sorted(places.outputs["result"].tolist()) == list(range(96))
+        assert places.report.verified
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_input(variant: str, kind: str) -> None:
+    outcome = run(ENGINE, variant, make_keys(kind, 100, "float32", 3))
+    assert outcome.outputs["result"].tolist() == sorted(make_keys(kind, 100, "float32", 3).tolist())
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_engine(engine: Engine, variant: str) -> None:
+    keys = keys_of("uint32", 2500)
+    outcome = run(engine, variant, keys, block=256, result="places")
+    assert outcome.outputs["result"].tolist() == sorted(range(2500), key=keys.tolist().__getitem__)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_block_size(variant: str) -> None:
+    keys = keys_of("int32", 150)
+    for block in (8, 64, 1024):
+        assert run(ENGINE, variant, keys, block=block).report.verified
+
+
+@pytest.mark.parametrize("variant", FAST)
+def test_a_hundred_thousand_keys(variant: str) -> None:
+    keys = keys_of("int32", 10**5)
+    outcome = run(COMPILED, variant, keys, block=256)
+    np.testing.assert_array_equal(outcome.outputs["result"], np.sort(keys))
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_is_not_in_order_is_not_verified(variant: str) -> None:
+    text = (KERNELS / SORT.kernels).read_text()
+    right = "return DESCENDING ? ~rising : rising;"
+    assert text.count(right) == 1
+    spoilt = {SORT.kernels: text.replace(right, "return (DESCENDING ? ~rising : rising) & ~1u;")}
+    keys = np.random.default_rng(1).permutation(np.arange(200, dtype=np.int32))
+    assert run(ENGINE, variant, keys).report.verified
+    assert run(ENGINE, variant, keys, spoilt).report.verified is False
+    assert run(ENGINE, variant, keys, spoilt, result="places").report.verified is False
+
+
+@pytest.mark.parametrize("result", ["keys", "places"])
+def test_the_order_of_equal_keys_counts_for_places_alone(result: str) -> None:
+    text = (KERNELS / "sort.cu").read_text()
+    right = "left ? before(met, key) : !before(key, met)"
+    assert text.count(right) == 1
+    unstable = {"sort.cu": text.replace(right, "left ? !before(key, met) : before(met, key)")}
+    keys = np.random.default_rng(2).integers(0, 3, 100, np.int32)
+    assert run(ENGINE, "merge", keys, unstable, result=result).report.verified is (result == "keys")
+
+
+def test_the_window_draws_what_is_finite() -> None:
+    keys = np.array([np.nan, 2, -np.inf, 1, np.inf], np.float32)
+    outcome = run(ENGINE, "merge", keys)
+    params = SORT.check({"dtype": "float32"})
+    shown = SORT.present({"values": keys}, params, outcome.outputs)
+    assert shown["output"][0].tolist() == [1, 1, 2, 2, 2]
+    assert shown["input"][1].tolist() == [2, 2, 1, 1, 2]
+
+
+def test_keys_that_do_not_fit_are_refused() -> None:
+    for value, dtype in ((-1, "uint32"), (2**31, "int32"), (np.nan, "int32"), (np.inf, "uint32"), (1e39, "float32")):
+        with pytest.raises(InputError, match="Element 1 of the input"):
+            SORT.accept({"values": np.array([0, value])}, {"dtype": dtype})
+    SORT.accept({"values": np.array([np.nan, np.inf])}, {"dtype": "float32"})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_made_keys_are_what_they_are_called(dtype: str) -> None:
+    made = {kind: make_keys(kind, 5000, dtype, 1) for kind in KINDS}
+    assert all(keys.dtype == dtype and keys.shape == (5000,) for keys in made.values())
+    rises = {kind: int((keys[1:] >= keys[:-1]).sum()) for kind, keys in made.items()}
+    assert rises["sorted"] == 4999
+    assert 4600 < rises["nearly"] < 4999
+    assert (made["reversed"][1:] <= made["reversed"][:-1]).all()
+    assert np.unique(made["few"]).size in range(2, 9)
+    assert np.unique(made["equal"]).size == 1
+    assert np.unique(made["random"]).size > 4900
+    assert (made["zipf"] == 1).sum() > 1000
+    np.testing.assert_array_equal(make_keys("random", 50, dtype, 4), make_keys("random", 50, dtype, 4))
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    numbers=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-3, 3), max_size=150),
+    variant=st.sampled_from(VARIANTS),
+    order=st.sampled_from(["ascending", "descending"]),
+)
+def test_any_keys(numbers: list[int], variant: str, order: str) -> None:
+    keys = np.array(numbers, np.int32)
+    result = run(ENGINE, variant, keys, order=order, result="places").outputs["result"]
+    falling = -1 if order == "descending" else 1
+    assert result.tolist() == sorted(range(len(numbers)), key=lambda place: falling * numbers[place])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_large_arrays(variant: str, dtype: str) -> None:
+    from gpu import engines
+
+    engine = engines.create("cuda")
+    try:
+        sizes = (10**5, 2**20 + 1, 10**7) if variant in FAST else (10**4, 10**5)
+        for n in sizes:
+            for result in ("keys", "places"):
+                for order in ("ascending", "descending"):
+                    keys = keys_of(dtype, n)
+                    assert run(engine, variant, keys, result=result, order=order, block=256).report.verified
+        for kind in KINDS:
+            assert run(engine, variant, make_keys(kind, 20001, dtype, 1), block=256, result="places").report.verified
+    finally:
+        engine.close()
