@@ -181,6 +181,8 @@ class MainWindow(QMainWindow):
         self.stack.setCurrentWidget(page)
         self.sidebar.mark_pattern(name)
         pattern = self.bench.patterns[name]
+        self.sidebar.show_images(pattern.view != "array")
+        self._name_input()
         self.header.show_pattern(pattern, settings.variant)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
@@ -190,6 +192,8 @@ class MainWindow(QMainWindow):
         )
         page.params_changed.connect(self.bench.choose_params)
         page.variant_wanted.connect(self.choose_variant)
+        page.step.settings.restore(*self.memory.step(page.pattern))
+        page.step.record_soon()
         page.step.exports.said.connect(self.status.say)
         page.step.exports.failed.connect(self.banner.say)
         for source in (page.source, page.step.source):
@@ -269,14 +273,19 @@ class MainWindow(QMainWindow):
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
-        self.setWindowTitle(f"{image.path.name} – Lockstep")
-        self.status.say(f"{image.path.name}: {image.description}")
+        self._name_input()
         for page in self.pages.values():
             page.show_image(image)
         self.sidebar.mark_image(image.path)
         self.memory.image = image.path
         if image.path not in self.sidebar.thumbnails:
             self.memory.add_recent(image.path)
+
+    def _name_input(self) -> None:
+        """Say what the pattern that is shown works on."""
+        name, what = self.bench.input_words
+        self.setWindowTitle(f"{name} – Lockstep" if name else "Lockstep")
+        self.status.say(f"{name}: {what}" if what else "")
 
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
@@ -471,6 +480,7 @@ class MainWindow(QMainWindow):
         for name, settings in self.bench.settings.items():
             self.memory.store_settings(name, settings.variant, settings.params)
         for name, page in self.pages.items():
+            self.memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
             for key, splitter in self._splitters(page).items():
                 self.memory.store_bytes(f"{name}/{key}", splitter.saveState())
         self.memory.store_bytes("geometry", self.saveGeometry())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,25 @@ class Memory:
 
     def params(self, pattern: Pattern) -> dict[str, Any]:
         """Return the parameters as they were last; a value that is not allowed any more is the default again."""
+        return pattern.check(self._stored(pattern, "params"))
+
+    def step(self, pattern: Pattern) -> tuple[dict[str, Any], str]:
+        """Return what was last chosen in the Step tab: the parameters that still make sense, and the order of warps."""
+        schedule = self._word(f"patterns/{pattern.name}/schedule", None, "")
+        return self._stored(pattern, "step_params"), schedule
+
+    def store_step(self, pattern: str, params: Mapping[str, Any], schedule: str) -> None:
+        """Remember what is chosen in a pattern's Step tab."""
+        self._store.setValue(f"patterns/{pattern}/step_params", json.dumps(_plain(params)))
+        self._store.setValue(f"patterns/{pattern}/schedule", schedule)
+
+    def _stored(self, pattern: Pattern, key: str) -> dict[str, Any]:
+        """Return those of the stored parameters that are still allowed."""
         try:
-            stored = json.loads(self._word(f"patterns/{pattern.name}/params", None, "{}"))
+            stored = json.loads(self._word(f"patterns/{pattern.name}/{key}", None, "{}"))
         except ValueError:
             stored = {}
-        given = {}
+        given: dict[str, Any] = {}
         for parameter in pattern.parameters:
             if not isinstance(stored, dict) or parameter.name not in stored:
                 continue
@@ -101,13 +116,12 @@ class Memory:
                 given[parameter.name] = parameter.check(np.array(value) if isinstance(value, list) else value)
             except (InputError, ValueError):
                 continue
-        return pattern.check(given)
+        return given
 
     def store_settings(self, pattern: str, variant: str, params: dict[str, Any]) -> None:
         """Remember what is chosen on a pattern's page."""
-        plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}
         self._store.setValue(f"patterns/{pattern}/variant", variant)
-        self._store.setValue(f"patterns/{pattern}/params", json.dumps(plain))
+        self._store.setValue(f"patterns/{pattern}/params", json.dumps(_plain(params)))
 
     @property
     def recent(self) -> list[Path]:
@@ -139,3 +153,7 @@ class Memory:
     def sync(self) -> None:
         """Write everything out."""
         self._store.sync()
+
+
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}

@@ -129,7 +129,9 @@ class Sidebar(QFrame):
         layout.addWidget(self.own)
         layout.addStretch(1)
         layout.addSpacing(12)
-        layout.addLayout(self._heading("Images"))
+        self._images = QWidget()
+        self._images.setLayout(self._heading("Images"))
+        layout.addWidget(self._images)
         samples = QWidget()
         self._grid = QGridLayout(samples)
         self._grid.setContentsMargins(14, 4, 4, 6)
@@ -178,6 +180,11 @@ class Sidebar(QFrame):
     def mark_pattern(self, name: str) -> None:
         """Show which pattern is chosen."""
         self.buttons[name].setChecked(True)
+
+    def show_images(self, shown: bool) -> None:
+        """Offer the sample images, or not: a pattern of arrays has no use for them."""
+        self._images.setVisible(shown)
+        self._scroll.setVisible(shown)
 
     def mark_own(self, name: str) -> None:
         """Show that the user's kernel file of that name is shown."""

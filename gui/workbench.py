@@ -273,6 +273,17 @@ class Workbench(QObject):
         self.image = OpenImage(old.path, inputs, old.values, old.picture, old.maxval)
         self.run(verify=True)
 
+    @property
+    def input_words(self) -> tuple[str, str]:
+        """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
+        pattern, params = self.pattern, self.settings[self.chosen].params
+        if pattern.view != "array":
+            return ("", "") if self.image is None else (self.image.path.name, self.image.description)
+        if params.get("input") == FROM_FILE and self.values is not None:
+            return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
+        words = [f"{params['n']:,} elements".replace(",", "\u2009")] if "n" in params else []
+        return pattern.title, ", ".join([*words, *(str(params[name]) for name in ("input", "dtype") if name in params)])
+
     # --- choices
 
     def choose_pattern(self, name: str) -> None:

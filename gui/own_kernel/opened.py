@@ -62,6 +62,7 @@ class OwnKernel:
         window.stack.setCurrentWidget(self.page)
         window.header.show_own(str(self.page.path))
         window.sidebar.mark_own(self.page.path.name)
+        window.sidebar.show_images(False)
         window.actions_.show_variants([])
         window.status.say(f"{self.page.path.name} runs on the simulator")
 

@@ -36,13 +36,18 @@ class FlowView(QWidget):
     """Rows of time with an element a column.
 
     The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether all columns are to be seen at once even where that leaves no room for all of their values.
     """
 
     cell_clicked = pyqtSignal(int, int)
     thread_clicked = pyqtSignal(int, int)
     cleared = pyqtSignal()
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = False) -> None:
         super().__init__()
         self.setAccessibleName("Dataflow")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -55,6 +60,7 @@ class FlowView(QWidget):
         self.followed: tuple[int, int] | None = None
         self.differing: Cell | None = None
         self.patient = False
+        self._whole = whole
         self._warps: Sequence[int] = (1,)
         self._several = False
         self._painter: FlowPainter | None = None
@@ -121,9 +127,17 @@ class FlowView(QWidget):
 
     # --- sizes
 
-    def _label_width(self) -> float:
+    def _label_width(self, width: float) -> float:
         assert self.layout_ is not None
-        return label_width(self.layout_, look(), 0.28 * self.width())
+        return label_width(self.layout_, look(), 0.28 * width)
+
+    def _room(self, width: float) -> float:
+        """Return what is left to the columns of a picture's width."""
+        return width - self._label_width(width) - look().px(14)
+
+    def holds_values(self, width: float) -> bool:
+        """Return whether a picture of that width shows all columns with their values."""
+        return self.layout_ is None or self._room(width) / self.layout_.columns >= self._readable()
 
     def _readable(self) -> float:
         """Return the width of a column that holds its values in small print."""
@@ -132,14 +146,25 @@ class FlowView(QWidget):
         longest = max((len(text) for row in self.layout_.rows for text in texts(row.value, 6)), default=1)
         return max(metric.horizontalAdvance("0" * longest) + 4, LABELLED)
 
+    def _lower(self, column: float) -> float:
+        """Return the width of column at which all rows are seen too, where they stay readable."""
+        assert self.layout_ is not None
+        least = min(self._readable(), column)
+        while column > least and self.layout_.height(metrics(look(), column, 0.0, 0.0)) > self.height():
+            column = max(column - 1, least)
+        return column
+
     def fit(self) -> None:
         """Make all columns fit, as long as that leaves them readable."""
         self._fitted = True
         if self.layout_ is not None:
-            room = self.width() - self._label_width() - look().px(14)
+            room = self._room(self.width())
             # So many columns that no text fits are shown all at once; fewer are scrolled rather than unreadable.
-            least = NARROWEST if self.layout_.columns > _MOST_READ else min(self._readable(), room)
+            seen = self._whole or self.layout_.columns > _MOST_READ
+            least = NARROWEST if seen else min(self._readable(), room)
             self._column = min(max(room / self.layout_.columns, least), look().px(72 if self.patient else 52))
+            if self._whole:
+                self._column = self._lower(self._column)
         self._forget()
         self._offset.setX(0)
         self._follow(at_once=True)
@@ -172,7 +197,7 @@ class FlowView(QWidget):
         if self._painter is None:
             # All rows at once, where that is possible without crowding them.
             pitch = (self.height() - look().px(26)) / len(self.layout_.rows) if self._fitted else None
-            sizes = metrics(look(), self._column, self._label_width(), pitch)
+            sizes = metrics(look(), self._column, self._label_width(self.width()), pitch)
             self._painter = FlowPainter(self.layout_, sizes, look(), self._warps, self._several)
         return self._painter
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from PyQt6.QtCore import QObject, QRunnable, QThreadPool, pyqtSignal
-from PyQt6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu.jobs import Failure, StepPattern
 from gui.jobs import Jobs
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 MOST_SEEDS = 6
 """How many shuffled orders are tried to find one that makes a difference."""
+ONE_WARP = "There is one warp, so no order can differ: take 64 elements, in blocks of 64, to see several."
+
+
+def may_differ(models: Models) -> bool:
+    """Return whether any launch has more than one warp: it is their order that is shuffled."""
+    return any(np.prod(launch.trace.grid) * warps > 1
+               for launch, warps in zip(models.recording.launches, models.warps, strict=True))  # fmt: skip
 
 
 class _Comparison(QObject):
@@ -60,7 +68,7 @@ class OrdersView(QWidget):
     def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
         super().__init__()
         self.stepper = Stepper(jobs, channel, self)
-        self.views = (FlowView(), FlowView())
+        self.views = (FlowView(whole=True), FlowView(whole=True))
         self.titles = (label("", "card-title", name="First order"), label("", "card-title", name="Second order"))
         self.verdict = ElidedLabel("muted", "Where the orders first differ")
         self.models: tuple[Models | None, Models | None] = (None, None)
@@ -71,21 +79,21 @@ class OrdersView(QWidget):
         self._number = 0
         self._moment = 0
         self._comparison = _Comparison(self)
-        sides = QHBoxLayout()
-        sides.setSpacing(1)
+        self._sides = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._sides.setSpacing(4)
         for title, view in zip(self.titles, self.views, strict=True):
             side = QVBoxLayout()
             side.setSpacing(2)
             title.setContentsMargins(14, 0, 0, 0)
             side.addWidget(title)
             side.addWidget(view, 1)
-            sides.addLayout(side, 1)
+            self._sides.addLayout(side, 1)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(4)
         self.verdict.setContentsMargins(14, 0, 14, 0)
         whole.addWidget(self.verdict)
-        whole.addLayout(sides, 1)
+        whole.addLayout(self._sides, 1)
         self.stepper.loaded.connect(self._take)
         self.stepper.failed.connect(self._fail)
         self._comparison.found.connect(self._show_difference)
@@ -98,8 +106,25 @@ class OrdersView(QWidget):
         self.views[1].open(None, (1,), several_blocks=False)
         self.titles[0].setText(_spoken(request.schedule))
         self.titles[1].setText("")
+        self._place()
         self._seed = 0
+        several = may_differ(models)
+        for second in (self.titles[1], self.views[1]):
+            second.setVisible(several)
+        if not several:
+            self.settled = True
+            self.verdict.say(ONE_WARP)
+            return
         self._record()
+
+    def _place(self) -> None:
+        """Put the pictures side by side, or one above the other where half of the width is too narrow for values."""
+        beside = self.views[0].holds_values(self.width() / 2)
+        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._place()
 
     def _record(self) -> None:
         assert self._request is not None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
+from gpu.errors import InputError
 from gpu.pattern import Integer, Parameter, Pattern
+from gpu.patterns.array_inputs import FROM_FILE
 from gui.forms import ParameterForm
 from gui.theme import look
 from gui.widgets import Segments, button, label, role, row
@@ -77,6 +80,22 @@ class SettingsPanel(QFrame):
     def schedule(self) -> str:
         """The order, as a StepPattern has it."""
         return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
+
+    def restore(self, params: Mapping[str, Any], schedule: str) -> None:
+        """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""
+        kept = {}
+        for name, value in params.items():
+            with suppress(InputError):
+                kept[name] = self.form.fields[name].parameter.check(value)
+        if kept.get("input") == FROM_FILE:  # a file of numbers is not open any more
+            del kept["input"]
+        self.form.set_values(kept)
+        kind, _, seed = schedule.partition(":")
+        if kind == "shuffle" and seed.isdecimal():
+            with QSignalBlocker(self.seed), QSignalBlocker(self.order.group):
+                self.seed.setValue(int(seed))
+                self.order.choose("shuffle")
+            self.seed.setEnabled(True)
 
     def toggle(self) -> None:
         """Open at the top right of the tab, above what is there; or close."""

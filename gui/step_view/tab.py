@@ -239,9 +239,15 @@ class StepTab(QWidget):
         params = self.settings.params
         parts = []
         for parameter in self.pattern.parameters:
-            if parameter.applies(params) and isinstance(params[parameter.name], str | int | float):
-                value = params[parameter.name]
-                parts.append(f"{parameter.label} {value}" if isinstance(value, int | float) else str(value))
+            value = params[parameter.name]
+            if not parameter.applies(params) or not isinstance(value, str | int | float):
+                continue
+            if parameter.name == "n":
+                parts.insert(0, f"{value} elements")
+            else:
+                # A word speaks for itself, a number does not.
+                worded = isinstance(value, str) and not value.isdecimal()
+                parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
         return " · ".join([*parts, self.settings.schedule])
 
     def stop(self) -> bool:

@@ -359,6 +359,57 @@ def test_everything_is_remembered(qtbot, window, store, colour):
     again.close()
 
 
+def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, colour):
+    window.begin(colour)
+    settle(qtbot, window)
+    pictures = list(window.sidebar.thumbnails.values())
+    assert pictures[0].isVisible()
+    window.choose_pattern("scan")
+    assert not any(each.isVisible() for each in pictures)
+    assert window.windowTitle() == "Scan – Lockstep"
+    assert "elements, random, int32" in window.status.word.text()
+    window.open(colour)
+    settle(qtbot, window)
+    assert window.bench.pattern.view != "array"
+    assert pictures[0].isVisible()
+    assert colour.name in window.windowTitle()
+    assert colour.name in window.status.word.text()
+
+
+def test_what_a_step_records_is_remembered(qtbot, window, store):
+    window.choose_pattern("scan")
+    panel = window.page.step.settings
+    panel.form.change(n=24, operator="max", block="64")
+    panel.order.choose("shuffle")
+    panel.seed.setValue(7)
+    window.close()
+
+    again = MainWindow(Memory(store), "null", factory=FakeHost, survey=list)
+    qtbot.addWidget(again)
+    panel = again.page.step.settings
+    assert (panel.params["n"], panel.params["operator"], panel.params["block"]) == (24, "max", "64")
+    assert panel.schedule == "shuffle:7"
+    assert again.page.step.settings_text in again.page.step.chosen.text()
+    assert "24 elements" in again.page.step.settings_text
+    again.choose_pattern("reduction")
+    assert again.page.step.settings.params["n"] == 16
+    assert again.page.step.settings.schedule == "round-robin"
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "stored", ["{", "[]", '{"n": -4, "operator": "gone", "x": 1}', '{"n": 1000000, "input": "file"}']
+)
+def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(qtbot, memory, store, make_window, stored):
+    store.setValue("patterns/scan/step_params", stored)
+    store.setValue("patterns/scan/schedule", "shuffle:x")
+    window = make_window()
+    window.choose_pattern("scan")
+    step = window.page.step
+    assert step.settings.params == {**step.pattern.check({}), **step.pattern.step_params}
+    assert step.settings.schedule == "round-robin"
+
+
 def test_the_racy_variant_is_explained_and_its_losses_counted(qtbot, window):
     window.choose_pattern("histogram")
     settle(qtbot, window)

@@ -207,6 +207,10 @@ def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(ta
     assert any("distance = 4" in variables and "t = 3" in variables for _, variables in told)
 
 
+def test_the_button_names_numbers_and_lets_words_speak(tab):
+    assert tab.settings_text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
+
+
 def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, tab):
     tab.player.go(7)
     tab.settings.form.change(n=8)
@@ -372,13 +376,39 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     assert [view.moment for view in orders.views] == [0, 0]
 
 
-def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, tab):
+def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
     monkeypatch.setattr("gui.step_view.orders_view.MOST_SEEDS", 2)
+    tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
     tab.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.difference is None
     assert "No difference" in tab.orders.verdict._whole
     assert [request.schedule for request in requests()[-2:]] == ["shuffle:1", "shuffle:2"]
+
+
+def test_one_warp_has_no_orders_and_that_is_said(tab):
+    asked = len(requests())
+    tab.kinds.choose("Two orders")
+    assert tab.orders.settled
+    assert "one warp" in tab.orders.verdict._whole
+    assert "blocks of 64" in tab.orders.verdict._whole
+    assert len(requests()) == asked
+    assert tab.orders.views[0].isVisible()
+    assert not tab.orders.views[1].isVisible()
+
+
+@pytest.mark.parametrize("width", [1280, 1900])
+def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, stepping, width):
+    monkeypatch.setattr("gui.step_view.orders_view.MOST_SEEDS", 1)
+    window = stepping("scan", "kogge-stone", n=64, block="32")
+    window.resize(width, 720)
+    tab = window.page.step
+    tab.kinds.choose("Two orders")
+    qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
+    for view in tab.orders.views:
+        left = view._origin().x()
+        assert left >= view.sizes.label
+        assert left + view.layout_.width(view.sizes) <= view.width()
 
 
 # --- files
