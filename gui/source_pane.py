@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
 from gui.editor.code_edit import CodeEdit
@@ -51,9 +52,11 @@ class SourcePane(Card):
         self.body.setSpacing(0)
         self.body.addWidget(self.code, 1)
         self.body.addWidget(self.strip)
-        foot = row(0, self.revert, self.save, self.open, spacing=2)
-        foot.setContentsMargins(8, 2, 8, 4)
-        self.body.addLayout(foot)
+        self._foot = QWidget()
+        self._foot.setLayout(row(0, self.revert, self.save, self.open, spacing=2))
+        self._foot.setContentsMargins(8, 2, 8, 4)
+        self._roomy = True
+        self.body.addWidget(self._foot)
         self.setMinimumWidth(look().px(220))
         self.edited.hide()
         self._document: KernelDocument | None = None
@@ -91,6 +94,14 @@ class SourcePane(Card):
         """Return the document that is shown."""
         assert self._document is not None, "no kernel is shown yet"
         return self._document
+
+    def show_details(self, shown: bool) -> None:
+        """Show what can be done with any text; else, with little room, only once the text is edited."""
+        self._roomy = shown
+        self._show_foot()
+
+    def _show_foot(self) -> None:
+        self._foot.setVisible(self._roomy or (self._document is not None and self._document.edited))
 
     def mark_line(self, line: int | None) -> None:
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
@@ -143,6 +154,7 @@ class SourcePane(Card):
         self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
         self.edited.setVisible(edited)
         self.revert.setEnabled(edited)
+        self._show_foot()
         self._show_problem()
 
     def _show_problem(self) -> None:

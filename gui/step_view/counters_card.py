@@ -49,9 +49,16 @@ class CountersCard(Card):
                     cell.setStyleSheet("font-weight: 700;")
                 self.cells[row, name] = cell
                 grid.addWidget(cell, number, column, right)
+        self._heads = {row: label(row, "caption") for row in ROWS}
         for number, row in enumerate(ROWS, 1):
-            grid.addWidget(label(row, "caption"), number, 0)
+            grid.addWidget(self._heads[row], number, 0)
         self.body.addLayout(grid)
+
+    def show_details(self, shown: bool) -> None:
+        """Show what it comes to in all, or leave its room to others."""
+        self._heads["in all"].setVisible(shown)
+        for name in FIGURES:
+            self.cells["in all", name].setVisible(shown)
 
     def text(self, row: str, name: str) -> str:
         """Return what a cell of the table shows."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WARP = 32
 _MOST_ROWS = 4
+_FEW_ROWS = 2
 _KEPT_STRIPS = 128
 # As gpu.stepping.lanes.LaneState numbers them.
 ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
@@ -40,6 +41,7 @@ class LaneGrid(QWidget):
         self.block = 0
         self.threads = 0
         self.followed = -1
+        self.most_rows = _MOST_ROWS
         self._first = 0
         self._strips: dict[tuple[Any, ...], QPixmap] = {}
 
@@ -49,9 +51,9 @@ class LaneGrid(QWidget):
         self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
         if lanes is not None:
             active = np.flatnonzero((lanes.state[block] == ACTIVE).any(axis=1))
-            if active.size and not self._first <= active[0] < self._first + _MOST_ROWS:
+            if active.size and not self._first <= active[0] < self._first + self.most_rows:
                 self._first = int(active[0])
-            self._first = min(self._first, max(0, lanes.state.shape[1] - _MOST_ROWS))
+            self._first = min(self._first, max(0, lanes.state.shape[1] - self.most_rows))
         if rows != self.rows:
             self.updateGeometry()
         self.update()
@@ -59,7 +61,7 @@ class LaneGrid(QWidget):
     @property
     def rows(self) -> int:
         """How many warps are shown."""
-        return 1 if self.lanes is None else min(self.lanes.state.shape[1], _MOST_ROWS)
+        return 1 if self.lanes is None else min(self.lanes.state.shape[1], self.most_rows)
 
     def sizeHint(self) -> QSize:
         return QSize(260, self.rows * look().px(22 if self.rows < 3 else 18))
@@ -222,7 +224,10 @@ class LanesCard(Card):
         """Show the lanes of one of `blocks` blocks of `threads` threads."""
         self.grid.show_lanes(lanes, block, threads, followed)
         self.which.setText(f"block {block} of {blocks}" if blocks > 1 else "one block")
-        self.words.say("  ·  ".join(group.text for group in lanes.groups(block)) if lanes is not None else "")
+        # Without its title line the card still says which of several blocks it shows.
+        where = [self.which.text()] if blocks > 1 and not self._detailed else []
+        groups = [group.text for group in lanes.groups(block)] if lanes is not None else []
+        self.words.say("  ·  ".join([*where, *groups]))
 
     def show_traffic(self, traffic: Traffic | None) -> None:
         """Show what the statement asks of memory."""
@@ -235,7 +240,10 @@ class LanesCard(Card):
         self.banks.setVisible(used and self._detailed)
 
     def show_details(self, shown: bool) -> None:
-        """Show what is asked of memory, or leave its room to the others."""
+        """Show all, or only a few warps and what they do: the rest leaves its room to others."""
         self._detailed = shown
-        self.traffic.setVisible(shown)
+        self.grid.most_rows = _MOST_ROWS if shown else _FEW_ROWS
+        self.grid.updateGeometry()
+        for widget in (self.title, self.which, self.traffic):
+            widget.setVisible(shown)
         self.banks.setVisible(shown and self._shared)

@@ -501,7 +501,8 @@ class StepTab(QWidget):
         super().resizeEvent(event)
         # Large text in a low window leaves little room: the code comes first.
         roomy = self.height() >= 38 * look().text_px
-        self.lanes.show_details(roomy)
+        for card in (self.source, self.lanes, self.counters):
+            card.show_details(roomy)
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)
         if self.settings.isVisible():
