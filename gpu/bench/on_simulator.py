@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,26 +11,45 @@ from pathlib import Path
 import numpy as np
 
 from gpu import engines
-from gpu.bench import interpreter
+from gpu.bench import interpreter, machine_code, on_cpu
 from gpu.bench.ladder import Case, measure, random_image
 from gpu.bench.row import Row
-from gpu.patterns import find_pattern
-from gpu.patterns.convolution import filter_of
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 
-_CONVOLVED, _COUNTED = random_image(512, 512), random_image(1024, 1024)
-_CONVOLUTION = Case(
-    "convolution 5 x 5, 512 x 512 float32",
-    "convolution",
-    _CONVOLVED,
-    {"filter": "gaussian", "size": 5},
-)
-_HISTOGRAM = Case("histogram, 256 bins, 1024 x 1024 uint8", "histogram", _COUNTED)
-_REDUCED = 2**20
-_REDUCTION = Case(
-    "reduction (sum), 2^20 float32", "reduction", params={"n": _REDUCED, "dtype": "float32", "operator": "sum"}
-)
+_SCANS = ("shuffle", "three-kernels", "look-back")
+
+
+def _cases(side: int, pixels_side: int, power: int, suffix: str = "") -> tuple[Case, ...]:
+    """Return a convolution of `side`^2 pixels, a histogram of `pixels_side`^2, and a reduction and a scan of 2^power."""
+    array = {"n": 2**power, "dtype": "float32", "operator": "sum"}
+    return (
+        Case(
+            f"convolution 5 x 5, {side} x {side} float32{suffix}",
+            "convolution",
+            random_image(side, side),
+            {"filter": "gaussian", "size": 5},
+        ),
+        Case(
+            f"histogram, 256 bins, {pixels_side} x {pixels_side} uint8{suffix}",
+            "histogram",
+            random_image(pixels_side, pixels_side),
+        ),
+        Case(f"reduction (sum), 2^{power} float32{suffix}", "reduction", params=array),
+        Case(f"scan (sum), 2^{power} float32{suffix}", "scan", params=array, variants=_SCANS),
+    )
+
+
+_COMPILED = _cases(1024, 4096, 24)
+_LOCKSTEP = _cases(512, 1024, 20, ", in lockstep")
+
+# What is wanted of machine code: so many times the peer's speed.
+_WANTED = {
+    ("convolution", "Tiled in shared memory"): "4 x SciPy",
+    ("histogram", "Privatised"): "3 x np.bincount",
+    ("reduction", "Grid stride, two launches"): "0.5 x np.sum",
+    ("scan", "Any length, three kernels"): "0.5 x np.cumsum",
+}
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
 _TRACED = """
@@ -65,11 +85,16 @@ print(outcome.report.time_ms.kernel, peak, outcome.report.verified)
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:
-    """Measure the variants, then the peers, and yield a row for each."""
-    engine = engines.create("simulator")
-    for case in (_CONVOLUTION, _HISTOGRAM, _REDUCTION):
-        yield from measure(engine, case, seed, repetitions)
-    yield from _peers(seed, repetitions)
+    """Measure the variants, each pattern beside its peers, and yield a row for each."""
+    for executor, cases in (("compiled", _COMPILED), ("lockstep", _LOCKSTEP)):
+        engine = engines.create("simulator", executor)
+        for case in cases:
+            for row in measure(engine, case, seed, repetitions):
+                wanted = _WANTED.get((case.pattern, row.who)) if executor == "compiled" else None
+                yield dataclasses.replace(row, remark=f"{row.remark}; wanted: {wanted}") if wanted else row
+            yield from on_cpu.run(case, seed, repetitions)
+        engine.close()
+    yield from machine_code.run()
     yield from interpreter.run(seed, repetitions)
     yield _traced(seed, repetitions)
     yield _large_image(seed)
@@ -78,22 +103,6 @@ def run(seed: int, repetitions: int) -> Iterator[Row]:
 def device_name() -> str:
     """Return the processor's name."""
     return engines.create("simulator").device.name
-
-
-def _peers(seed: int, repetitions: int) -> Iterator[Row]:
-    from scipy import ndimage
-
-    image = _CONVOLVED(np.random.default_rng(seed))["image"].astype(np.float32)
-    weights = filter_of(find_pattern("convolution").check(_CONVOLUTION.params))
-    times = interpreter.time_ms(lambda: ndimage.correlate(image, weights, mode="nearest"), repetitions)
-    yield Row(_CONVOLUTION.work, "SciPy ndimage.correlate", False, times, 8 * image.size / 1e9, "GB/s")
-    pixels = _COUNTED(np.random.default_rng(seed))["image"].ravel()
-    times = interpreter.time_ms(lambda: np.bincount(pixels, minlength=256), repetitions)
-    yield Row(_HISTOGRAM.work, "NumPy bincount", False, times, pixels.size / 1e9, "GB/s")
-    values = np.random.default_rng(seed).random(_REDUCED, np.float32)
-    yield Row(
-        _REDUCTION.work, "NumPy sum", False, interpreter.time_ms(values.sum, repetitions), values.nbytes / 1e9, "GB/s"
-    )
 
 
 def _traced(seed: int, repetitions: int) -> Row:

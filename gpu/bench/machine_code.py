@@ -1,0 +1,58 @@
+"""How long it takes to make machine code of each kernel of ours, and to fetch it from the cache."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpu.bench.row import Row
+from gpu.engines.base import KERNELS
+from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.module import SimulatedModule
+
+_BLOCK = (32, 8, 1)
+
+
+def run() -> Iterator[Row]:
+    """Measure, and yield a row for all kernels, made and kept."""
+    with tempfile.TemporaryDirectory() as folder, _cache_in(folder):
+        for who, wanted in (("First time", "3000 ms"), ("From the cache", "50 ms")):
+            times, refused = _prepare_all()
+            slowest = max(times, key=lambda name: times[name])
+            remark = f"the slowest of {len(times)} is {slowest}; wanted: {wanted} at most"
+            if refused:
+                remark += f"; in lockstep: {', '.join(refused)}"
+            yield Row("machine code of a kernel", who, True, tuple(times.values()), 1, "kernels/s", remark)
+
+
+def _prepare_all() -> tuple[dict[str, float], list[str]]:
+    """Return the milliseconds of each kernel, and the kernels that stay in lockstep."""
+    times, refused = {}, []
+    for path in sorted(KERNELS.glob("*.cu")):
+        module = SimulatedModule(path.read_text(encoding="utf-8"), path, {})
+        for name in module.kernels:
+            kernel = module.compiled(name)
+            start = time.perf_counter()
+            try:
+                kernel.prepare((1, 1, 1), _BLOCK)
+            except NotCompiled:
+                refused.append(name)
+            else:
+                times[name] = 1e3 * (time.perf_counter() - start)
+    return times, refused
+
+
+@contextmanager
+def _cache_in(folder: str) -> Iterator[None]:
+    before = os.environ.get("LOCKSTEP_CACHE")
+    os.environ["LOCKSTEP_CACHE"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LOCKSTEP_CACHE"]
+        else:
+            os.environ["LOCKSTEP_CACHE"] = before
