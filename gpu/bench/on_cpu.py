@@ -1,4 +1,4 @@
-"""What libraries for the CPU do on the same inputs as a pattern's variants: NumPy, SciPy, and OpenCV where it is there."""
+"""What libraries for the CPU do on the same inputs as a pattern's variants: NumPy, SciPy, OpenCV and Numba."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ from gpu.patterns.convolution import filter_of
 
 Peer = tuple[str, Callable[[], Any]]
 
+_FILTER_2D, _CALC_HIST = "OpenCV filter2D", "OpenCV calcHist"
+_NUMBA_SIMULATOR = "Numba's CUDA simulator (2^16 elements)"
+_OPTIONAL = {
+    "convolution": {_FILTER_2D: "cv2"},
+    "histogram": {_CALC_HIST: "cv2"},
+    "reduction": {_NUMBA_SIMULATOR: "numba"},
+}
+"""The peers that need a package which is no requirement, and that package."""
+
 
 def run(case: Case, seed: int, repetitions: int) -> Iterator[Row]:
     """Measure the libraries that do a case's work, and yield a row for each."""
@@ -30,6 +39,9 @@ def run(case: Case, seed: int, repetitions: int) -> Iterator[Row]:
     amount = (cost.bytes_read + cost.bytes_written) / 1e9
     for name, action in _PEERS[case.pattern](inputs, params):
         yield Row(case.work, name, False, time_ms(action, repetitions), amount, "GB/s")
+    for name, package in _OPTIONAL.get(case.pattern, {}).items():
+        if importlib.util.find_spec(package) is None:
+            yield Row(case.work, name, False, (), 0, "", f"{package} is not installed here")
     if case.pattern == "reduction" and importlib.util.find_spec("numba"):
         yield _numba_simulator(case.work, seed)
 
@@ -71,8 +83,7 @@ print(1e3 * (time.perf_counter() - start), np.isclose(partial.sum(), data.sum(),
 
 def _numba_simulator(work: str, seed: int) -> Row:
     """Measure Numba's simulator, which runs each thread as one of Python's, once and on few elements."""
-    count = 2**16
-    who = "Numba's CUDA simulator (2^16 elements)"
+    count, who = 2**16, _NUMBA_SIMULATOR
     done = subprocess.run(
         [sys.executable, "-c", _NUMBA, str(seed), str(count)], capture_output=True, text=True, check=False
     )
@@ -92,7 +103,7 @@ def _convolution(inputs: Inputs, params: Params) -> Iterator[Peer]:
     if importlib.util.find_spec("cv2"):
         import cv2
 
-        yield "OpenCV filter2D", lambda: cv2.filter2D(image, -1, weights, borderType=cv2.BORDER_REPLICATE)
+        yield _FILTER_2D, lambda: cv2.filter2D(image, -1, weights, borderType=cv2.BORDER_REPLICATE)
 
 
 def _histogram(inputs: Inputs, params: Params) -> Iterator[Peer]:
@@ -101,7 +112,7 @@ def _histogram(inputs: Inputs, params: Params) -> Iterator[Peer]:
     if importlib.util.find_spec("cv2"):
         import cv2
 
-        yield "OpenCV calcHist", lambda: cv2.calcHist([image], [0], None, [256], [0, 256])
+        yield _CALC_HIST, lambda: cv2.calcHist([image], [0], None, [256], [0, 256])
 
 
 def _reduction(inputs: Inputs, params: Params) -> Iterator[Peer]:
