@@ -14,6 +14,7 @@ from typing import Protocol
 
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
+from gpu.engines.base import Device
 from gpu.jobs import Event, Failure, Ready, Request, Result
 from gpu.pattern import Progress
 from gpu.shared import SharedFolder
@@ -77,6 +78,8 @@ class Jobs(QObject):
         self._since = 0.0
         self._waiting: dict[str, _Job] = {}
         self._busy = False
+        self.device: Device | None = None
+        """What the engine runs on, once its process is up."""
         self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
 
     @property
@@ -99,6 +102,7 @@ class Jobs(QObject):
         """Start an engine's process; the one before it ends, and what it had to do is forgotten."""
         self.close()
         self._generation += 1
+        self.device = None
         self._host = self._factory(engine, partial(self._deliver, self._generation))
         self._host.start()
         self._advance()
@@ -172,6 +176,7 @@ class Jobs(QObject):
             return
         if number == 0:
             if isinstance(event, Ready):
+                self.device = event.device
                 self.ready.emit(event.device)
             elif isinstance(event, Failure):
                 self.broken.emit(event)

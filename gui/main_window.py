@@ -188,9 +188,15 @@ class MainWindow(QMainWindow):
 
     def _make_page(self, name: str) -> PatternPage:
         page = self.pages[name] = PatternPage(
-            self.bench.patterns[name], self.bench.settings[name], self.bench.sources, lambda: self.bench.side_jobs
+            self.bench.patterns[name],
+            self.bench.settings[name],
+            self.bench.sources,
+            lambda: self.bench.side_jobs,
+            self.jobs,
         )
         page.params_changed.connect(self.bench.choose_params)
+        if page.compare is not None:
+            page.compare.failed.connect(lambda message, advice: self.banner.say(message, advice, tone="neutral"))
         page.variant_wanted.connect(self.choose_variant)
         page.step.settings.restore(*self.memory.step(page.pattern))
         page.step.record_soon()
@@ -336,11 +342,13 @@ class MainWindow(QMainWindow):
         (page.step if page.stepping else page).source.next_problem()
 
     def run(self) -> None:
-        """Run again, and check the result; in the Step tab, record again."""
+        """Run again, and check the result; in the Step tab, record again; in the Compare tab, measure."""
         if self.own.shown is not None:
             self.own.shown.run()
         elif self.page.stepping:
             self.page.step.record()
+        elif self.page.comparing is not None:
+            self.page.comparing.measure()
         else:
             self.bench.run(verify=True)
 
@@ -350,6 +358,8 @@ class MainWindow(QMainWindow):
             self.own.page.stop()
             self.status.say("Stopped")
         elif self.header.stop.isEnabled():
+            if self.page.comparing is not None:
+                self.page.comparing.stop()
             self.bench.stop()
         elif (page := self.own.shown or self.page).stepping and page.step.stop():
             self.status.say("Stopped")
@@ -365,6 +375,9 @@ class MainWindow(QMainWindow):
         self.engine = self.memory.engine = name
         self.header.show_engine(name)
         self.banner.hide()
+        for page in self.pages.values():
+            if page.compare is not None:
+                page.compare.forget()
         self.jobs.start(name)
         self.bench.engine_changed()
         self._ask_for_thumbnails()

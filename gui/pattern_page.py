@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.jobs import Report
 from gpu.pattern import Pattern, Preset
+from gui.compare_view.tab import CompareTab
 from gui.editor.sources import KernelSources
 from gui.forms import ParameterForm
 from gui.jobs import Jobs
@@ -81,7 +82,7 @@ def lesson_of(outcome: Outcome) -> str:
 
 
 class PatternPage(QWidget):
-    """One pattern's settings, and its tabs: Run and Step.
+    """One pattern's settings, and its tabs: Run, Step, and Compare for a pattern of arrays.
 
     Parameters
     ----------
@@ -92,6 +93,8 @@ class PatternPage(QWidget):
         The kernels' texts, which are edited here.
     jobs : callable
         Returns the queue of the simulator that records what the Step tab plays.
+    engine : Jobs
+        The queue of the engine that is chosen, on which the Compare tab measures.
     """
 
     params_changed = pyqtSignal(dict)
@@ -103,6 +106,7 @@ class PatternPage(QWidget):
         settings: Settings,
         sources: KernelSources,
         jobs: Callable[[], Jobs],
+        engine: Jobs,
     ) -> None:
         super().__init__()
         role(self, "canvas")
@@ -117,6 +121,9 @@ class PatternPage(QWidget):
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.corner = QStackedWidget()
         self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.stack = QStackedWidget()
@@ -127,6 +134,10 @@ class PatternPage(QWidget):
         self.add_tab("Run", self._run_tab(), self.examples)
         self.step = StepTab(pattern, settings.variant, sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
+        self.compare: CompareTab | None = None
+        if pattern.view == "array":
+            self.compare = CompareTab(pattern, sources, engine, lambda: settings.params)
+            self.add_tab("Compare", self.compare)
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
@@ -150,6 +161,11 @@ class PatternPage(QWidget):
     def stepping(self) -> bool:
         """Whether the Step tab is shown."""
         return self.stack.currentWidget() is self.step
+
+    @property
+    def comparing(self) -> CompareTab | None:
+        """Return the Compare tab where it is shown."""
+        return self.compare if self.stack.currentWidget() is self.compare else None
 
     def _run_tab(self) -> QWidget:
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))

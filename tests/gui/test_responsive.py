@@ -168,6 +168,31 @@ def test_stepping_never_holds_the_window_up(qtbot, real_window):
     assert tab.models.recording.moments == tab.player.end
 
 
+def test_measuring_never_holds_the_window_up(qtbot, real_window):
+    window = real_window("simulator")
+    window.choose_pattern("scan")
+    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    window.page.tabs.setCurrentIndex(2)
+    tab = window.page.compare
+    tab.largest.setCurrentIndex(tab.largest.findData(14))
+    qtbot.wait(100)
+
+    def attempt():
+        pulse = Pulse()
+        tab.measure_button.click()
+        qtbot.waitUntil(lambda: not tab.sweep.running, timeout=100_000)
+        window.page.tabs.setCurrentIndex(0)
+        for n in (10, 100, 5000, 2**16, 2**20):
+            window.page.form.change(n=n)
+            qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+            qtbot.wait(30)
+        window.page.tabs.setCurrentIndex(2)
+        return pulse.longest_gap()
+
+    assert steadiest(attempt) < LONGEST_GAP_S
+    assert {point.variant for point in tab.points} == {variant.name for variant in tab._pattern.variants}
+
+
 def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_window, tmp_path):
     window = real_window("simulator")
     small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"

@@ -1,0 +1,174 @@
+"""Throughput against n: runs that are asked for one at a time, so that they can be stopped and seen as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.jobs import Failure, Report, Result, RunPattern
+from gui.jobs import Jobs
+
+CHANNEL = "measure"
+REPEATS = 3
+BUDGET_S = {"cuda": 4.0}
+"""Seconds that one run may take, by engine; a variant that needs more is left out of larger sizes."""
+DEFAULT_BUDGET_S = 1.0
+IMPATIENT_S = 1.0
+"""Seconds after which a run is stopped that nobody waits for any more; a shorter one comes to its end."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a variant did at a size: elements and least bytes per second of kernel time, the median of a few runs."""
+
+    variant: str
+    n: int
+    elements_per_s: float
+    bytes_per_s: float
+    engine: str
+    device: str
+
+
+@dataclass
+class _Runs:
+    kernel_ms: list[float] = field(default_factory=list)
+    wall_s: list[float] = field(default_factory=list)
+    report: Report | None = None
+
+
+class Sweep(QObject):
+    """Measures variants over sizes, the smallest size first and all variants at each.
+
+    A point counts once its result has been compared with the reference. Nothing is kept of it but its times.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        The engine's queue.
+    """
+
+    added = pyqtSignal(object)
+    """Point"""
+    left_out = pyqtSignal(str, str)
+    """A variant, and why it is not measured any further."""
+    measuring = pyqtSignal(str, int)
+    """The variant and the size that are measured now."""
+    ended = pyqtSignal()
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._turn = 0
+        self._todo: list[tuple[int, str]] = []
+        self._runs = _Runs()
+        self._pattern = ""
+        self._params: Mapping[str, Any] = {}
+        self._sources: Mapping[str, str] = {}
+
+    @property
+    def running(self) -> bool:
+        """Whether there is a point to come."""
+        return bool(self._todo)
+
+    def start(
+        self,
+        pattern: str,
+        variants: list[str],
+        sizes: list[int],
+        params: Mapping[str, Any],
+        sources: Mapping[str, str],
+    ) -> None:
+        """Measure variants of a pattern; of `params` only `n` changes."""
+        self.stop()
+        self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
+        self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
+        self._runs = _Runs()
+        if self._todo:
+            self._ask()
+        else:
+            self.ended.emit()
+
+    def stop(self) -> None:
+        """Ask for nothing more, and stop a run that would take long."""
+        if not self.running:
+            return
+        self._turn += 1
+        self._todo = []
+        self._jobs.drop(CHANNEL)
+        if self._jobs.age(CHANNEL) > IMPATIENT_S:
+            self._jobs.stop()
+        self.ended.emit()
+
+    def _ask(self) -> None:
+        n, variant = self._todo[0]
+        self.measuring.emit(variant, n)
+        turn, verify = self._turn, self._runs.report is None
+        request = RunPattern(
+            self._pattern, variant, {**self._params, "n": n}, verify=verify, sources=self._sources, seed=n
+        )
+        begun: list[float] = []
+
+        def done(event: Result | Failure) -> None:
+            if turn == self._turn:
+                self._take(event, time.perf_counter() - (begun[0] if begun else asked))
+
+        def progressed(_: Any) -> None:
+            # Others' requests may go first: its own time begins with the first word of it.
+            begun or begun.append(time.perf_counter())
+
+        asked = time.perf_counter()
+        self._jobs.post(CHANNEL, request, done, progressed)
+
+    def _take(self, event: Result | Failure, wall_s: float) -> None:
+        n, variant = self._todo[0]
+        if isinstance(event, Failure):
+            if event.kind == "cancelled":
+                self.stop()
+                return
+            self._leave_out(variant, event.message)
+            return
+        report = event.report
+        assert report is not None
+        if self._runs.report is None and not report.verified:
+            self._leave_out(variant, "its result is wrong")
+            return
+        self._runs.report = self._runs.report or report
+        self._runs.kernel_ms.append(report.time_ms.kernel)
+        self._runs.wall_s.append(wall_s)
+        budget = BUDGET_S.get(report.engine, DEFAULT_BUDGET_S)
+        # The first run may have had to compile, and it was verified: it says nothing of how long a run takes.
+        slow = len(self._runs.wall_s) > 1 and min(self._runs.wall_s) > budget
+        if len(self._runs.kernel_ms) < REPEATS and not slow:
+            self._ask()
+            return
+        self._add(variant, n)
+        if slow:
+            self._leave_out(variant, f"a run takes more than {budget:g} s")
+        else:
+            self._advance()
+
+    def _add(self, variant: str, n: int) -> None:
+        report = self._runs.report
+        assert report is not None
+        seconds = median(self._runs.kernel_ms) / 1e3
+        if seconds > 0:
+            self.added.emit(Point(variant, n, n / seconds, report.least_bytes / seconds, report.engine, report.device))
+
+    def _leave_out(self, variant: str, why: str) -> None:
+        self.left_out.emit(variant, why)
+        self._todo = [self._todo[0], *(each for each in self._todo[1:] if each[1] != variant)]
+        self._advance()
+
+    def _advance(self) -> None:
+        self._runs = _Runs()
+        del self._todo[0]
+        if self._todo:
+            self._ask()
+        else:
+            self._turn += 1
+            self.ended.emit()

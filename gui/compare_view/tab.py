@@ -1,0 +1,291 @@
+"""The Compare tab of a pattern of arrays: its variants' throughput against the number of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QPainter
+from PyQt6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gpu.pattern import Integer, Pattern, Variant
+from gpu.patterns.array_inputs import FROM_FILE
+from gui.compare_view.curves import Curves, as_power, variant_pen
+from gui.compare_view.sweep import Point, Sweep
+from gui.editor.sources import KernelSources
+from gui.jobs import Jobs
+from gui.theme import look
+from gui.widgets import Card, ElidedLabel, Segments, as_figure, button, label, row
+
+SMALLEST = 10
+LARGEST = 28
+DEFAULT_LARGEST = 22
+UNITS = ("Melements/s", "GB/s")
+
+
+class LineSample(QWidget):
+    """A piece of a variant's curve."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+        self.setFixedSize(QSize(24, 12))
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(variant_pen(self._number, 3))
+        painter.drawLine(0, self.height() // 2, self.width(), self.height() // 2)
+        painter.end()
+
+
+class VariantRow(QWidget):
+    """A variant to choose, the look of its curve, and its figure."""
+
+    entered = pyqtSignal(object)
+    """The variant's number, or None where the pointer has left."""
+
+    def __init__(self, number: int, variant: Variant) -> None:
+        super().__init__()
+        self._number = number
+        self.name = variant.name
+        self.box = QCheckBox(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.cautionary else ""))
+        self.box.setChecked(not variant.cautionary)
+        self.box.setToolTip(variant.cautionary or variant.idea)
+        self.figure = label("", "code", name=f"Throughput of {variant.title}")
+        # Where there is no room it is the title that is cut, not the figure.
+        self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        line = row(LineSample(number), self.box, self.figure)
+        line.setStretch(1, 1)
+        self.setLayout(line)
+        self.setMinimumHeight(look().px(26))
+
+    def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
+        """Show a figure, or why there is none."""
+        self.figure.setText(text)
+        self.figure.setToolTip(tip)
+        colour = look().theme.good if best else look().theme.text if not tip else look().theme.muted
+        self.figure.setStyleSheet(f"color: {colour}; font-weight: {700 if best else 400};")
+
+    def enterEvent(self, event: Any) -> None:
+        self.entered.emit(self._number)
+        super().enterEvent(event)
+
+    def leaveEvent(self, event: Any) -> None:
+        self.entered.emit(None)
+        super().leaveEvent(event)
+
+
+class CompareTab(QWidget):
+    """Measures the variants that are ticked, on the engine that is chosen, and draws them as they come.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        With an Integer parameter `n`.
+    sources : KernelSources
+        The kernels' texts.
+    jobs : Jobs
+        The engine's queue.
+    params : callable
+        Returns what is chosen on the Run tab.
+    """
+
+    failed = pyqtSignal(str, str)
+    """What is the matter, and what to do."""
+
+    def __init__(
+        self, pattern: Pattern, sources: KernelSources, jobs: Jobs, params: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        super().__init__()
+        self._pattern, self._sources, self._params = pattern, sources, params
+        self._jobs = jobs
+        self.points: list[Point] = []
+        self._why: dict[str, str] = {}
+        self._size: int | None = None
+        self.sweep = Sweep(jobs, self)
+        self.sweep.added.connect(self._add)
+        self.sweep.left_out.connect(self._leave_out)
+        self.sweep.measuring.connect(
+            lambda name, n: self.about.say(f"{pattern.variant(name).title}, n = {as_power(n)}")
+        )
+        self.sweep.ended.connect(self._end)
+
+        self.measure_button = button("Measure", "primary", tip="Run every ticked variant at every size (F5)")
+        self.measure_button.clicked.connect(self.toggle)
+        self.largest = QComboBox()
+        self.largest.setAccessibleName("Largest size")
+        most = next(each.maximum for each in pattern.parameters if isinstance(each, Integer) and each.name == "n")
+        for exponent in range(SMALLEST + 4, LARGEST + 1, 2):
+            if 2**exponent <= most:
+                self.largest.addItem(as_power(2**exponent), exponent)
+        self.largest.setCurrentIndex(self.largest.findData(DEFAULT_LARGEST))
+        self.unit = Segments(UNITS, "Unit")
+        self.unit.buttons[UNITS[1]].setToolTip("The least that must be read and written, per second of kernel time")
+        self.scale = Segments(("log", "linear"), "Scale")
+        self.unit.group.buttonToggled.connect(lambda _, on: on and self._show())
+        self.scale.group.buttonToggled.connect(lambda _, on: on and self._rescale())
+        self.about = ElidedLabel("caption", "What is measured")
+        self.curves = Curves()
+        self.curves.hovered.connect(self._look_at)
+        self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
+        for each in self.rows:
+            each.entered.connect(self.curves.emphasize)
+        self._lay_out()
+        self.curves.begin(self.sizes, self.unit.chosen)
+        self._say_at_rest()
+
+    def _lay_out(self) -> None:
+        plot = Card("Throughput against n", margins=(12, 8, 12, 6))
+        plot.head.addWidget(self.about, 1)
+        plot.head.addWidget(self.scale)
+        plot.head.addWidget(self.unit)
+        plot.body.addWidget(self.curves, 1)
+        ladder = Card("Variants", margins=(12, 8, 12, 12))
+        self.at = label("", "caption", name="Size that the figures are of")
+        ladder.head.addStretch(1)
+        ladder.head.addWidget(self.at)
+        listed = QWidget()
+        grid = QVBoxLayout(listed)
+        grid.setContentsMargins(0, 0, 8, 0)
+        grid.setSpacing(1)
+        for each in self.rows:
+            grid.addWidget(each)
+        grid.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(listed)
+        ladder.body.addWidget(scroll, 1)
+        choices = QGridLayout()
+        choices.setHorizontalSpacing(8)
+        heading = label("Up to n =", "caption")
+        heading.setBuddy(self.largest)
+        choices.addWidget(heading, 0, 0)
+        choices.addWidget(self.largest, 0, 1)
+        choices.addWidget(self.measure_button, 0, 2)
+        choices.setColumnStretch(2, 1)
+        ladder.body.addLayout(choices)
+        ladder.setFixedWidth(look().px(380))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(plot, 1)
+        layout.addWidget(ladder)
+
+    # --- measuring
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the sizes up to the largest that is chosen."""
+        return [2**exponent for exponent in range(SMALLEST, self.largest.currentData() + 1)]
+
+    def toggle(self) -> None:
+        """Measure, or stop."""
+        self.stop() if self.sweep.running else self.measure()
+
+    def measure(self) -> None:
+        """Measure anew what is ticked."""
+        sources = self._sources.edits(self._pattern.kernels)
+        if sources and (self._jobs.device is None or self._jobs.device.engine == "cuda"):
+            self.failed.emit(
+                "An edited kernel is measured on the simulator only.", "Choose the simulator, or revert the kernel."
+            )
+            return
+        params = dict(self._params())
+        if params.get("input") == FROM_FILE:
+            params["input"] = "random"
+        self.points, self._why = [], {}
+        self.curves.begin(self.sizes, self.unit.chosen)
+        self._show()
+        chosen = [each.name for each in self.rows if each.box.isChecked()]
+        self.measure_button.setText("Stop")
+        self.sweep.start(self._pattern.name, chosen, self.sizes, params, sources)
+
+    def stop(self) -> None:
+        """Measure no further."""
+        self.sweep.stop()
+
+    def forget(self) -> None:
+        """Drop all points: they are another engine's."""
+        self.stop()
+        self.points, self._why = [], {}
+        self.curves.begin(self.sizes, self.unit.chosen)
+        self._show()
+        self._say_at_rest()
+
+    def _end(self) -> None:
+        self.measure_button.setText("Measure")
+        self._say_at_rest()
+
+    def _say_at_rest(self) -> None:
+        if self.points:
+            last = self.points[-1]
+            self.about.say(f"measured, {last.device}; median of 3, every point verified")
+        else:
+            self.about.say("Kernel time only. Each point is verified before it counts.")
+
+    def _add(self, point: Point) -> None:
+        self.points.append(point)
+        self._show()
+
+    def _leave_out(self, variant: str, why: str) -> None:
+        self._why[variant] = why
+        self._show()
+
+    # --- showing
+
+    def _rescale(self) -> None:
+        self.curves.set_logarithmic(self.scale.chosen == "log")
+
+    def _figures(self) -> dict[int, dict[int, float]]:
+        numbers = {each.name: number for number, each in enumerate(self.rows)}
+        figures: dict[int, dict[int, float]] = {}
+        for point in self.points:
+            value = point.elements_per_s / 1e6 if self.unit.chosen == UNITS[0] else point.bytes_per_s / 1e9
+            figures.setdefault(numbers[point.variant], {})[point.n] = value
+        return figures
+
+    def _look_at(self, size: int | None) -> None:
+        self._size = size
+        self._show_figures(self._figures())
+
+    def _show(self) -> None:
+        figures = self._figures()
+        self.curves.show_points(figures, self.unit.chosen)
+        self._show_figures(figures)
+
+    def _show_figures(self, figures: dict[int, dict[int, float]]) -> None:
+        """Show each variant's figure at the size under the pointer, else at its largest."""
+        shown = {
+            number: of_variant.get(self._size) if self._size is not None else of_variant[max(of_variant)]
+            for number, of_variant in figures.items()
+        }
+        best = max((value for value in shown.values() if value is not None), default=None)
+        self.at.setText(
+            f"{self.unit.chosen} at n = {as_power(self._size)}" if self._size is not None
+            else f"{self.unit.chosen} at the largest n" if figures else ""
+        )  # fmt: skip
+        for number, each in enumerate(self.rows):
+            value = shown.get(number)
+            why = self._why.get(each.name, "")
+            if value is None:
+                each.show_figure("wrong" if "wrong" in why else "–" if figures or why else "", best=False, tip=why)
+            else:
+                each.show_figure(as_figure(value), best=value == best)
+
+    def hideEvent(self, event: Any) -> None:
+        super().hideEvent(event)
+        if not event.spontaneous():  # a minimized window goes on
+            self.stop()

@@ -1,0 +1,234 @@
+"""The Compare tab: variants measured over sizes, a point at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPointF, Qt
+
+from gpu.jobs import Failure, LoadArray, RunPattern
+from gui.compare_view import sweep
+from gui.compare_view.curves import as_power
+from tests.gui.conftest import FakeHost, settle
+
+COMPARE = 2
+
+
+@pytest.fixture
+def comparing(qtbot, window):
+    """A window that shows the compaction's Compare tab."""
+    window.choose_pattern("compaction")
+    settle(qtbot, window)
+    window.page.tabs.setCurrentIndex(COMPARE)
+    window.host = FakeHost.made[-1]
+    window.before = len(window.host.requests)
+    return window
+
+
+def asked(window):
+    return [r for r in window.host.requests[window.before :] if isinstance(r, RunPattern)]
+
+
+def measured(qtbot, window):
+    qtbot.mouseClick(window.page.compare.measure_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not window.page.compare.sweep.running, timeout=10_000)
+
+
+def choose_largest(window, exponent):
+    box = window.page.compare.largest
+    box.setCurrentIndex(box.findData(exponent))
+
+
+def test_every_ticked_variant_is_measured_at_every_size(qtbot, comparing):
+    tab = comparing.page.compare
+    choose_largest(comparing, 14)
+    tab.rows[1].box.click()
+    measured(qtbot, comparing)
+    names = [variant.name for variant in tab._pattern.variants if variant.name != "ballot"]
+    sizes = [2**exponent for exponent in range(10, 15)]
+    assert [(point.n, point.variant) for point in tab.points] == [(n, name) for n in sizes for name in names]
+    runs = asked(comparing)
+    assert [run.verify for run in runs[:6]] == [True, False, False, True, False, False]
+    assert {run.params["n"] for run in runs} == set(sizes)
+    assert all(run.params["predicate"] == "greater" for run in runs)
+    # The pretended engine takes 20 ms for each.
+    assert tab.points[0].elements_per_s == pytest.approx(1024 / 0.02)
+    assert tab.curves.points[0][1024] == pytest.approx(1024 / 0.02 / 1e6)
+    assert set(tab.curves.points) == {0, 2}
+    assert tab.measure_button.text() == "Measure"
+    assert "every point verified" in tab.about.toolTip()
+
+
+def test_the_median_counts(qtbot, comparing):
+    host, times = comparing.host, iter([5.0, 100.0, 10.0] * 1000)
+    report = host._report
+
+    def uneven(request, wrong=False):
+        made = report(request, wrong)
+        return replace(made, time_ms=replace(made.time_ms, kernel=next(times)), least_bytes=2_000_000)
+
+    host._report = uneven
+    measured(qtbot, comparing)
+    tab = comparing.page.compare
+    assert {point.elements_per_s / point.n for point in tab.points} == {100.0}
+    qtbot.mouseClick(tab.unit.buttons["GB/s"], Qt.MouseButton.LeftButton)
+    assert set(tab.curves.points[0].values()) == {0.2}
+
+
+def test_curves_grow_while_it_runs(qtbot, comparing):
+    tab, host = comparing.page.compare, comparing.host
+    host.patient = True
+    tab.measure_button.click()
+    assert tab.measure_button.text() == "Stop"
+    for answers in range(1, 7):
+        qtbot.waitUntil(lambda: len(host.open) == 1)
+        host.answer()
+        qtbot.waitUntil(lambda answers=answers: len(asked(comparing)) == answers + 1)
+        assert len(tab.points) == answers // 3
+    assert "n = 2¹⁰" in tab.about.toolTip()
+    qtbot.keyClick(comparing, Qt.Key.Key_Escape)
+    assert not tab.sweep.running
+    host.patient = False
+    host.answer_all()
+    qtbot.wait(50)
+    assert len(tab.points) == 2
+    assert len(asked(comparing)) == 7
+    assert tab.measure_button.text() == "Measure"
+
+
+@pytest.mark.parametrize("way", ["tab", "pattern", "button", "engine"])
+def test_leaving_ends_it(qtbot, comparing, way):
+    tab, host = comparing.page.compare, comparing.host
+    host.patient = True
+    tab.measure_button.click()
+    qtbot.waitUntil(lambda: len(host.open) == 1)
+    match way:
+        case "tab":
+            comparing.page.tabs.setCurrentIndex(0)
+        case "pattern":
+            comparing.choose_pattern("histogram")
+        case "button":
+            tab.measure_button.click()
+        case "engine":
+            comparing.set_engine("simulator")
+    assert not tab.sweep.running
+    host.patient = False
+    if not host.closed:
+        host.answer_all()
+    settle(qtbot, comparing)
+    assert tab.points == []
+    assert len(asked(comparing)) <= 2
+
+
+def test_a_minimized_window_goes_on(qtbot, comparing):
+    tab, host = comparing.page.compare, comparing.host
+    host.patient = True
+    tab.measure_button.click()
+    comparing.showMinimized()
+    qtbot.wait(30)
+    assert tab.sweep.running
+    comparing.showNormal()
+    tab.stop()
+
+
+def test_a_wrong_result_does_not_count(qtbot, comparing):
+    host = comparing.host
+    report = host._report
+    host._report = lambda request, wrong=False: report(request, wrong=request.variant == "ballot")
+    measured(qtbot, comparing)
+    tab = comparing.page.compare
+    assert {point.variant for point in tab.points} == {"three-kernels", "look-back"}
+    assert tab.rows[1].figure.text() == "wrong"
+    assert len([run for run in asked(comparing) if run.variant == "ballot"]) == 1
+
+
+def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
+    host = comparing.host
+    result_of = host.result_of
+
+    def answer(request):
+        if isinstance(request, RunPattern) and request.variant == "ballot" and request.params["n"] > 4000:
+            return Failure("input", "There is no room.")
+        return result_of(request)
+
+    host.result_of = answer
+    measured(qtbot, comparing)
+    tab = comparing.page.compare
+    assert max(point.n for point in tab.points if point.variant == "ballot") == 2048
+    assert max(point.n for point in tab.points if point.variant == "look-back") == 2**22
+    assert tab._why == {"ballot": "There is no room."}
+
+
+def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkeypatch):
+    monkeypatch.setattr(sweep, "DEFAULT_BUDGET_S", 0.0)
+    measured(qtbot, comparing)
+    tab = comparing.page.compare
+    assert {point.n for point in tab.points} == {1024}
+    assert len(asked(comparing)) == 2 * 3, "not again once it is known to be slow"
+    assert all("more than 0 s" in why for why in tab._why.values())
+
+
+def test_nothing_ticked_measures_nothing(qtbot, comparing):
+    tab = comparing.page.compare
+    for each in tab.rows:
+        each.box.setChecked(False)
+    measured(qtbot, comparing)
+    assert asked(comparing) == []
+    assert tab.measure_button.text() == "Measure"
+
+
+def test_cautionary_variants_are_not_ticked(qtbot, window):
+    window.choose_pattern("reduction")
+    settle(qtbot, window)
+    ticked = {each.name: each.box.isChecked() for each in window.page.compare.rows}
+    assert not ticked.pop("volatile")
+    assert all(ticked.values())
+
+
+def test_random_values_stand_in_for_a_file(qtbot, comparing, tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("3\n4\n")
+    comparing.open(path)
+    qtbot.waitUntil(lambda: any(isinstance(r, LoadArray) for r in comparing.host.requests))
+    settle(qtbot, comparing)
+    comparing.before = len(comparing.host.requests)
+    choose_largest(comparing, 14)
+    measured(qtbot, comparing)
+    assert {run.params["input"] for run in asked(comparing)} == {"random"}
+    assert all(run.inputs == {} for run in asked(comparing))
+
+
+def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing):
+    tab = comparing.page.compare
+    document = comparing.bench.sources.document("compact.cu")
+    document.replace(document.text + "// edited\n")
+    comparing.jobs.device = replace(comparing.jobs.device, engine="cuda")
+    tab.measure_button.click()
+    assert "simulator only" in comparing.banner.message.text()
+    assert asked(comparing) == []
+    comparing.jobs.device = replace(comparing.jobs.device, engine="simulator")
+    choose_largest(comparing, 14)
+    measured(qtbot, comparing)
+    assert all("// edited" in run.sources["compact.cu"] for run in asked(comparing))
+
+
+def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
+    choose_largest(comparing, 14)
+    measured(qtbot, comparing)
+    tab = comparing.page.compare
+    assert tab.rows[0].figure.text() == "0.819"
+    assert tab.at.text() == "Melements/s at the largest n"
+    box = tab.curves.plot.getViewBox()
+    middle = np.mean(box.viewRange()[1])
+    at = tab.curves.plot.mapFromScene(box.mapViewToScene(QPointF(11, middle)))
+    qtbot.mouseMove(tab.curves.plot.viewport(), at)
+    qtbot.waitUntil(lambda: tab.at.text() == f"Melements/s at n = {as_power(2048)}")
+    assert tab.rows[0].figure.text() == "0.102"
+
+
+def test_images_have_no_sizes_to_compare(qtbot, window):
+    assert window.page.pattern.view != "array"
+    assert window.page.compare is None
+    assert window.page.tabs.count() == 2
