@@ -40,6 +40,8 @@ QLabel[role="section"] {{ color: {t.muted}; font-size: {look.small_px}px; font-w
 QLabel[role="figure"] {{ font-size: {look.figure_px}px; font-weight: 600; }}
 QLabel[role="huge"] {{ font-size: {look.px(44)}px; font-weight: 600; }}
 QLabel[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; color: {t.text}; }}
+QLabel[role="code"][tone="best"] {{ color: {t.good}; font-weight: 700; }}
+QLabel[role="code"][tone="muted"] {{ color: {t.muted}; }}
 QLabel[role="error"] {{ color: {t.bad}; font-size: {look.small_px}px; }}
 
 QLabel[badge="neutral"], QLabel[badge="good"], QLabel[badge="bad"], QLabel[badge="warn"] {{

@@ -37,6 +37,12 @@ class FigureAxis(pg.AxisItem):
         # Of a decade's lines 1, 2 and 5 have room for their figures.
         return [f"{10**value:g}" if round(10 ** (value % 1)) in (1, 2, 5, 10) else "" for value in values]
 
+    def logTickValues(self, *args: Any) -> Any:
+        # The base class gives whole decades again among the lines between them: their figures were painted twice.
+        levels = super().logTickValues(*args)
+        decades = {value for spacing, values in levels[:-1] for value in values}
+        return [*levels[:-1], (levels[-1][0], [value for value in levels[-1][1] if value not in decades])]
+
     def logTickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         return self.tickStrings(values, scale, spacing)
 
@@ -138,7 +144,9 @@ class Curves(QWidget):
             axis = self.plot.getAxis(side)
             axis.setPen(pg.mkPen(theme.border))
             axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=code_font(max(11, look().small_px)), tickLength=-4, autoExpandTextSpace=True)
+            # Superscripts stand close together in the text's font only.
+            font = code_font(max(11, look().small_px)) if side == "left" else self.font()
+            axis.setStyle(tickFont=font, tickLength=-4, autoExpandTextSpace=True)
             axis.enableAutoSIPrefix(False)
         self.plot.getAxis("left").setWidth(look().px(72))
         self._line.setPen(pg.mkPen(theme.faint, width=1, style=Qt.PenStyle.DotLine))

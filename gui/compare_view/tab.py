@@ -25,7 +25,7 @@ from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
 from gui.theme import look
-from gui.widgets import Card, ElidedLabel, Segments, as_figure, button, label, row
+from gui.widgets import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
 
 SMALLEST = 10
 LARGEST = 28
@@ -74,8 +74,7 @@ class VariantRow(QWidget):
         """Show a figure, or why there is none."""
         self.figure.setText(text)
         self.figure.setToolTip(tip)
-        colour = look().theme.good if best else look().theme.text if not tip else look().theme.muted
-        self.figure.setStyleSheet(f"color: {colour}; font-weight: {700 if best else 400};")
+        restyle(self.figure, "tone", "best" if best else "muted" if tip else "")
 
     def enterEvent(self, event: Any) -> None:
         self.entered.emit(self._number)
@@ -157,7 +156,7 @@ class CompareTab(QWidget):
         ladder.head.addWidget(self.at)
         listed = QWidget()
         grid = QVBoxLayout(listed)
-        grid.setContentsMargins(0, 0, 8, 0)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(1)
         for each in self.rows:
             grid.addWidget(each)

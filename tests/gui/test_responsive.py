@@ -170,7 +170,7 @@ def test_stepping_never_holds_the_window_up(qtbot, real_window):
 
 def test_measuring_never_holds_the_window_up(qtbot, real_window):
     window = real_window("simulator")
-    window.choose_pattern("scan")
+    window.choose_pattern("compaction")
     qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
     window.page.tabs.setCurrentIndex(2)
     tab = window.page.compare

@@ -11,6 +11,7 @@ from PyQt6.QtCore import QPointF, Qt
 from gpu.jobs import Failure, LoadArray, RunPattern
 from gui.compare_view import sweep
 from gui.compare_view.curves import as_power
+from gui.theme import look
 from tests.gui.conftest import FakeHost, settle
 
 COMPARE = 2
@@ -232,3 +233,13 @@ def test_images_have_no_sizes_to_compare(qtbot, window):
     assert window.page.pattern.view != "array"
     assert window.page.compare is None
     assert window.page.tabs.count() == 2
+
+
+def test_figures_are_read_in_either_theme(qtbot, comparing):
+    choose_largest(comparing, 14)
+    measured(qtbot, comparing)
+    tab = comparing.page.compare
+    comparing.set_theme("light")
+    colours = [each.figure.palette().windowText().color().name() for each in tab.rows]
+    assert set(colours) <= {look().theme.text, look().theme.good}
+    assert look().theme.name == "light"
