@@ -7,6 +7,9 @@
 // histogram_interleaved       neighbouring threads, neighbouring pixels   one global atomic a pixel
 // histogram_privatized        a copy of the bins in each block            equal pixels still queue at one shared address
 // histogram_aggregated        a run of equal pixels counts at once        only runs help; pixels are loaded one by one
+// histogram_written_out and   each block's bins in a row of their own,    a second launch; equal pixels queue as before
+// histogram_merge             and a kernel that adds up the rows
+// histogram_peak              16-byte loads, a counter a lane and level   memory's bandwidth
 //
 // histogram_racy              no atomics: a lesson, and wrong             lost updates
 
@@ -16,6 +19,12 @@
 #ifndef LEVELS
 #define LEVELS 256
 #endif
+
+#define FEW_LEVELS 256  // up to here a counter for each level fits in shared memory 32 times
+#define PEAK_BLOCK 512
+
+#define MERGE_BINS 32
+#define MERGE_ROWS 8
 
 __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) { return value * bin_count / LEVELS; }
 
@@ -79,6 +88,91 @@ extern "C" __global__ void histogram_aggregated(const PIXEL *image, unsigned int
 
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x)
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
+}
+
+// Idea: a block writes its bins to a row of its own in `partial`, so no block waits for another, and histogram_merge adds
+// the rows. Limit: that takes a second launch; and within a block equal pixels still queue.
+extern "C" __global__ void histogram_written_out(const PIXEL *image, unsigned int *partial, int n, int bin_count) {
+    extern __shared__ unsigned int block_bins[];
+    for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) block_bins[bin] = 0;
+    __syncthreads();
+
+    const PIXEL *plane = image + blockIdx.y * n;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&block_bins[bin_of(plane[i], bin_count)], 1u);
+    __syncthreads();
+
+    unsigned int *row = partial + (blockIdx.y * gridDim.x + blockIdx.x) * bin_count;
+    for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) row[bin] = block_bins[bin];
+}
+
+// Add `rows` histograms of each channel. The threads of a warp take neighbouring bins, the MERGE_ROWS warps of a block
+// take the rows in turns.
+extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned int *bins, int rows, int bin_count) {
+    __shared__ unsigned int of_warp[MERGE_ROWS][MERGE_BINS];
+    int bin = blockIdx.x * MERGE_BINS + threadIdx.x;
+    unsigned int sum = 0;
+    if (bin < bin_count)
+        for (int row = threadIdx.y; row < rows; row += MERGE_ROWS)
+            sum += partial[(blockIdx.y * rows + row) * bin_count + bin];
+    of_warp[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || bin >= bin_count) return;
+    for (int warp = 1; warp < MERGE_ROWS; ++warp) sum += of_warp[warp][threadIdx.x];
+    bins[blockIdx.y * bin_count + bin] = sum;
+}
+
+// The counter of a pixel's level, or of its bin where there are too many levels for shared memory.
+__device__ unsigned int slot_of(unsigned int value, unsigned int bin_count) {
+    return LEVELS <= FEW_LEVELS ? value : value * bin_count / LEVELS;
+}
+
+// Count the pixels of a 4-byte word.
+__device__ void count_word(unsigned int *counters, unsigned int word, unsigned int bin_count, unsigned int copies) {
+    const int bits = 8 * sizeof(PIXEL);
+#pragma unroll
+    for (int shift = 0; shift < 32; shift += bits)
+        atomicAdd(&counters[slot_of(word >> shift & ((1u << bits) - 1), bin_count) * copies], 1u);
+}
+
+// Idea: a load of 16 bytes, past the cache that nobody reads again, and `copies` counters for each level side by side:
+// with 32 each lane has a memory bank of its own, so neither equal nor different pixels make a warp wait. Levels become
+// bins when the counters are added up. A plane may begin between multiples of 16 bytes, as `image` does not: what comes
+// before the first and after the last whole load is taken pixel by pixel. Limit: memory's bandwidth.
+extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
+    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count, int copies) {
+    extern __shared__ unsigned int counters[];
+    int slots = LEVELS <= FEW_LEVELS ? LEVELS : bin_count;
+    for (int i = threadIdx.x; i < slots * copies; i += blockDim.x) counters[i] = 0;
+    __syncthreads();
+
+    const int pixels = 16 / sizeof(PIXEL);
+    const PIXEL *plane = image + blockIdx.y * n;
+    unsigned int *own = counters + threadIdx.x % copies;
+    int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    int threads = gridDim.x * blockDim.x;
+    int head = min((pixels - blockIdx.y * n % pixels) % pixels, n);
+    int loads = (n - head) / pixels;
+    const uint4 *vectors = (const uint4 *)(plane + head);
+#pragma unroll 2
+    for (int i = thread; i < loads; i += threads) {
+        uint4 loaded = __ldcs(&vectors[i]);
+        count_word(own, loaded.x, bin_count, copies);
+        count_word(own, loaded.y, bin_count, copies);
+        count_word(own, loaded.z, bin_count, copies);
+        count_word(own, loaded.w, bin_count, copies);
+    }
+    int rest = n - loads * pixels;
+    for (int i = thread; i < rest; i += threads)
+        atomicAdd(&own[slot_of(plane[i < head ? i : i + loads * pixels], bin_count) * copies], 1u);
+    __syncthreads();
+
+    for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {
+        unsigned int sum = 0;
+        for (int copy = 0; copy < copies; ++copy) sum += counters[slot * copies + (copy + slot) % copies];
+        int bin = LEVELS <= FEW_LEVELS ? bin_of(slot, bin_count) : slot;
+        if (sum > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], sum);
+    }
 }
 
 // A lesson in what atomics are for: read, add one, write, with nothing to hold the three together. Whoever writes last
