@@ -18,6 +18,7 @@ from gpu.errors import (
     CompileError,
     Diagnostic,
     EngineUnavailableError,
+    InputError,
     KernelError,
     LaunchError,
     LockstepError,
@@ -138,7 +139,7 @@ def run_pattern(
     """
     params = pattern.check(given)
     inputs = pattern.inputs(inputs, params, seed)
-    pattern.accept(inputs, params)
+    _accept(pattern, variant, inputs, params)
     engine.sources = dict(sources or {})
     engine.take_times()
     try:
@@ -177,6 +178,12 @@ def run_pattern(
     )
 
 
+def _accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any]) -> None:
+    pattern.accept(inputs, params)
+    if reason := variant.obstacle(inputs, params):
+        raise InputError(reason, advice=f"{variant.title} needs more than {pattern.title} does: take another variant.")
+
+
 def throughput(work: Work, times: PhaseTimes) -> Throughput:
     """Return the work done per second of kernel time, in millions; 0 where no time was measured."""
     per_second = work.amount / (times.kernel / 1e3) if times.kernel > 0 else 0.0
@@ -210,7 +217,7 @@ def record(
 
     params = pattern.check(given)
     inputs = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
-    pattern.accept(inputs, params)
+    _accept(pattern, variant, inputs, params)
     engine = TracingEngine(schedule)
     engine.sources = dict(sources or {})
     failure = ""
@@ -247,7 +254,7 @@ def check_pattern(
 
     params = small_params(pattern, pattern.check(given))
     inputs = pattern.inputs({name: _corner(values) for name, values in inputs.items()}, params, seed)
-    pattern.accept(inputs, params)
+    _accept(pattern, variant, inputs, params)
     engine = CheckingEngine()
     engine.sources = dict(sources or {})
     with closing(engine):

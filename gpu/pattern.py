@@ -187,6 +187,11 @@ def _as_it_is(params: Params, result: Array) -> Array:
     return result
 
 
+def _none(inputs: Inputs, params: Params) -> str:
+    """Find no obstacle: most variants take whatever their pattern takes."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Variant:
     """One rung of a ladder.
@@ -208,6 +213,9 @@ class Variant:
     comparable : callable
         (params, result) -> what of a result is compared with the reference, of which the same is taken: where a variant
         leaves the order open, all in one order.
+    obstacle : callable
+        (inputs, params) -> why this variant cannot take them, as a sentence; empty where it can. For a method that does
+        less work because it asks for more, such as a filter that separates.
     """
 
     name: str
@@ -219,6 +227,7 @@ class Variant:
     cautionary: str = ""
     textbook: Callable[[Params, int], Textbook] | None = None
     comparable: Callable[[Params, Array], Array] = _as_it_is
+    obstacle: Callable[[Inputs, Params], str] = _none
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@
 // convolve_naive       one thread a pixel, all from global memory  a filter load beside every pixel load
 // convolve_constant    the filter in constant memory               every pixel is fetched K * K times, if from cache
 // convolve_tiled       the block's pixels and halo in shared mem.  one shared load a tap; a thread makes one pixel only
+// convolve_rows and    a filter of rank one, first along the rows,     the image goes through memory twice
+// convolve_columns     then along the columns: 2 * K taps a pixel
+// convolve_peak        four columns a thread, sums kept in registers    memory for small filters, arithmetic for large ones
 
 #ifndef RADIUS
 #define RADIUS 1
@@ -21,7 +24,16 @@
 #define HALO_WIDTH (TILE_WIDTH + 2 * RADIUS)
 #define HALO_HEIGHT (TILE_HEIGHT + 2 * RADIUS)
 
+// What a thread of the later rungs makes at once: neighbouring pixels, so that one load fetches them.
+#define PIXELS 4
+// The radius, rounded up to whole loads; and the pixels of a row that a thread needs.
+#define REACH ((RADIUS + PIXELS - 1) / PIXELS * PIXELS)
+#define WINDOW (PIXELS + 2 * REACH)
+
 __constant__ float FILTER[DIAMETER * DIAMETER];
+// A filter of rank one is a column of coefficients times a row of them.
+__constant__ float FILTER_ROW[DIAMETER];
+__constant__ float FILTER_COLUMN[DIAMETER];
 
 // The pixel at (x, y), which may lie outside: then the nearest pixel of the border, or zero.
 __device__ float pixel(const float *plane, int x, int y, int width, int height, int border) {
@@ -86,4 +98,124 @@ extern "C" __global__ void convolve_tiled(const float *image, float *out, int wi
         for (int dx = 0; dx < DIAMETER; ++dx)
             sum += FILTER[dy * DIAMETER + dx] * tile[threadIdx.y + dy][threadIdx.x + dx];
     out[blockIdx.z * width * height + y * width + x] = sum;
+}
+
+// Fetch `count` neighbouring pixels of row y from column `left` on, both multiples of PIXELS: by loads of 16 bytes where
+// all lie inside and rows begin at multiples of 16 bytes, which they do when the width is a multiple of PIXELS.
+__device__ void load_row(float *pixels, int count, const float *plane, int left, int y, int width, int height,
+                         int border) {
+    int row = min(max(y, 0), height - 1);
+    if (width % PIXELS == 0 && left >= 0 && left + count <= width) {
+        const float4 *vectors = (const float4 *)(plane + row * width + left);
+        bool zero = row != y && border == BORDER_ZERO;
+#pragma unroll
+        for (int i = 0; i < count / PIXELS; ++i) {
+            float4 loaded = zero ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : vectors[i];
+            pixels[PIXELS * i] = loaded.x;
+            pixels[PIXELS * i + 1] = loaded.y;
+            pixels[PIXELS * i + 2] = loaded.z;
+            pixels[PIXELS * i + 3] = loaded.w;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i) pixels[i] = pixel(plane, left + i, y, width, height, border);
+    }
+}
+
+// Write PIXELS sums to row y from column x on, as far as there are columns.
+__device__ void store_row(float *plane, const float *sums, int x, int y, int width) {
+    float *out = plane + y * width + x;
+    if (width % PIXELS == 0) {
+        *(float4 *)out = make_float4(sums[0], sums[1], sums[2], sums[3]);
+    } else {
+#pragma unroll
+        for (int p = 0; p < PIXELS; ++p)
+            if (x + p < width) out[p] = sums[p];
+    }
+}
+
+// Idea: a filter of rank one weighs rows and columns apart, so 2 * K operations a pixel do instead of K * K. First along
+// the rows: what a thread fetches serves its PIXELS neighbouring pixels.
+extern "C" __global__ void convolve_rows(const float *image, float *out, int width, int height, int border) {
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= width || y >= height) return;
+    const float *plane = image + blockIdx.z * width * height;
+    float window[WINDOW];
+    load_row(window, WINDOW, plane, x - REACH, y, width, height, border);
+    float sums[PIXELS];
+#pragma unroll
+    for (int p = 0; p < PIXELS; ++p) {
+        sums[p] = 0.0f;
+#pragma unroll
+        for (int dx = 0; dx < DIAMETER; ++dx) sums[p] += FILTER_ROW[dx] * window[REACH - RADIUS + p + dx];
+    }
+    store_row(out + blockIdx.z * width * height, sums, x, y, width);
+}
+
+// Then along the columns: a thread walks down `rows` rows, fetches each pixel once, and keeps the sums of the DIAMETER
+// rows that the pixel counts for; the uppermost is complete and leaves. Limit: the image goes through memory twice.
+extern "C" __global__ void convolve_columns(const float *image, float *out, int width, int height, int rows,
+                                            int border) {
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS;
+    int top = (blockIdx.y * blockDim.y + threadIdx.y) * rows;
+    if (x >= width || top >= height) return;
+    const float *plane = image + blockIdx.z * width * height;
+    int bottom = min(top + rows, height);
+    float sums[DIAMETER][PIXELS];
+#pragma unroll
+    for (int j = 0; j < DIAMETER; ++j)
+#pragma unroll
+        for (int p = 0; p < PIXELS; ++p) sums[j][p] = 0.0f;
+    float next[PIXELS];
+    load_row(next, PIXELS, plane, x, top - RADIUS, width, height, border);
+    for (int y = top - RADIUS; y < bottom + RADIUS; ++y) {
+        float four[PIXELS];
+#pragma unroll
+        for (int p = 0; p < PIXELS; ++p) four[p] = next[p];
+        load_row(next, PIXELS, plane, x, y + 1, width, height, border);
+#pragma unroll
+        for (int j = 0; j < DIAMETER; ++j)
+#pragma unroll
+            for (int p = 0; p < PIXELS; ++p)
+                sums[j][p] = (j + 1 < DIAMETER ? sums[j + 1][p] : 0.0f) + FILTER_COLUMN[DIAMETER - 1 - j] * four[p];
+        if (y - RADIUS >= top) store_row(out + blockIdx.z * width * height, sums[0], x, y - RADIUS, width);
+    }
+}
+
+// Idea: as convolve_columns, with the whole filter: a thread walks down a strip of PIXELS columns, fetches a row of its
+// window once, the next while it works on this one, and adds it to the sums of the DIAMETER rows that it counts for. No
+// barrier and no shared memory: what neighbours fetch too comes from the cache, and a coefficient is an operand that a
+// multiply-add takes from constant memory. Limit: memory's bandwidth for small filters; for large ones arithmetic, and
+// registers that leave room for few warps.
+extern "C" __global__ void convolve_peak(const float *image, float *out, int width, int height, int rows, int border) {
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS;
+    int top = (blockIdx.y * blockDim.y + threadIdx.y) * rows;
+    if (x >= width || top >= height) return;
+    const float *plane = image + blockIdx.z * width * height;
+    int bottom = min(top + rows, height);
+    float sums[DIAMETER][PIXELS];
+#pragma unroll
+    for (int j = 0; j < DIAMETER; ++j)
+#pragma unroll
+        for (int p = 0; p < PIXELS; ++p) sums[j][p] = 0.0f;
+    float next[WINDOW];
+    load_row(next, WINDOW, plane, x - REACH, top - RADIUS, width, height, border);
+    for (int y = top - RADIUS; y < bottom + RADIUS; ++y) {
+        float window[WINDOW];
+#pragma unroll
+        for (int i = 0; i < WINDOW; ++i) window[i] = next[i];
+        load_row(next, WINDOW, plane, x - REACH, y + 1, width, height, border);
+#pragma unroll
+        for (int j = 0; j < DIAMETER; ++j)
+#pragma unroll
+            for (int p = 0; p < PIXELS; ++p) {
+                float sum = j + 1 < DIAMETER ? sums[j + 1][p] : 0.0f;
+#pragma unroll
+                for (int dx = 0; dx < DIAMETER; ++dx)
+                    sum += FILTER[(DIAMETER - 1 - j) * DIAMETER + dx] * window[REACH - RADIUS + p + dx];
+                sums[j][p] = sum;
+            }
+        if (y - RADIUS >= top) store_row(out + blockIdx.z * width * height, sums[0], x, y - RADIUS, width);
+    }
 }

@@ -29,7 +29,7 @@ class Case:
         A random generator -> inputs; None lets the pattern make them from the parameters.
     params : mapping
     variants : tuple of str
-        Which variants; all that are correct when empty.
+        Which variants; all that are correct when empty. One that cannot take the inputs is left out.
     """
 
     work: str
@@ -49,6 +49,8 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
     cost = pattern.cost(inputs, params)
     for variant in pattern.variants:
         if variant.cautionary or (case.variants and variant.name not in case.variants):
+            continue
+        if variant.obstacle(inputs, params):
             continue
         recorder = RecordingEngine(engine)
         result = _run(recorder, variant, inputs, params)[pattern.result]

@@ -16,7 +16,7 @@ from gpu.bench.row import Row
 
 _SIDE = 8192
 _COUNTED = (1 << 15, 1 << 15)
-_FILTER_SIZES = (3, 5, 9, 15)
+_FILTER_SIZES = (3, 5, 9, 15, 31)
 _LENGTHS = (2**24, 2**28)
 _ARRAY_WORKS = {"reduction": "sum", "scan": "inclusive sum", "compaction": "greater than 0.5, keeping half"}
 # Read each element once, and write what is kept: one, all, and half of them.

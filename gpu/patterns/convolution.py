@@ -33,12 +33,41 @@ _TILE = (32, 8, 1)
 _BLOCK = (32, 16, 1)
 _BORDERS = ("clamp", "zero")
 
+# The later rungs: `_PIXELS` neighbouring pixels a thread, as in the kernel file. A strip is as tall as still gives each
+# multiprocessor the threads that its registers hold, but not so low that most of what it reads is other strips' rows.
+_PIXELS = 4
+_STRIP_BLOCK = (32, 4, 1)
+_ROW_BLOCK = (32, 8, 1)
+_REGISTERS = 65536
+_FEWEST_ROWS, _MOST_ROWS = 8, 512
+
+# What rounding the coefficients of a separable filter to float32 leaves of the second singular value, by the first.
+_RANK_ONE = float(np.finfo(np.float32).eps)
+
 
 def filter_of(params: Params) -> Array:
     """Return the coefficients that the parameters ask for: float32, shape (K, K)."""
     if params["filter"] == "custom":
         return np.asarray(params["coefficients"], np.float32)
     return filters.coefficients(params["filter"], params["size"])
+
+
+def row_and_column(weights: Array) -> tuple[Array, Array]:
+    """Return the row and the column of float32 whose outer product comes nearest to a filter of shape (K, K)."""
+    columns, values, rows = np.linalg.svd(weights.astype(np.float64))
+    scale = np.sqrt(values[0])
+    return (scale * rows[0]).astype(np.float32), (scale * columns[:, 0]).astype(np.float32)
+
+
+def _why_not_separable(inputs: Inputs, params: Params) -> str:
+    """Say why the filter is no row times a column; nothing where it is, to the precision of float32."""
+    values = np.linalg.svd(filter_of(params).astype(np.float64), compute_uv=False)
+    if values[1:].max(initial=0) <= _RANK_ONE * values[0]:
+        return ""
+    return (
+        f"This filter does not separate into a row and a column: its largest singular values are {values[0]:.3g} and "
+        f"{values[1]:.3g}, and the second would have to be 0."
+    )
 
 
 def _host_program(
@@ -75,6 +104,73 @@ def _host_program(
         return {"result": result}
 
     return run
+
+
+def _strips(engine: Engine, shape: tuple[int, ...], radius: int) -> tuple[tuple[int, int, int], np.int32]:
+    """Return the grid for strips of an image of (channels, height, width), and the rows of a strip."""
+    channels, height, width = shape
+    window = _PIXELS + 2 * radius
+    threads = engine.device.multiprocessors * _REGISTERS // (32 + _PIXELS * (2 * radius + 1) + 2 * window)
+    across = -(-width // _PIXELS)
+    rows = -(-height * across * channels // threads)
+    rows = min(max(rows, _FEWEST_ROWS, 2 * radius), _MOST_ROWS)
+    return (*blocks_for((across, -(-height // rows)), _STRIP_BLOCK), channels), np.int32(rows)
+
+
+def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    weights = filter_of(params)
+    row, column = row_and_column(weights)
+    radius = weights.shape[0] // 2
+    module = engine.build(_FILE, {"RADIUS": radius})
+    along_rows, along_columns = module.kernel("convolve_rows"), module.kernel("convolve_columns")
+    module.set_constant("FILTER_ROW", row)
+    module.set_constant("FILTER_COLUMN", column)
+    border = np.int32(_BORDERS.index(params["border"]))
+
+    planes = planes_of(inputs["image"], np.float32)
+    channels, height, width = planes.shape
+    image = engine.upload(planes)
+    del planes
+    between = engine.allocate(image.shape, np.float32)
+    extent = (np.int32(width), np.int32(height))
+    yield Progress(0.1, "uploaded")
+
+    grid = (*blocks_for((-(-width // _PIXELS), height), _ROW_BLOCK), channels)
+    engine.launch(along_rows, grid, _ROW_BLOCK, image, between, *extent, border)
+    yield Progress(0.5, "convolved along the rows")
+    strips, rows = _strips(engine, image.shape, radius)
+    engine.launch(along_columns, strips, _STRIP_BLOCK, between, image, *extent, rows, border)
+    engine.free(between)
+    yield Progress(0.9, "convolved")
+
+    result = channels_last(engine.download(image), inputs["image"])
+    engine.free(image)
+    return {"result": result}
+
+
+def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    weights = filter_of(params)
+    radius = weights.shape[0] // 2
+    module = engine.build(_FILE, {"RADIUS": radius})
+    kernel = module.kernel("convolve_peak")
+    module.set_constant("FILTER", weights)
+
+    planes = planes_of(inputs["image"], np.float32)
+    height, width = planes.shape[1:]
+    image = engine.upload(planes)
+    del planes
+    out = engine.allocate(image.shape, np.float32)
+    yield Progress(0.1, "uploaded")
+
+    grid, rows = _strips(engine, image.shape, radius)
+    border = np.int32(_BORDERS.index(params["border"]))
+    engine.launch(kernel, grid, _STRIP_BLOCK, image, out, np.int32(width), np.int32(height), rows, border)
+    engine.free(image)
+    yield Progress(0.9, "convolved")
+
+    result = channels_last(engine.download(out), inputs["image"])
+    engine.free(out)
+    return {"result": result}
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
@@ -182,6 +278,23 @@ PATTERN = Pattern(
             idea="A block fetches its pixels and a halo around them once, into shared memory.",
             limit="One shared load for each multiply-add.",
             kernels=("convolve_tiled",),
+        ),
+        Variant(
+            "separable",
+            "Separable",
+            run=_separable,
+            idea="A filter of rank one is applied along the rows, then along the columns: 2 K taps a pixel, not K x K.",
+            limit="The image goes through memory twice; other filters do not separate.",
+            kernels=("convolve_rows", "convolve_columns"),
+            obstacle=_why_not_separable,
+        ),
+        Variant(
+            "peak",
+            "Peak",
+            run=_peak,
+            idea="A thread walks down four columns and keeps the sums of all rows under way in registers.",
+            limit="Memory's bandwidth for small filters; arithmetic and registers for large ones.",
+            kernels=("convolve_peak",),
         ),
     ),
     default_variant="tiled",

@@ -97,6 +97,15 @@ def test_no_reference_is_computed_where_none_is_asked_for(folder: SharedFolder):
     assert report.verified is None
 
 
+@pytest.mark.parametrize("request_type", [RunPattern, CheckPattern, StepPattern])
+def test_a_variant_that_cannot_take_the_parameters_says_why_and_runs_nothing(folder: SharedFolder, request_type):
+    image = {"image": folder.put(IMAGE), "maxval": folder.put(np.array(255))}
+    request = request_type("convolution", "separable", params={"filter": "laplacian", "size": 3}, inputs=image)
+    with pytest.raises(InputError, match="does not separate into a row and a column") as raised:
+        execute(NullEngine(), request, folder, nothing)
+    assert raised.value.advice == "Separable needs more than Convolution does: take another variant."
+
+
 def test_a_wrong_result_does_not_verify():
     def wrong(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         yield Progress(0.5)

@@ -51,9 +51,18 @@ def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
         "Atomics, interleaved",
         "Privatised",
         "Privatised and aggregated",
+        "Written out, then merged",
+        "Peak",
     ]
     assert all(row.remark == "verified" and len(row.times_ms) == 2 and min(row.times_ms) > 0 for row in rows)
     assert rows[0].amount == pytest.approx((64 * 64 + 4 * 256) / 1e9)
+
+
+def test_a_variant_that_cannot_take_the_filter_is_left_out() -> None:
+    engine = engines.create("simulator")
+    for name, there in (("gaussian", True), ("laplacian", False)):
+        case = Case("small", "convolution", random_image(9, 9), {"filter": name, "size": 3}, ("separable", "peak"))
+        assert ("Separable" in [row.who for row in measure(engine, case, seed=1, repetitions=1)]) is there
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch) -> None:

@@ -16,6 +16,8 @@ from gpu.patterns.convolution import filter_of
 from tests.gpu.patterns.driving import run
 
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]
+ANY_FILTER = [name for name in VARIANTS if name != "separable"]
+SEPARABLE = ("box", "gaussian", "sobel-x", "sobel-y")
 MODES = {"clamp": "nearest", "zero": "constant"}
 SIZES = [(1, 1), (1, 31), (31, 1), (2, 3), (16, 32), (17, 33), (31, 33), (65, 63), (40, 100)]
 
@@ -36,7 +38,7 @@ def assert_close(result: np.ndarray[Any, Any], right: np.ndarray[Any, Any], weig
     np.testing.assert_allclose(result, right, rtol=0, atol=bound)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ANY_FILTER)
 @pytest.mark.parametrize("size", [3, 5, 31])
 @pytest.mark.parametrize("border", MODES)
 def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> None:
@@ -52,6 +54,8 @@ def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", filters.NAMES)
 def test_every_filter_in_grey_and_colour(engine: Engine, variant: str, name: str) -> None:
+    if variant == "separable" and name not in SEPARABLE:
+        pytest.skip("has no row and column")
     rng = np.random.default_rng(7)
     for shape in [(33, 50), (20, 37, 3)]:
         image = rng.integers(0, 256, shape, np.uint8)
@@ -124,6 +128,40 @@ def test_a_custom_filter_beats_the_size() -> None:
 def test_a_custom_filter_of_an_even_size_is_refused(engine: Engine) -> None:
     with pytest.raises(InputError, match="odd number of rows"):
         run(engine, "convolution", "tiled", np.zeros((3, 3), np.uint8), filter="custom", coefficients=np.ones((4, 4)))
+
+
+@pytest.mark.parametrize("variant", ["separable", "peak"])
+@pytest.mark.parametrize("size", [3, 7, 9, 31])
+@pytest.mark.parametrize("border", MODES)
+def test_wide_loads_and_strips(engine: Engine, variant: str, size: int, border: str) -> None:
+    """Rows that begin at multiples of 16 bytes, and of every odd remainder; more rows than a strip has."""
+    rng = np.random.default_rng(size)
+    row, column = rng.uniform(-1, 1, (2, size))
+    weights = np.outer(column, row).astype(np.float32)
+    for shape in [(3, 4), (1, 129), (70, 144), (19, 138), (11, 43, 3), (64, 12, 3)]:
+        image = rng.integers(0, 256, shape, np.uint8)
+        outcome = run(engine, "convolution", variant, image, filter="custom", coefficients=weights, border=border)
+        assert_close(outcome.outputs["result"], expected(image, weights, border), weights)
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("name", filters.NAMES)
+@pytest.mark.parametrize("size", [3, 15, 31])
+def test_what_separates_runs_and_what_does_not_says_why(engine: Engine, name: str, size: int) -> None:
+    image = np.random.default_rng(5).integers(0, 256, (9, 20), np.uint8)
+    if name in SEPARABLE:
+        assert run(engine, "convolution", "separable", image, filter=name, size=size).report.verified
+        return
+    first, second = np.linalg.svd(filters.coefficients(name, size).astype(np.float64), compute_uv=False)[:2]
+    with pytest.raises(InputError, match=f"singular values are {first:.3g} and {second:.3g}") as raised:
+        run(engine, "convolution", "separable", image, filter=name, size=size)
+    assert "another variant" in raised.value.advice
+
+
+def test_a_filter_of_zeros_separates(engine: Engine) -> None:
+    image = np.full((5, 6), 9, np.uint8)
+    outcome = run(engine, "convolution", "separable", image, filter="custom", coefficients=np.zeros((3, 3)))
+    np.testing.assert_array_equal(outcome.outputs["result"], np.zeros((5, 6)))
 
 
 @pytest.mark.gpu

@@ -46,8 +46,9 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
     chosen = declared.variant(variant)
     image = np.random.default_rng(7).integers(0, 256, shape, np.uint8)
     inputs = {"image": image, "maxval": np.array(255, np.uint8)}
+    params = {"size": 5} if pattern == "convolution" else {}
     run_pattern(
-        _Watched(checker, initialised), declared, chosen, inputs, {}, lambda progress: None, with_reference=False
+        _Watched(checker, initialised), declared, chosen, inputs, params, lambda progress: None, with_reference=False
     )
     assert initialised.findings == []
     if not chosen.cautionary:
