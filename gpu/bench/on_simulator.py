@@ -21,7 +21,7 @@ _SCANS = ("shuffle", "three-kernels", "look-back")
 
 
 def _cases(side: int, pixels_side: int, power: int, suffix: str = "") -> tuple[Case, ...]:
-    """Return a convolution of `side`^2 pixels, a histogram of `pixels_side`^2, and a reduction and a scan of 2^power."""
+    """Return a convolution and a histogram of images with these sides, and a reduction and a scan of 2^power."""
     array = {"n": 2**power, "dtype": "float32", "operator": "sum"}
     return (
         Case(
