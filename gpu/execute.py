@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu import verify
+from gpu import execute_bodies, verify
 from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
 from gpu.errors import (
     CompileError,
@@ -24,17 +24,20 @@ from gpu.errors import (
     LockstepError,
 )
 from gpu.jobs import (
+    AdvanceBodies,
     CheckPattern,
     CheckSource,
     DescribeKernels,
     Failure,
     LoadArray,
+    LoadBodies,
     LoadImage,
     Report,
     Request,
     Result,
     RunKernel,
     SaveArray,
+    SaveBodies,
     StepKernel,
     StepPattern,
     Throughput,
@@ -48,6 +51,7 @@ from gpu.stepping.recording import Recording
 if TYPE_CHECKING:
     from gpu.simulator.checkers.findings import Finding
 
+_COUNTED = ("elements", "bodies")
 _CHECKED_ELEMENTS = 4999
 _CHECKED_IMAGE = (45, 67)
 
@@ -98,6 +102,8 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.execute_kernel import record_kernel
 
             return _shared_recording(record_kernel(launch, schedule), folder)
+        case LoadBodies() | SaveBodies() | AdvanceBodies():
+            return execute_bodies.execute(engine, request, folder, tell)
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     outcome = run_pattern(
@@ -268,7 +274,7 @@ def check_pattern(
 
 def small_params(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters for a check: as they are, but for fewer elements."""
-    sizes = {each.name for each in pattern.parameters if isinstance(each, Integer) and each.unit == "elements"}
+    sizes = {each.name for each in pattern.parameters if isinstance(each, Integer) and each.unit in _COUNTED}
     return {name: min(value, _CHECKED_ELEMENTS) if name in sizes else value for name, value in params.items()}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu.bodies import BodyFigures, Camera
 from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, SourcePosition
 from gpu.own_kernels import KernelLaunch, Signature, Simulated
@@ -166,6 +167,75 @@ class StepKernel:
     schedule: str = "round-robin"
 
 
+@dataclass(frozen=True)
+class LoadBodies:
+    """Read a file of bodies: .csv, or tipsy (.tipsy, .bin).
+
+    The Result's array is `bodies`: float32, shape (n, 7), in columns x y z vx vy vz m.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class SaveBodies:
+    """Write the bodies of the simulation that goes on, as they are now, to a file: .csv, .tipsy, .bin or .npy."""
+
+    path: str
+    simulation: int
+
+
+@dataclass(frozen=True)
+class AdvanceBodies:
+    """Advance a simulation of bodies by `steps` time steps, then draw it.
+
+    Parameters
+    ----------
+    simulation : int
+        A number that the engine's process does not know yet begins a simulation, of which there is one at a time; the
+        same number goes on with it. Everything else may change from request to request.
+    variant : str
+        Of the pattern `nbody`: the force kernel.
+    params : mapping
+        Values of the pattern's parameters; those left out take their defaults. `dt` and `softening` count for these
+        steps; what makes bodies (`preset`, `bodies`) counts when a simulation begins.
+    bodies : SharedArray or None
+        What a simulation begins with: float32, shape (n, 7), in columns x y z vx vy vz m, as LoadBodies gives them;
+        None makes them from `params` and `seed`.
+    steps : int
+        0 only draws.
+    camera : Camera
+    width, height : int
+        Pixels of the picture; with 0 of them none is drawn.
+    colour : {"speed", "origin"}
+        By what bodies are coloured.
+    exposure : float
+        A factor of the light.
+    measure : bool
+        Whether to measure what should be conserved: the potential energy costs as much as a step.
+    seed : int
+        What generated bodies grow from.
+    sources : mapping of str to str
+        Edited kernel files: text by file name.
+
+    The Result's array is `picture` (uint8, (height, width, 3)), and `bodies` its figures.
+    """
+
+    simulation: int
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    bodies: SharedArray | None = None
+    steps: int = 1
+    camera: Camera = field(default_factory=Camera)
+    width: int = 0
+    height: int = 0
+    colour: str = "speed"
+    exposure: float = 1.0
+    measure: bool = False
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
 Request = (
     LoadImage
     | LoadArray
@@ -177,6 +247,9 @@ Request = (
     | DescribeKernels
     | RunKernel
     | StepKernel
+    | LoadBodies
+    | SaveBodies
+    | AdvanceBodies
 )
 
 
@@ -241,6 +314,8 @@ class Result:
         Of a DescribeKernels.
     simulated : Simulated or None
         Of a RunKernel.
+    bodies : BodyFigures or None
+        Of an AdvanceBodies.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -249,6 +324,7 @@ class Result:
     diagnostics: tuple[Diagnostic, ...] = ()
     kernels: tuple[Signature, ...] = ()
     simulated: Simulated | None = None
+    bodies: BodyFigures | None = None
 
 
 @dataclass(frozen=True)

@@ -308,9 +308,9 @@ class Pattern:
         The name on the command line, the one people read, and one sentence about it.
     kernels : str
         The file under `kernels/` that holds the ladder.
-    view : {"filtered-image", "image-counts", "array"}
+    view : {"filtered-image", "image-counts", "array", "bodies"}
         What the window's Run tab shows. Patterns of images take `image` and `maxval`, those of arrays `values`, which
-        has one dimension.
+        has one dimension, those of bodies `bodies` of shape (n, 7).
     parameters : tuple of Parameter
     variants : tuple of Variant
         The ladder, first rung first.
@@ -341,13 +341,15 @@ class Pattern:
         Cuts inputs down to what can be watched: inputs -> inputs.
     presets : tuple of Preset
         Demonstrations.
+    helpers : mapping of str to tuple of str
+        The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
     """
 
     name: str
     title: str
     summary: str
     kernels: str
-    view: Literal["filtered-image", "image-counts", "array"]
+    view: Literal["filtered-image", "image-counts", "array", "bodies"]
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
     default_variant: str
@@ -362,6 +364,7 @@ class Pattern:
     step_params: Params = field(default_factory=dict)
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
     presets: tuple[Preset, ...] = ()
+    helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def variant(self, name: str) -> Variant:
         """Return the variant of that name, or raise InputError that lists the names."""

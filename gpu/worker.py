@@ -46,13 +46,15 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
     try:
         from gpu import engines
         from gpu.execute import execute, failure_of
+        from gpu.execute_bodies import forget
 
         engine = engines.create(engine_name)
     except Exception as error:
         connection.send((0, _no_engine(error), True))
         return
     connection.send((0, Ready(engine.device), False))
-    with contextlib.closing(engine):
+    with contextlib.closing(engine), contextlib.ExitStack() as kept:
+        kept.callback(forget, engine)
         while True:
             try:
                 job, payload = connection.recv()

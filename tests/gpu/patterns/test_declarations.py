@@ -11,15 +11,20 @@ from gpu.engines.base import KERNELS
 from gpu.errors import InputError
 from gpu.pattern import Choice, Integer, Matrix, Pattern, Real
 from gpu.patterns import all_patterns, find_pattern
+from gpu.patterns.nbody import NBODY
 
-PATTERNS = list(all_patterns().values())
+_KERNEL = r"__global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)"
+PATTERNS = [*all_patterns().values(), NBODY]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_every_kernel_belongs_to_a_variant(pattern: Pattern) -> None:
     source = (KERNELS / pattern.kernels).read_text()
-    in_file = re.findall(r"__global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)", source)
-    assert set(in_file) == {kernel for variant in pattern.variants for kernel in variant.kernels}
+    in_file = re.findall(_KERNEL, source)
+    helpers = pattern.helpers.get(pattern.kernels, ())
+    assert sorted(in_file) == sorted(
+        {kernel for variant in pattern.variants for kernel in variant.kernels} | {*helpers}
+    )
     first = [variant.kernels[0] for variant in pattern.variants]
     assert len(set(first)) == len(first)
 
@@ -48,6 +53,12 @@ def test_what_is_stepped_is_small(pattern: Pattern) -> None:
         assert pattern.make_input(params, 0)["values"].shape == (16,)
         values = np.arange(1000)
         assert pattern.step_input({"values": values})["values"].tolist() == list(range(32))
+    elif pattern.view == "bodies":
+        assert pattern.make_input is not None
+        assert pattern.make_input(params, 0)["bodies"].shape == (16, 7)
+        for n in (1, 15, 16, 17, 4000):
+            cut = pattern.step_input({"bodies": np.arange(7 * n).reshape(n, 7)})["bodies"]
+            assert cut.shape == (min(n, 16), 7)
     else:
         image = np.arange(100 * 200).reshape(100, 200)
         cut = pattern.step_input({"image": image, "maxval": np.array(255)})
@@ -74,7 +85,14 @@ def test_examples_are_settings_that_the_pattern_takes(pattern: Pattern) -> None:
 
 
 def test_every_kernel_file_belongs_to_a_pattern() -> None:
-    assert {file.name for file in KERNELS.glob("*.cu")} == {pattern.kernels for pattern in PATTERNS}
+    files = {file for pattern in PATTERNS for file in (pattern.kernels, *pattern.helpers)}
+    assert {file.name for file in KERNELS.glob("*.cu")} == files
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_helpers_are_kernels_of_their_files(pattern: Pattern) -> None:
+    for file, helpers in pattern.helpers.items():
+        assert {*helpers} <= {*re.findall(_KERNEL, (KERNELS / file).read_text())}
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:

@@ -1,0 +1,107 @@
+"""Carry out requests that concern bodies; of simulations each engine keeps the one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError, KernelError
+from gpu.jobs import AdvanceBodies, LoadBodies, Result, SaveBodies
+from gpu.pattern import Progress
+from gpu.patterns import nbody_files, nbody_picture
+from gpu.patterns.nbody import NBODY
+from gpu.patterns.nbody_simulation import Simulation
+from gpu.shared import SharedFolder
+
+_LARGEST_CHUNK = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Kept:
+    number: int
+    simulation: Simulation
+
+
+_KEPT: WeakKeyDictionary[Engine, _Kept] = WeakKeyDictionary()
+
+
+def execute(
+    engine: Engine,
+    request: LoadBodies | SaveBodies | AdvanceBodies,
+    folder: SharedFolder,
+    tell: Callable[[Progress], None],
+) -> Result:
+    """Carry out a request; the result's arrays are new ones in `folder`."""
+    match request:
+        case LoadBodies(path):
+            return Result({"bodies": folder.put(nbody_files.read_bodies(path))})
+        case SaveBodies(path, number):
+            kept = _KEPT.get(engine)
+            if kept is None or kept.number != number:
+                raise InputError(
+                    "This simulation has ended, and its bodies are gone.", advice="Start it again, then save."
+                )
+            nbody_files.write_bodies(path, kept.simulation.bodies(), kept.simulation.time)
+            return Result({})
+    return _advance(engine, request, folder, tell)
+
+
+def forget(engine: Engine) -> None:
+    """Give back what the engine's simulation holds."""
+    kept = _KEPT.pop(engine, None)
+    if kept is not None:
+        kept.simulation.close()
+
+
+def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
+    """Begin or go on with a simulation, and draw it."""
+    variant = NBODY.variant(request.variant)
+    params = NBODY.check(request.params)
+    if not 0 <= request.steps <= _LARGEST_CHUNK:
+        raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
+    drawn = bool(request.width and request.height)
+    if drawn:
+        nbody_picture.check(request.camera, request.width, request.height, request.colour, request.exposure)
+    engine.sources = dict(request.sources)
+    try:
+        simulation = _simulation(engine, request)
+        conserved = picture = None
+        if request.measure and not simulation.steps:
+            simulation.conserved(params["softening"])  # what the drift is compared with
+        engine.take_times()
+        block = int(params["block"])
+        for done in simulation.advance(variant.name, request.steps, params["dt"], params["softening"], block):
+            tell(Progress(done / request.steps, f"step {done} of {request.steps}"))
+        executed = engine.executed
+        kernel_ms = engine.take_times().kernel
+        if request.measure:
+            conserved = simulation.conserved(params["softening"])
+        if drawn:
+            picture = simulation.draw(
+                request.camera, request.width, request.height, colour=request.colour, exposure=request.exposure
+            )
+        engine.take_times()
+    except KernelError:
+        # Half a step may be left behind, and an engine that is lost cannot even give its memory back.
+        _KEPT.pop(engine, None)
+        raise
+    finally:
+        engine.sources = {}
+    arrays = {} if picture is None else {"picture": folder.put(picture)}
+    return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved))
+
+
+def _simulation(engine: Engine, request: AdvanceBodies) -> Simulation:
+    kept = _KEPT.get(engine)
+    if kept is not None and kept.number == request.simulation:
+        return kept.simulation
+    params = NBODY.check(request.params)
+    given = {} if request.bodies is None else {"bodies": request.bodies.open()}
+    inputs = NBODY.inputs(given, params, request.seed)
+    NBODY.accept(inputs, params)
+    forget(engine)
+    simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
+    _KEPT[engine] = _Kept(request.simulation, simulation)
+    return simulation

@@ -1,0 +1,96 @@
+"""Gravity in float64 on the CPU, and what it conserves: what the kernels are compared with. G is 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+SMALLEST_SOFTENING = 1e-10
+"""What stands for a softening of 0: a body's pull on itself must be 0, not 0/0, and its cube still fits a float32."""
+
+_CHUNK = 2**18
+
+
+def softening_squared(softening: float) -> np.float32:
+    """Return the square as the kernels take it."""
+    return np.float32(max(softening, SMALLEST_SOFTENING) ** 2)
+
+
+def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Array, Array]:
+    """Return the accelerations of some bodies by all, and for each the sum of the magnitudes that were added.
+
+    Parameters
+    ----------
+    bodies : array of shape (n, 7)
+        Columns x y z vx vy vz m.
+    targets : array of int
+        Numbers of the bodies whose accelerations are wanted.
+    softening : float
+
+    Returns
+    -------
+    array of float64, shape (targets, 3)
+    array of float64, shape (targets,)
+    """
+    places, masses = bodies[:, :3].astype(np.float64).T, bodies[:, 6].astype(np.float64)
+    found, magnitudes = np.empty((len(targets), 3)), np.empty(len(targets))
+    squared = float(softening_squared(softening))
+    step = max(1, _CHUNK // len(bodies))
+    for start in range(0, len(targets), step):
+        some = targets[start : start + step]
+        away = [axis[np.newaxis, :] - axis[some, np.newaxis] for axis in places]
+        pull = away[0] ** 2 + away[1] ** 2 + away[2] ** 2 + squared
+        magnitude = masses * (pull - squared) ** 0.5
+        pull **= -1.5
+        magnitudes[start : start + step] = (magnitude * pull).sum(axis=1)
+        pull *= masses
+        for column, axis in enumerate(away):
+            found[start : start + step, column] = (axis * pull).sum(axis=1)
+    return found, magnitudes
+
+
+def potential_energy(bodies: Array, softening: float) -> float:
+    """Return the softened potential energy of bodies, shape (n, 7)."""
+    places, masses = bodies[:, :3].astype(np.float64).T, bodies[:, 6].astype(np.float64)
+    squared = float(softening_squared(softening))
+    total = 0.0
+    step = max(1, _CHUNK // len(bodies))
+    for start in range(0, len(bodies), step):
+        some = slice(start, min(start + step, len(bodies)))
+        distance = sum((axis[np.newaxis, :] - axis[some, np.newaxis]) ** 2 for axis in places) + squared
+        shares = masses / np.sqrt(distance)
+        rows = np.arange(some.stop - some.start)
+        shares[rows, rows + some.start] = 0
+        total -= float((masses[some] * shares.sum(axis=1)).sum())
+    return total / 2
+
+
+def kinetic_energy(bodies: Array) -> float:
+    """Return the kinetic energy of bodies, shape (n, 7)."""
+    velocities, masses = bodies[:, 3:6].astype(np.float64), bodies[:, 6].astype(np.float64)
+    return float((masses * (velocities**2).sum(axis=1)).sum()) / 2
+
+
+def momentum(bodies: Array) -> Array:
+    """Return the momentum of bodies, shape (n, 7): float64, shape (3,)."""
+    result: Array = bodies[:, 6].astype(np.float64) @ bodies[:, 3:6].astype(np.float64)
+    return result
+
+
+def angular_momentum(bodies: Array) -> Array:
+    """Return the angular momentum of bodies, shape (n, 7), about the origin: float64, shape (3,)."""
+    places, velocities = bodies[:, :3].astype(np.float64), bodies[:, 3:6].astype(np.float64)
+    result: Array = bodies[:, 6].astype(np.float64) @ np.cross(places, velocities)
+    return result
+
+
+def half_mass_radius(bodies: Array) -> float:
+    """Return the distance from the centre of mass within which half of the bodies, shape (n, 7), are; never 0."""
+    places = bodies[:, :3].astype(np.float64)
+    masses = bodies[:, 6].astype(np.float64)
+    centre = masses @ places / masses.sum() if masses.sum() > 0 else places.mean(axis=0)
+    return float(np.median(np.sqrt(((places - centre) ** 2).sum(axis=1)))) or 1.0

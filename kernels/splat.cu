@@ -1,0 +1,70 @@
+// Splat: a picture of bodies, each a small disc of light that is added to what is there. Sums are whole numbers, so that
+// the order of the additions does not show, and every operation on floats is one that rounds the same everywhere: the
+// picture is the same, bit for bit, on any device.
+//
+// kernel           what it does
+// splat_bodies     projects each body and adds its light to the pixels around
+// splat_develop    turns sums of light into colours that a screen shows
+
+// Rows: to the right, up, forward, each with its shift: camera = (row . place) + shift.
+__constant__ float CAMERA[12];
+
+// Colours by number: red, green, blue in the low three bytes.
+__constant__ unsigned int PALETTE[256];
+
+// `origins` are the bodies' colours where `speed_scale` is 0; else a body of that speed has the palette's last colour.
+// A disc is `1 << size` pixels in radius; places are kept to 1/16 pixel. Nothing nearer than `nearest` is seen. `light`
+// holds three sums for each pixel.
+extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velocities, const unsigned char *origins,
+                                        unsigned int *light, int n, int width, int height, float focal, float nearest,
+                                        float speed_scale, int size) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float4 body = bodies[i];
+    float depth = fmaf(CAMERA[8], body.x, fmaf(CAMERA[9], body.y, fmaf(CAMERA[10], body.z, CAMERA[11])));
+    if (!(depth > nearest)) return;
+    float right = fmaf(CAMERA[0], body.x, fmaf(CAMERA[1], body.y, fmaf(CAMERA[2], body.z, CAMERA[3])));
+    float up = fmaf(CAMERA[4], body.x, fmaf(CAMERA[5], body.y, fmaf(CAMERA[6], body.z, CAMERA[7])));
+    float scale = focal / depth;
+    float column = fmaf(right, scale, 0.5f * width);
+    float row = fmaf(-up, scale, 0.5f * height);
+    int radius = 1 << size;
+    if (!(column > -radius && column < width + radius && row > -radius && row < height + radius)) return;
+
+    int colour = origins[i];
+    if (speed_scale > 0.0f) {
+        float4 v = velocities[i];
+        float speed = sqrtf(fmaf(v.x, v.x, fmaf(v.y, v.y, __fmul_rn(v.z, v.z))));
+        colour = (int)fminf(__fmul_rn(speed / speed_scale, 255.0f), 255.0f);
+    }
+    unsigned int red = PALETTE[colour] & 255, green = PALETTE[colour] >> 8 & 255, blue = PALETTE[colour] >> 16 & 255;
+
+    // Pixel (c, r) is the square from c to c + 1: its middle is at 16 c + 8.
+    int x = (int)floorf(__fmul_rn(column, 16.0f)), y = (int)floorf(__fmul_rn(row, 16.0f));
+    int reach = 16 * radius, most = reach * reach;
+    int left = max((x - reach + 8) >> 4, 0), last = min((x + reach - 8) >> 4, width - 1);
+    int bottom = min((y + reach - 8) >> 4, height - 1);
+    for (int r = max((y - reach + 8) >> 4, 0); r <= bottom; ++r)
+        for (int c = left; c <= last; ++c) {
+            int dx = 16 * c + 8 - x, dy = 16 * r + 8 - y;
+            int inside = most - dx * dx - dy * dy;
+            if (inside <= 0) continue;
+            // (1 - (d/radius)^2)^2, in sixteenths.
+            unsigned int weight = (unsigned int)inside * (unsigned int)inside >> (12 + 4 * size);
+            if (weight == 0) continue;
+            unsigned int *pixel = light + 3 * (r * width + c);
+            atomicAdd(&pixel[0], weight * red);
+            atomicAdd(&pixel[1], weight * green);
+            atomicAdd(&pixel[2], weight * blue);
+        }
+}
+
+// The tone curve x / (1 + x) never saturates, so that the middle of a galaxy keeps its structure; its root is for the
+// screen's gamma.
+extern "C" __global__ void splat_develop(const unsigned int *light, unsigned char *picture, float gain, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    float x = __fmul_rn((float)light[i], gain);
+    float shown = sqrtf(x / __fadd_rn(1.0f, x));
+    picture[i] = (unsigned char)fmaf(shown, 255.0f, 0.5f);
+}
