@@ -9,6 +9,7 @@
 // convolve_tiled       the block's pixels and halo in shared mem.  one shared load a tap; a thread makes one pixel only
 // convolve_rows and    a filter of rank one, first along the rows,     the image goes through memory twice
 // convolve_columns     then along the columns: 2 * K taps a pixel
+// convolve_register_tiled   a tile in shared memory, sixteen pixels a thread in registers   arithmetic; small filters: memory
 // convolve_peak        four columns a thread, sums kept in registers    memory for small filters, arithmetic for large ones
 
 #ifndef RADIUS
@@ -29,6 +30,21 @@
 // The radius, rounded up to whole loads; and the pixels of a row that a thread needs.
 #define REACH ((RADIUS + PIXELS - 1) / PIXELS * PIXELS)
 #define WINDOW (PIXELS + 2 * REACH)
+
+// The register-tiled rung: a thread makes RUN neighbouring pixels. Lanes lie in 8 rows by 4 runs, warps one under the
+// other. Rows of the tile are apart by an odd multiple of 16 bytes, so the loads of 8 lanes never share a bank.
+#define RUN 16
+#define RUN_LANES_Y 8
+#define RUN_LANES_X 4
+#ifndef RUN_WARPS
+#define RUN_WARPS 4
+#endif
+#define RUN_BLOCK (32 * RUN_WARPS)
+#define RUN_WIDTH (RUN * RUN_LANES_X)
+#define RUN_HEIGHT (RUN_LANES_Y * RUN_WARPS)
+#define RUN_TILE_WIDTH (RUN_WIDTH + 2 * REACH)
+#define RUN_TILE_HEIGHT (RUN_HEIGHT + 2 * RADIUS)
+#define RUN_PITCH (RUN_TILE_WIDTH + 4)
 
 __constant__ float FILTER[DIAMETER * DIAMETER];
 // A filter of rank one is a column of coefficients times a row of them.
@@ -181,6 +197,56 @@ extern "C" __global__ void convolve_columns(const float *image, float *out, int 
                 sums[j][p] = (j + 1 < DIAMETER ? sums[j + 1][p] : 0.0f) + FILTER_COLUMN[DIAMETER - 1 - j] * four[p];
         if (y - RADIUS >= top) store_row(out + blockIdx.z * width * height, sums[0], x, y - RADIUS, width);
     }
+}
+
+// Idea: what a thread takes from shared memory serves many of its taps: from RUN + 2 * RADIUS pixels in registers it adds
+// a row of coefficients to RUN neighbouring sums, so that a load of 16 bytes feeds dozens of multiply-adds. The loop over
+// rows is not unrolled, so the code fits the instruction cache whatever the size. Limit: arithmetic; where the filter is
+// small, the detour through shared memory.
+extern "C" __global__ void __launch_bounds__(RUN_BLOCK)
+    convolve_register_tiled(const float *image, float *out, int width, int height, int border) {
+    __shared__ float4 tile[RUN_TILE_HEIGHT][RUN_PITCH / PIXELS];
+    const float *plane = image + blockIdx.z * width * height;
+    int left = blockIdx.x * RUN_WIDTH - REACH;
+    int top = blockIdx.y * RUN_HEIGHT - RADIUS;
+    for (int i = threadIdx.x; i < RUN_TILE_WIDTH / PIXELS * RUN_TILE_HEIGHT; i += RUN_BLOCK) {
+        int row = i / (RUN_TILE_WIDTH / PIXELS);
+        int column = i % (RUN_TILE_WIDTH / PIXELS);
+        float four[PIXELS];
+        load_row(four, PIXELS, plane, left + PIXELS * column, top + row, width, height, border);
+        tile[row][column] = make_float4(four[0], four[1], four[2], four[3]);
+    }
+    __syncthreads();
+
+    int lane = threadIdx.x % 32;
+    int row = threadIdx.x / 32 * RUN_LANES_Y + lane % RUN_LANES_Y;
+    int run = lane / RUN_LANES_Y;
+    float sums[RUN];
+#pragma unroll
+    for (int p = 0; p < RUN; ++p) sums[p] = 0.0f;
+#pragma unroll 1
+    for (int dy = 0; dy < DIAMETER; ++dy) {
+        float window[RUN + 2 * REACH];
+#pragma unroll
+        for (int i = 0; i < (RUN + 2 * REACH) / PIXELS; ++i) {
+            float4 loaded = tile[row + dy][run * (RUN / PIXELS) + i];
+            window[PIXELS * i] = loaded.x;
+            window[PIXELS * i + 1] = loaded.y;
+            window[PIXELS * i + 2] = loaded.z;
+            window[PIXELS * i + 3] = loaded.w;
+        }
+#pragma unroll
+        for (int dx = 0; dx < DIAMETER; ++dx)
+#pragma unroll
+            for (int p = 0; p < RUN; ++p) sums[p] += FILTER[dy * DIAMETER + dx] * window[REACH - RADIUS + p + dx];
+    }
+
+    int x = blockIdx.x * RUN_WIDTH + run * RUN;
+    int y = blockIdx.y * RUN_HEIGHT + row;
+    if (y >= height) return;
+#pragma unroll
+    for (int p = 0; p < RUN; p += PIXELS)
+        if (x + p < width) store_row(out + blockIdx.z * width * height, sums + p, x + p, y, width);
 }
 
 // Idea: as convolve_columns, with the whole filter: a thread walks down a strip of PIXELS columns, fetches a row of its

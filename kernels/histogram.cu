@@ -22,6 +22,12 @@
 
 #define FEW_LEVELS 256  // up to here a counter for each level fits in shared memory 32 times
 #define PEAK_BLOCK 512
+#ifndef COPIES
+#define COPIES 32  // a power of two: how many counters stand for a level, each for some of the lanes
+#endif
+#ifndef LOADS
+#define LOADS 2  // that a thread has under way
+#endif
 
 #define MERGE_BINS 32
 #define MERGE_ROWS 8
@@ -128,48 +134,57 @@ __device__ unsigned int slot_of(unsigned int value, unsigned int bin_count) {
 }
 
 // Count the pixels of a 4-byte word.
-__device__ void count_word(unsigned int *counters, unsigned int word, unsigned int bin_count, unsigned int copies) {
+__device__ void count_word(unsigned int *counters, unsigned int word, unsigned int bin_count) {
     const int bits = 8 * sizeof(PIXEL);
 #pragma unroll
     for (int shift = 0; shift < 32; shift += bits)
-        atomicAdd(&counters[slot_of(word >> shift & ((1u << bits) - 1), bin_count) * copies], 1u);
+        atomicAdd(&counters[slot_of(word >> shift & ((1u << bits) - 1), bin_count) * COPIES], 1u);
 }
 
-// Idea: a load of 16 bytes, past the cache that nobody reads again, and `copies` counters for each level side by side:
-// with 32 each lane has a memory bank of its own, so neither equal nor different pixels make a warp wait. Levels become
-// bins when the counters are added up. A plane may begin between multiples of 16 bytes, as `image` does not: what comes
-// before the first and after the last whole load is taken pixel by pixel. Limit: memory's bandwidth.
+__device__ void count_vector(unsigned int *counters, uint4 loaded, unsigned int bin_count) {
+    count_word(counters, loaded.x, bin_count);
+    count_word(counters, loaded.y, bin_count);
+    count_word(counters, loaded.z, bin_count);
+    count_word(counters, loaded.w, bin_count);
+}
+
+// Idea: loads of 16 bytes, LOADS of them under way, past the cache that nobody reads again; and COPIES counters for each
+// level side by side: with 32 each lane has a memory bank of its own, so neither equal nor different pixels make a warp
+// wait. Levels become bins when the counters are added up. A plane may begin between multiples of 16 bytes, as `image`
+// does not: what comes before the first and after the last whole load is taken pixel by pixel. Limit: memory's
+// bandwidth, and close behind it the rate of atomics on shared memory.
 extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
-    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count, int copies) {
+    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int counters[];
     int slots = LEVELS <= FEW_LEVELS ? LEVELS : bin_count;
-    for (int i = threadIdx.x; i < slots * copies; i += blockDim.x) counters[i] = 0;
+    for (int i = threadIdx.x; i < slots * COPIES; i += blockDim.x) counters[i] = 0;
     __syncthreads();
 
     const int pixels = 16 / sizeof(PIXEL);
     const PIXEL *plane = image + blockIdx.y * n;
-    unsigned int *own = counters + threadIdx.x % copies;
+    unsigned int *own = counters + threadIdx.x % COPIES;
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
     int threads = gridDim.x * blockDim.x;
     int head = min((pixels - blockIdx.y * n % pixels) % pixels, n);
     int loads = (n - head) / pixels;
     const uint4 *vectors = (const uint4 *)(plane + head);
-#pragma unroll 2
-    for (int i = thread; i < loads; i += threads) {
-        uint4 loaded = __ldcs(&vectors[i]);
-        count_word(own, loaded.x, bin_count, copies);
-        count_word(own, loaded.y, bin_count, copies);
-        count_word(own, loaded.z, bin_count, copies);
-        count_word(own, loaded.w, bin_count, copies);
+    int i = thread;
+    for (; i + (LOADS - 1) * threads < loads; i += LOADS * threads) {
+        uint4 loaded[LOADS];
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j) loaded[j] = __ldcs(&vectors[i + j * threads]);
+#pragma unroll
+        for (int j = 0; j < LOADS; ++j) count_vector(own, loaded[j], bin_count);
     }
+    for (; i < loads; i += threads) count_vector(own, __ldcs(&vectors[i]), bin_count);
     int rest = n - loads * pixels;
-    for (int i = thread; i < rest; i += threads)
-        atomicAdd(&own[slot_of(plane[i < head ? i : i + loads * pixels], bin_count) * copies], 1u);
+    for (int j = thread; j < rest; j += threads)
+        atomicAdd(&own[slot_of(plane[j < head ? j : j + loads * pixels], bin_count) * COPIES], 1u);
     __syncthreads();
 
     for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {
         unsigned int sum = 0;
-        for (int copy = 0; copy < copies; ++copy) sum += counters[slot * copies + (copy + slot) % copies];
+        for (int copy = 0; copy < COPIES; ++copy) sum += counters[slot * COPIES + (copy + slot) % COPIES];
         int bin = LEVELS <= FEW_LEVELS ? bin_of(slot, bin_count) : slot;
         if (sum > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], sum);
     }

@@ -40,6 +40,12 @@ _STRIP_BLOCK = (32, 4, 1)
 _ROW_BLOCK = (32, 8, 1)
 _REGISTERS = 65536
 _FEWEST_ROWS, _MOST_ROWS = 8, 512
+# The widest filter whose sums leave room in the registers for enough warps.
+_WIDEST_STREAMED = 9
+
+# The register-tiled rung's block, and the pixels that it makes: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
+_RUN_BLOCK = (128, 1, 1)
+_RUN_TILE = (64, 32, 1)
 
 # What rounding the coefficients of a separable filter to float32 leaves of the second singular value, by the first.
 _RANK_ONE = float(np.finfo(np.float32).eps)
@@ -71,8 +77,14 @@ def _why_not_separable(inputs: Inputs, params: Params) -> str:
 
 
 def _host_program(
-    kernel_name: str, *, filter_in_constant_memory: bool, block: tuple[int, int, int] = _BLOCK
+    kernel_name: str,
+    *,
+    filter_in_constant_memory: bool = True,
+    block: tuple[int, int, int] = _BLOCK,
+    tile: tuple[int, int, int] | None = None,
 ) -> HostProgram:
+    """Return a host program for one launch; a block makes `tile` pixels, or one a thread."""
+
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         weights = filter_of(params)
         radius = weights.shape[0] // 2
@@ -86,7 +98,7 @@ def _host_program(
         del planes
         out = engine.allocate(image.shape, np.float32)
         extent = (np.int32(width), np.int32(height))
-        grid = (*blocks_for((width, height), block), channels)
+        grid = (*blocks_for((width, height), tile or block), channels)
         yield Progress(0.1, "uploaded")
 
         if filter_in_constant_memory:
@@ -148,7 +160,10 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
     return {"result": result}
 
 
-def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+_register_tiled = _host_program("convolve_register_tiled", block=_RUN_BLOCK, tile=_RUN_TILE)
+
+
+def _streamed(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     weights = filter_of(params)
     radius = weights.shape[0] // 2
     module = engine.build(_FILE, {"RADIUS": radius})
@@ -171,6 +186,11 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     result = channels_last(engine.download(out), inputs["image"])
     engine.free(out)
     return {"result": result}
+
+
+def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    host_program = _streamed if filter_of(params).shape[0] <= _WIDEST_STREAMED else _register_tiled
+    return (yield from host_program(engine, inputs, params))
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
@@ -266,7 +286,7 @@ PATTERN = Pattern(
         Variant(
             "constant",
             "Filter in constant memory",
-            run=_host_program("convolve_constant", filter_in_constant_memory=True),
+            run=_host_program("convolve_constant"),
             idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
             limit="Neighbouring threads fetch the same pixels again and again.",
             kernels=("convolve_constant",),
@@ -274,7 +294,7 @@ PATTERN = Pattern(
         Variant(
             "tiled",
             "Tiled in shared memory",
-            run=_host_program("convolve_tiled", filter_in_constant_memory=True, block=_TILE),
+            run=_host_program("convolve_tiled", block=_TILE),
             idea="A block fetches its pixels and a halo around them once, into shared memory.",
             limit="One shared load for each multiply-add.",
             kernels=("convolve_tiled",),
@@ -289,12 +309,20 @@ PATTERN = Pattern(
             obstacle=_why_not_separable,
         ),
         Variant(
+            "register-tiled",
+            "Register-tiled",
+            run=_register_tiled,
+            idea="A thread makes sixteen pixels from a row of the tile that it holds in registers.",
+            limit="Arithmetic; where the filter is small, the detour through shared memory.",
+            kernels=("convolve_register_tiled",),
+        ),
+        Variant(
             "peak",
             "Peak",
             run=_peak,
-            idea="A thread walks down four columns and keeps the sums of all rows under way in registers.",
-            limit="Memory's bandwidth for small filters; arithmetic and registers for large ones.",
-            kernels=("convolve_peak",),
+            idea="Small filters: a thread walks down four columns with the sums of all rows under way in registers.",
+            limit="Memory's bandwidth for small filters, arithmetic for large ones.",
+            kernels=("convolve_peak", "convolve_register_tiled"),
         ),
     ),
     default_variant="tiled",

@@ -22,6 +22,7 @@ _MERGE_BLOCK = (32, 8, 1)
 _PEAK_BLOCK = 512
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 4
 _PEAK_COPIES = 32
+_PEAK_LOADS = 2
 _PEAK_SHARED_BYTES = 48 * 1024
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
@@ -31,8 +32,9 @@ def _levels(inputs: Inputs) -> int:
     return int(inputs["maxval"]) + 1
 
 
-def _build(engine: Engine, inputs: Inputs) -> Module:
-    return engine.build(_FILE, {"PIXEL": _PIXEL_TYPES[inputs["image"].dtype.name], "LEVELS": _levels(inputs)})
+def _build(engine: Engine, inputs: Inputs, **more: int) -> Module:
+    types: dict[str, int | str] = {"PIXEL": _PIXEL_TYPES[inputs["image"].dtype.name], "LEVELS": _levels(inputs)}
+    return engine.build(_FILE, types | more)
 
 
 def _host_program(kernel_name: str, *, private_bins: bool = False) -> HostProgram:
@@ -107,7 +109,9 @@ def _copies(slots: int) -> int:
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     image, bins = inputs["image"], params["bins"]
-    kernel = _build(engine, inputs).kernel("histogram_peak")
+    slots = _levels(inputs) if _levels(inputs) <= _FEW_LEVELS else bins
+    copies = _copies(slots)
+    kernel = _build(engine, inputs, COPIES=copies, LOADS=_PEAK_LOADS).kernel("histogram_peak")
     planes = planes_of(image, image.dtype)
     channels, pixels = planes.shape[0], planes.shape[1] * planes.shape[2]
     data = engine.upload(planes)
@@ -116,21 +120,11 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     engine.fill(counts, 0)
     yield Progress(0.1, "uploaded")
 
-    slots = _levels(inputs) if _levels(inputs) <= _FEW_LEVELS else bins
-    copies = _copies(slots)
     fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // channels)
     blocks = min(-(-pixels * image.itemsize // (_PEAK_BLOCK * _LOAD_BYTES)), fill)
-    engine.launch(
-        kernel,
-        (blocks, channels, 1),
-        (_PEAK_BLOCK, 1, 1),
-        data,
-        counts,
-        np.int32(pixels),
-        np.int32(bins),
-        np.int32(copies),
-        shared_bytes=4 * slots * copies,
-    )
+    sizes = (np.int32(pixels), np.int32(bins))
+    shared_bytes = 4 * slots * copies
+    engine.launch(kernel, (blocks, channels, 1), (_PEAK_BLOCK, 1, 1), data, counts, *sizes, shared_bytes=shared_bytes)
     engine.free(data)
     yield Progress(0.9, "counted")
 
