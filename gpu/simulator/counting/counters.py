@@ -113,7 +113,7 @@ METRICS: dict[str, str] = {
     "warp_statements": "statements and conditions executed, each once for every warp with an active lane",
     "lane_statements": "statements and conditions executed, each once for every active lane",
     "lanes_per_warp_statement": "active lanes when a warp executes a statement, on average, of 32",
-    "operations": "arithmetic on values by all lanes; indices, addresses and conditions are left out",
+    "operations": "arithmetic on data by all lanes; whole numbers that lead to indices or conditions only are left out",
     "branches": "conditions of if and of loops tested by a warp",
     "divergent_branches": "those where some lanes of the warp went one way and some the other",
     **_GLOBAL["read"].meanings("global loads"),

@@ -21,7 +21,7 @@ from gpu.simulator.executor.lanes import Gang, Mask, union
 from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
 from gpu.simulator.executor.observe import Step as Told
 from gpu.simulator.executor.schedule import check_barrier
-from gpu.simulator.executor.work import operations
+from gpu.simulator.executor.work import Work
 from gpu.simulator.types import Scalar, leaves
 
 Step = Callable[[Frame, Mask], Mask | None]
@@ -47,7 +47,7 @@ class CompiledFunction:
 
     def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> Mask | None:
         if self._body is None:
-            self._body = self._compiler.statement(self.function.body)
+            self._body = self._compiler.body(self.function)
         for shared in self.function.shared:
             frame.values[shared.slot] = shared_memory(frame.gang, shared)
         for slot, argument in enumerate(arguments):
@@ -61,6 +61,7 @@ class LockstepCompiler(ExpressionCompiler):
 
     def __init__(self) -> None:
         self._functions: dict[int, CompiledFunction] = {}
+        self._work = Work()
 
     def function(self, function: ir.Function) -> CompiledFunction:
         """Return a function, ready to be called."""
@@ -68,8 +69,13 @@ class LockstepCompiler(ExpressionCompiler):
             self._functions[id(function)] = CompiledFunction(function, self)
         return self._functions[id(function)]
 
+    def body(self, function: ir.Function) -> Step:
+        """Return the step of a function's body."""
+        self._work.enter(function)
+        return self.statement(function.body)
+
     def statement(self, statement: ir.Statement) -> Step:
-        """Return the step of a statement."""
+        """Return the step of a statement of the function whose body is being compiled."""
         match statement:
             case ir.Evaluate():
                 return self._evaluate(statement)
@@ -117,7 +123,7 @@ class LockstepCompiler(ExpressionCompiler):
 
     def _evaluate(self, statement: ir.Evaluate) -> Step:
         run = self.expression(statement.expression)
-        told = Told(statement.position, "evaluate", operations(statement.expression))
+        told = Told(statement.position, "evaluate", self._work.of(statement.expression))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
@@ -133,7 +139,7 @@ class LockstepCompiler(ExpressionCompiler):
             run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
         else:
             run = self.expression(statement.value)
-        told = Told(statement.position, "declare", operations(statement.value))
+        told = Told(statement.position, "declare", self._work.of_variable(slot, statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
@@ -147,7 +153,9 @@ class LockstepCompiler(ExpressionCompiler):
         zeroed, punned = statement.zeroed, statement.punned
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
-        told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
+        told = Told(
+            statement.position, "declare", sum(self._work.of(value, is_data=True) for _, value in statement.values)
+        )
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
@@ -166,7 +174,7 @@ class LockstepCompiler(ExpressionCompiler):
         ]
         cases = [case for section in statement.sections for case in section.values]
 
-        told = Told(statement.position, "switch", 0)
+        told = Told(statement.position, "switch", self._work.of(statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
             frame.gang.begin(told, mask)
@@ -192,7 +200,7 @@ class LockstepCompiler(ExpressionCompiler):
         then = self.statement(statement.then)
         orelse = self.statement(statement.orelse) if statement.orelse is not None else None
 
-        told = Told(statement.position, "if", 0)
+        told = Told(statement.position, "if", self._work.of(statement.condition))
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
             frame.gang.begin(told, mask)
@@ -212,7 +220,7 @@ class LockstepCompiler(ExpressionCompiler):
         advance = self.expression(statement.step) if statement.step is not None else None
         body = self.statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
-        told = Told(position, "loop", 0)
+        told = Told(position, "loop", self._work.of(statement.condition))
 
         def test(frame: Frame, live: Mask) -> Mask | None:
             frame.gang.begin(told, live)
@@ -245,7 +253,7 @@ class LockstepCompiler(ExpressionCompiler):
 
     def _return(self, statement: ir.Return) -> Step:
         run = self.expression(statement.value) if statement.value is not None else None
-        told = Told(statement.position, "return", operations(statement.value))
+        told = Told(statement.position, "return", self._work.of_result(statement.value))
 
         def step(frame: Frame, mask: Mask) -> None:
             frame.gang.begin(told, mask)

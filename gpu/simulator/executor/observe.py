@@ -29,7 +29,7 @@ class Step:
     kind : str
         "evaluate", "declare", "if", "loop", "switch", "return" or "barrier".
     operations : int
-        The arithmetic that one lane does on values, that on indices, addresses and conditions left out.
+        The arithmetic that one lane does on data, as `gpu.simulator.executor.work` counts it.
     """
 
     position: SourcePosition

@@ -14,7 +14,6 @@ from gpu.simulator.executor.lanes import Gang, Mask, union
 from gpu.simulator.executor.lockstep import CompiledFunction, Step, local_memory
 from gpu.simulator.executor.memory import LocalMemory, Site
 from gpu.simulator.executor.observe import Step as Told
-from gpu.simulator.executor.work import operations
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.tracing_expressions import TracingExpressions
 from gpu.simulator.trace.tracing_frame import (
@@ -337,7 +336,7 @@ class TracingCompiler(TracingExpressions):
         slot, type, recorder = statement.slot, statement.type, self.recorder
         empty = type.dtype.type(0) if isinstance(type, Scalar) else Address(None)
         run = self.expression(statement.value) if statement.value is not None else None
-        told = Told(statement.position, "declare", operations(statement.value))
+        told = Told(statement.position, "declare", self._work.of_variable(slot, statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
@@ -355,7 +354,9 @@ class TracingCompiler(TracingExpressions):
         zeroed, punned = statement.zeroed, statement.punned
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
-        told = Told(statement.position, "declare", sum(operations(value) for _, value in statement.values))
+        told = Told(
+            statement.position, "declare", sum(self._work.of(value, is_data=True) for _, value in statement.values)
+        )
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.gang.begin(told, mask)
@@ -370,7 +371,7 @@ class TracingCompiler(TracingExpressions):
 
     def _return(self, statement: ir.Return) -> Step:
         run = self.expression(statement.value) if statement.value is not None else None
-        told = Told(statement.position, "return", operations(statement.value))
+        told = Told(statement.position, "return", self._work.of_result(statement.value))
 
         def step(frame: Frame, mask: Mask) -> None:
             assert isinstance(frame, TracingFrame)

@@ -16,7 +16,9 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.execute import Outcome, record, run_pattern
 from gpu.pattern import Textbook
 from gpu.patterns import find_pattern
+from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
+from tests.gpu.simulator.checking import WatchedEngine
 
 Array = np.ndarray[Any, Any]
 
@@ -184,6 +186,9 @@ def test_what_is_counted_is_what_the_textbook_says(variant: str, n: int, block: 
     counted = Tally(recording).at(recording.moments)
     assert chosen.textbook is not None
     assert chosen.textbook(params, n) == Textbook(counted.operations, counted.steps)
+    counters = Counters()
+    run_pattern(WatchedEngine(counters), SCAN, chosen, {}, params, lambda progress: None)
+    assert counters.total().get("operations", 0) == counted.operations
 
 
 def test_gaps_do_away_with_most_bank_conflicts() -> None:

@@ -7,13 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build
 
 Array = np.ndarray[Any, Any]
 Extent = int | Sequence[int]
+
+
+class WatchedEngine(SimulatorEngine):
+    """An engine that lets observers watch every launch."""
+
+    def __init__(self, *observers: Observer) -> None:
+        super().__init__()
+        self._observers = observers
+
+    def build(self, file: str, defines: Any = None) -> Any:
+        return self._built(file, defines)
+
+    def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        kernel.launch(grid, block, values, shared_bytes=shared_bytes, observers=self._observers)
 
 
 def watch(

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.execute import run_pattern
 from gpu.patterns import find_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
-from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.observe import Observer
 from gpu.simulator.module import SimulatedModule
-from tests.gpu.simulator.checking import watch
-
-
-class _Watched(SimulatorEngine):
-    """An engine that lets checkers watch every launch."""
-
-    def __init__(self, *checkers: Observer) -> None:
-        super().__init__()
-        self._checkers = checkers
-
-    def build(self, file: str, defines: Any = None) -> Any:
-        return self._built(file, defines)
-
-    def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
-        assert isinstance(kernel, SimulatedKernel)
-        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-        kernel.launch(grid, block, values, shared_bytes=shared_bytes, observers=self._checkers)
+from tests.gpu.simulator.checking import WatchedEngine, watch
 
 
 @pytest.mark.parametrize(
@@ -48,7 +27,13 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
     inputs = {"image": image, "maxval": np.array(255, np.uint8)}
     params = {"size": 5} if pattern == "convolution" else {}
     run_pattern(
-        _Watched(checker, initialised), declared, chosen, inputs, params, lambda progress: None, with_reference=False
+        WatchedEngine(checker, initialised),
+        declared,
+        chosen,
+        inputs,
+        params,
+        lambda progress: None,
+        with_reference=False,
     )
     assert initialised.findings == []
     if not chosen.cautionary:
@@ -73,7 +58,7 @@ def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str
         checker, initialised = RaceChecker(), UninitializedChecker({"out"})
         given = {"n": n, "block": block, **params}
         run_pattern(
-            _Watched(checker, initialised), declared, declared.variant(variant), {}, given, lambda progress: None
+            WatchedEngine(checker, initialised), declared, declared.variant(variant), {}, given, lambda progress: None
         )
         assert checker.findings + initialised.findings == []
 
@@ -86,7 +71,7 @@ def test_the_sorts(variant: str, result: str) -> None:
         checker, initialised = RaceChecker(), UninitializedChecker({"keys_out", "places_out"})
         given = {"n": n, "block": block, "result": result, "input": "few"}
         run_pattern(
-            _Watched(checker, initialised), declared, declared.variant(variant), {}, given, lambda progress: None
+            WatchedEngine(checker, initialised), declared, declared.variant(variant), {}, given, lambda progress: None
         )
         assert checker.findings + initialised.findings == []
 
@@ -99,7 +84,7 @@ def test_the_reductions(variant: str, n: int, block: int) -> None:
     for operator, dtype in (("sum", "int32"), ("min", "float32")):
         checker, initialised = RaceChecker(), UninitializedChecker({"partial"})
         params = {"n": n, "block": block, "operator": operator, "dtype": dtype}
-        run_pattern(_Watched(checker, initialised), declared, chosen, {}, params, lambda progress: None)
+        run_pattern(WatchedEngine(checker, initialised), declared, chosen, {}, params, lambda progress: None)
         assert initialised.findings == []
         if not chosen.cautionary:
             assert checker.findings == []
@@ -110,7 +95,12 @@ def test_the_last_warp_that_trusts_in_lockstep(block: int) -> None:
     declared = find_pattern("reduction")
     checker = RaceChecker()
     run_pattern(
-        _Watched(checker), declared, declared.variant("volatile"), {}, {"n": 600, "block": block}, lambda progress: None
+        WatchedEngine(checker),
+        declared,
+        declared.variant("volatile"),
+        {},
+        {"n": 600, "block": block},
+        lambda progress: None,
     )
     lines = (KERNELS / "reduction.cu").read_text().splitlines()
     raced = {lines[position.line - 1] for finding in checker.findings for position in finding.positions}
