@@ -10,12 +10,17 @@ import sys
 from functools import cache
 
 import pytest
+from hypothesis import settings
 from PyQt6.QtCore import QSettings
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # In a shell's background Ctrl+C is ignored, and so it would be by every process that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples each time: a change is judged by what it did. `--hypothesis-profile=default` looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
 
@@ -63,8 +68,10 @@ def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     # For the processes that a test starts.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
-    # One for all tests: machine code is made once.
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "compiled"))
+    # One for all tests, whichever process they run in: machine code is made once.
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(shared / "compiled"))
     # Only the ini format obeys a path on every system; the native one is the registry on Windows.
     QSettings.setDefaultFormat(QSettings.Format.IniFormat)
     for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):

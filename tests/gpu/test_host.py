@@ -15,6 +15,8 @@ from gpu.jobs import Failure, LoadImage, Ready, Result, RunPattern
 from gpu.pattern import Progress
 from tests.gpu.hosting import Listener, guards, is_alive, listening, until
 
+pytestmark = pytest.mark.alone
+
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 FAKE = "tests.gpu.fake_engines:Fake"

@@ -16,7 +16,9 @@ from gpu.pattern import Progress
 from gpu.shared import SharedArray
 from tests.gpu.hosting import Listener, listening
 
-LONG = 1024
+pytestmark = pytest.mark.alone
+
+LONG = 4096
 
 
 @pytest.fixture(scope="module", params=["simulator", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -19,6 +19,8 @@ from gpu.jobs import Failure, LoadImage, Ready, Request, Result, RunPattern
 from gpu.pattern import Progress
 from gpu.shared import SharedFolder
 
+pytestmark = pytest.mark.alone
+
 FAKE = "tests.gpu.fake_engines:Fake"
 
 

@@ -19,6 +19,8 @@ from gpu.engines.base import KERNELS
 from gui.main_window import MainWindow
 from tests.gui.conftest import settle
 
+pytestmark = pytest.mark.alone
+
 ROOT = KERNELS.parent
 LONGEST_GAP_S = 0.1
 ATTEMPTS = 5

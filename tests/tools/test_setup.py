@@ -296,6 +296,20 @@ def test_the_tests_run_without_a_screen(started):
     assert started == {"window": False, "arguments": ["-m", "pytest", "-m", "gpu"], "platform": "offscreen"}
 
 
+@pytest.mark.parametrize("codes", [(0, 0), (1, 0), (0, 1)])
+def test_all_tests_run_on_every_core_but_those_that_measure_time(started, monkeypatch, codes):
+    passes = []
+
+    def finish(command, **settings):
+        assert settings["env"]["QT_QPA_PLATFORM"] == "offscreen"
+        passes.append(command[1:])
+        return subprocess.CompletedProcess(command, codes[len(passes) - 1])
+
+    monkeypatch.setattr(setup.subprocess, "run", finish)
+    assert setup.main(["test"]) == max(codes)
+    assert [each[each.index("-m", 2) + 1] for each in passes] == ["not alone", "alone"]
+
+
 # --- Python and the virtual environment
 
 

@@ -249,15 +249,19 @@ class Recorder(Observer):
     # Operations.
 
     def operation(self, operator: str, mask: Mask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> Any:
-        """Return the nodes of values that an operation made; none where none of its operands has one."""
+        """Return the nodes of values that an operation made; none in lanes where none of its operands has one."""
         packed = [compact(node, mask) for node in nodes]
         if self.stopped or not any(np.any(node) for node in packed):
             return NONE
         first = self._operate(operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands])
+        numbers = np.arange(first, first + mask.count, dtype=np.int32)
+        if not any(np.all(node) for node in packed):
+            # What a lane's value comes from must not depend on which other lanes happen to run beside it.
+            numbers *= np.any([np.broadcast_to(node != 0, mask.count) for node in packed], axis=0)
         if mask.full:
-            return np.arange(first, first + mask.count, dtype=np.int32)
+            return numbers
         made = np.zeros(mask.bits.size, np.int32)
-        made[mask.lanes] = np.arange(first, first + mask.count, dtype=np.int32)
+        made[mask.lanes] = numbers
         return made
 
     def _operate(self, operator: str, mask: Mask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> int:

@@ -254,6 +254,7 @@ def test_index_arithmetic_makes_no_nodes_and_constants_clear_them():
         assert made.ancestry(0).nodes == {}
 
 
+@pytest.mark.alone
 def test_the_ancestry_of_a_large_reduction_is_there_at_once():
     source = """
     __global__ void k(const float *in, float *out, int n) {

@@ -431,6 +431,19 @@ def test_moments_find_rows_and_cells():
     assert flow.who(0, 0) is None
 
 
+def test_what_comes_from_no_input_makes_the_same_rows_in_any_order():
+    source = """__global__ void k(const int *in, int *out) {
+        int t = threadIdx.x, b = t;
+        if (t < 32) b = in[t];
+        b = b + 1;
+        out[t] = b;
+    }"""
+    arguments = [np.arange(64, dtype=np.int32), np.zeros(64, np.int32)]
+    flow = check(Dataflow(launch(source, arguments, block=64)))
+    assert first_difference(flow, check(Dataflow(launch(source, arguments, block=64, schedule="shuffle:1")))) is None
+    assert [int(row.made.sum()) for row in flow.rows[1:]] == [32]
+
+
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(body=statements.bodies(), seed=st.integers(0, 1000), threads=st.sampled_from([1, 31, 40, 64]))
 def test_random_programs(body: str, seed: int, threads: int):

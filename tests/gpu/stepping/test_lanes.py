@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -231,6 +232,7 @@ __global__ void k(int *a) {
     assert states(lanes.at(at_line(recording, 5)), lanes_of=slice(8)) == "A" * 8
 
 
+@pytest.mark.alone
 def test_a_moment_takes_less_than_two_milliseconds_for_1024_threads():
     source = """\
 __global__ void k(int *a) {

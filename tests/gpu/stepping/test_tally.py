@@ -164,6 +164,7 @@ def test_launches_add_up():
         tally.at(recording.moments + 1)
 
 
+@pytest.mark.alone
 def test_a_hundred_thousand_statements_of_lanes_are_counted_in_half_a_second():
     recording = launch(NEIGHBORED, [np.ones(8192, np.int32), np.int32(8192)], block=1024, grid=4)
     assert recording.launches[0].trace.lane_events > 100_000

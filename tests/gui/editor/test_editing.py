@@ -199,6 +199,7 @@ def checked_pane(qtbot):
     bench.close()
 
 
+@pytest.mark.alone
 def test_errors_appear_within_200_ms_of_the_last_letter(qtbot, checked_pane):
     pane = checked_pane
     cursor = pane.code.textCursor()
