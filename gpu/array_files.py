@@ -1,7 +1,8 @@
-"""Read files of numbers: NumPy's own format, or text with one number a line."""
+"""Read files of numbers: NumPy's own format, or text with one number a line, for a matrix one row."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,19 @@ _COMMENT = "#"
 _SHOWN = 24
 
 
-def read_array(path: str | Path) -> Array:
+def read_array(path: str | Path, dimensions: int = 1) -> Array:
     """Read a file of numbers.
 
     Parameters
     ----------
     path : str or Path
-        A .npy file with one dimension; any other is text in UTF-8, one number a line, where empty lines and what
-        follows a # do not count.
+        A .npy file with as many dimensions as are wanted; any other is text in UTF-8, one number a line, for two
+        dimensions one row a line with commas or blanks between. Empty lines and what follows a # do not count.
+    dimensions : {1, 2}
 
     Returns
     -------
-    array of shape (n,)
+    array of shape (n,) or (rows, columns)
         int64 where every number is whole and fits, else float64; n may be 0.
 
     Raises
@@ -40,7 +42,9 @@ def read_array(path: str | Path) -> Array:
     """
     path = Path(path)
     try:
-        return _read_npy(path) if path.suffix.lower() == ".npy" else _read_text(path)
+        if path.suffix.lower() == ".npy":
+            return _read_npy(path, dimensions)
+        return _read_text(path) if dimensions == 1 else _read_rows(path)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except IsADirectoryError:
@@ -49,15 +53,16 @@ def read_array(path: str | Path) -> Array:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-def _read_npy(path: Path) -> Array:
+def _read_npy(path: Path, dimensions: int) -> Array:
     try:
         # Mapped, so that a header that promises more than the file holds claims no memory.
         found = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError, OverflowError) as error:
         raise InputError(f"{path.name} is not a whole .npy file of numbers: {_first_line(error)}") from None
-    if found.ndim != 1:
+    if found.ndim != dimensions:
         shape = " x ".join(map(str, found.shape)) or "a single number"
-        raise InputError(f"{path.name} holds {shape}; an array of one dimension is wanted.")
+        wanted = "an array of one dimension" if dimensions == 1 else "a matrix"
+        raise InputError(f"{path.name} holds {shape}; {wanted} is wanted.")
     if found.dtype.kind not in "biuf":
         raise InputError(f"{path.name} holds {found.dtype}; whole or floating-point numbers are wanted.")
     if found.dtype.kind == "f":
@@ -67,32 +72,55 @@ def _read_npy(path: Path) -> Array:
     return found.astype(np.int64)
 
 
-def _read_text(path: Path) -> Array:
-    whole: list[int] = []
-    numbers: list[float] = []
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield each line that says something, with its number."""
     with open(path, "rb") as file:
         for place, line in enumerate(file, 1):
             try:
                 text = line.decode("utf-8-sig" if place == 1 else "utf-8").split(_COMMENT, 1)[0].strip()
             except UnicodeDecodeError:
                 raise InputError(f"{path.name}, line {place}, is not text.") from None
-            if not text:
-                continue
-            try:
-                numbers.append(_number(text))
-            except ValueError:
-                raise InputError(f"{path.name}, line {place}: {_shortened(text)} is not one number.") from None
-            if len(whole) == len(numbers) - 1 and _is_whole(text):
-                whole.append(int(text))
+            if text:
+                yield place, text
+
+
+def _read_text(path: Path) -> Array:
+    whole: list[int] = []
+    numbers: list[float] = []
+    for place, text in _lines(path):
+        numbers.append(_number(path, place, text))
+        if len(whole) == len(numbers) - 1 and _is_whole(text):
+            whole.append(int(text))
     if len(whole) == len(numbers):
         return np.array(whole, np.int64)
     return np.array(numbers, np.float64)
 
 
-def _number(text: str) -> float:
-    if "_" in text:  # Python's own notation
-        raise ValueError(text)
-    return float(text)
+def _read_rows(path: Path) -> Array:
+    rows: list[list[float]] = []
+    whole = True
+    for place, text in _lines(path):
+        parts = text.replace(",", " ").split()
+        rows.append([_number(path, place, part) for part in parts])
+        whole = whole and all(map(_is_whole, parts))
+        if len(rows[-1]) != len(rows[0]):
+            raise InputError(
+                f"{path.name}, line {place}: {len(rows[-1])} numbers, where the first row has {len(rows[0])}."
+            )
+    if not rows:
+        raise InputError(f"{path.name} is empty; a matrix is wanted.")
+    found = np.array(rows, np.float64)
+    # Past 2^53 the floats are not the numbers that stood there.
+    return found.astype(np.int64) if whole and np.abs(found).max(initial=0) < 2**53 else found
+
+
+def _number(path: Path, place: int, text: str) -> float:
+    try:
+        if "_" in text:  # Python's own notation
+            raise ValueError(text)
+        return float(text)
+    except ValueError:
+        raise InputError(f"{path.name}, line {place}: {_shortened(text)} is not one number.") from None
 
 
 def _is_whole(text: str) -> bool:

@@ -170,8 +170,8 @@ def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
         own.add_argument(
             f"--{_SOURCE}",
             metavar="|".join([*kinds, "FILE"]),
-            help="how the values are made, or a file of them: .npy, or text with one number a line "
-            f"(default: {source.default})",
+            help="how the values are made, or a file of them: .npy, or text with one "
+            f"{'row' if pattern.dimensions == 2 else 'number'} a line (default: {source.default})",
         )
         own.add_argument("--output", metavar="FILE", help="where the result goes: .npy or .csv")
         return

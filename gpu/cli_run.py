@@ -48,7 +48,7 @@ def run(
     _refuse_idle_parameters(pattern, given, params)
     if target:
         export.check_target(target)
-    of_image = pattern.view != "array"
+    of_image = pattern.of_images
     if not of_image and target and export.is_image(target):
         raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
     inputs, about = _read_image(source, target) if of_image else _read_values(pattern, params, source, seed)
@@ -60,7 +60,7 @@ def run(
     if as_json:
         print(cli_text.report_as_json(outcome.report))
     else:
-        values = None if of_image else outcome.outputs[pattern.result]
+        values = None if of_image else outcome.outputs[pattern.result].ravel()
         print(cli_text.report_as_text(outcome.report, pattern, about, values, target))
     return outcome.report.verified is not False or variant.cautionary != ""
 
@@ -80,10 +80,11 @@ def _read_image(source: str | None, target: str | None) -> tuple[Inputs, str]:
 
 def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
     """Return an array as a pattern takes it, and what people say of it."""
-    given = {"values": array_files.read_array(source)} if source else {}
+    given = {"values": array_files.read_array(source, pattern.dimensions)} if source else {}
     inputs = pattern.inputs(given, params, seed)
     origin = Path(source).name if source else f"{params['input']}, seed {seed}"
-    return inputs, f"{origin}, {inputs['values'].size} x {params['dtype']}"
+    shape = " x ".join(map(str, inputs["values"].shape))
+    return inputs, f"{origin}, {shape} x {params.get('dtype', 'float32')}"
 
 
 def _refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:

@@ -51,9 +51,9 @@ from gpu.stepping.recording import Recording
 if TYPE_CHECKING:
     from gpu.simulator.checkers.findings import Finding
 
-_COUNTED = ("elements", "bodies")
 _CHECKED_ELEMENTS = 4999
 _CHECKED_IMAGE = (45, 67)
+_CHECKED_SIZES = {"elements": _CHECKED_ELEMENTS, "bodies": _CHECKED_ELEMENTS, "rows": 67, "columns": 67}
 
 Tell = Callable[[Progress], None]
 
@@ -72,10 +72,10 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
     match request:
         case LoadImage(path):
             return Result(_share(_load(path), folder))
-        case LoadArray(path):
+        case LoadArray(path, dimensions):
             from gpu import array_files
 
-            return Result(_share({"values": array_files.read_array(path)}, folder))
+            return Result(_share({"values": array_files.read_array(path, dimensions)}, folder))
         case SaveArray(path, array, maxval):
             from gpu import export
 
@@ -191,9 +191,9 @@ def _accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[
 
 
 def throughput(work: Work, times: PhaseTimes) -> Throughput:
-    """Return the work done per second of kernel time, in millions; 0 where no time was measured."""
+    """Return the work done per second of kernel time, in the work's own thousands; 0 where no time was measured."""
     per_second = work.amount / (times.kernel / 1e3) if times.kernel > 0 else 0.0
-    return Throughput(per_second / 1e6, f"M{work.unit}/s")
+    return Throughput(per_second / {"M": 1e6, "G": 1e9}[work.prefix], f"{work.prefix}{work.unit}/s")
 
 
 def record(
@@ -274,8 +274,12 @@ def check_pattern(
 
 def small_params(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters for a check: as they are, but for fewer elements."""
-    sizes = {each.name for each in pattern.parameters if isinstance(each, Integer) and each.unit in _COUNTED}
-    return {name: min(value, _CHECKED_ELEMENTS) if name in sizes else value for name, value in params.items()}
+    most = {
+        each.name: _CHECKED_SIZES[each.unit]
+        for each in pattern.parameters
+        if isinstance(each, Integer) and each.unit in _CHECKED_SIZES
+    }
+    return {name: min(value, most[name]) if name in most else value for name, value in params.items()}
 
 
 def _corner(values: Array) -> Array:

@@ -27,12 +27,13 @@ class LoadImage:
 
 @dataclass(frozen=True)
 class LoadArray:
-    """Read a file of numbers: .npy, or text with one number a line.
+    """Read a file of numbers: .npy, or text with one number a line, for two dimensions one row.
 
-    The Result's array is `values`: int64 where every number is whole, else float64; one dimension, perhaps empty.
+    The Result's array is `values`: int64 where every number is whole, else float64; perhaps empty.
     """
 
     path: str
+    dimensions: int = 1
 
 
 @dataclass(frozen=True)

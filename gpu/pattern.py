@@ -241,10 +241,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Work:
-    """What throughput counts, such as pixels: `amount` of `unit`."""
+    """What throughput counts, such as pixels: `amount` of `unit`, in thousands of thousands or as `prefix` says."""
 
     amount: int
     unit: str
+    prefix: Literal["M", "G"] = "M"
 
 
 @dataclass(frozen=True)
@@ -293,6 +294,11 @@ def _accept(inputs: Inputs, params: Params) -> None:
     """Accept every combination of input and parameters."""
 
 
+def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+    """Add nothing to what is given."""
+    return given
+
+
 def _whole(inputs: Inputs) -> Inputs:
     """Cut nothing off."""
     return inputs
@@ -308,9 +314,10 @@ class Pattern:
         The name on the command line, the one people read, and one sentence about it.
     kernels : str
         The file under `kernels/` that holds the ladder.
-    view : {"filtered-image", "image-counts", "array", "bodies"}
-        What the window's Run tab shows. Patterns of images take `image` and `maxval`, those of arrays `values`, which
-        has one dimension, those of bodies `bodies` of shape (n, 7).
+    view : {"filtered-image", "image-counts", "array", "matrices", "bodies"}
+        What the window's Run tab shows. Patterns of images take `image` and `maxval`; those of arrays take `values`,
+        which has one dimension, those of matrices `values`, which has two, and perhaps more; those of bodies take
+        `bodies` of shape (n, 7).
     parameters : tuple of Parameter
     variants : tuple of Variant
         The ladder, first rung first.
@@ -335,6 +342,9 @@ class Pattern:
         Raises InputError where inputs and parameters do not go together.
     make_input : callable or None
         (params, seed) -> inputs, for a run that is given none; None where the input is always given.
+    complete : callable
+        (inputs, params, seed) -> inputs, with what a run takes beside the values that were read from a file. It leaves
+        as it is what is whole.
     step_params : mapping
         Values of parameters that make a run small enough to be watched step by step.
     step_input : callable
@@ -349,7 +359,7 @@ class Pattern:
     title: str
     summary: str
     kernels: str
-    view: Literal["filtered-image", "image-counts", "array", "bodies"]
+    view: Literal["filtered-image", "image-counts", "array", "matrices", "bodies"]
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
     default_variant: str
@@ -361,10 +371,21 @@ class Pattern:
     present: Callable[[Inputs, Params, Outputs], Outputs]
     accept: Callable[[Inputs, Params], None] = field(default=_accept)
     make_input: Callable[[Params, int], Inputs] | None = None
+    complete: Callable[[Inputs, Params, int], Inputs] = field(default=_complete)
     step_params: Params = field(default_factory=dict)
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def of_images(self) -> bool:
+        """Whether it takes an image, and not numbers."""
+        return self.view in ("filtered-image", "image-counts")
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions the numbers have that it takes."""
+        return 2 if self.view == "matrices" else 1
 
     def variant(self, name: str) -> Variant:
         """Return the variant of that name, or raise InputError that lists the names."""
@@ -383,7 +404,7 @@ class Pattern:
         return {name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()}
 
     def inputs(self, given: Inputs, params: Params, seed: int) -> Inputs:
-        """Return `given`, or an input that is made from `params` and `seed` where nothing is given.
+        """Return `given` and what goes with it, or an input that is made from `params` and `seed`.
 
         Raises
         ------
@@ -391,7 +412,7 @@ class Pattern:
             Where nothing is given and nothing can be made.
         """
         if given:
-            return given
+            return self.complete(given, params, seed)
         if self.make_input is None:
             raise InputError(f"{self.title} needs an image, and none was given.")
         return self.make_input(params, seed)

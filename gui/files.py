@@ -31,7 +31,7 @@ class Files:
 
     def ask_open(self) -> None:
         """Ask for an image, or for numbers where those are what the pattern takes, and open the file."""
-        numbers = self._window.bench.pattern.view == "array"
+        numbers = not self._window.bench.pattern.of_images
         title, kinds = ("Open numbers", _NUMBERS) if numbers else ("Open image", _READABLE)
         name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
         if name:

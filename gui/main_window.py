@@ -181,7 +181,7 @@ class MainWindow(QMainWindow):
         self.stack.setCurrentWidget(page)
         self.sidebar.mark_pattern(name)
         pattern = self.bench.patterns[name]
-        self.sidebar.show_images(pattern.view != "array")
+        self.sidebar.show_images(pattern.of_images)
         self._name_input()
         self.header.show_pattern(pattern, settings.variant)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
@@ -263,13 +263,13 @@ class MainWindow(QMainWindow):
         self.status.say(f"Opening {path.name}…")
         if self.own.shown is not None:
             self._show_page(self.bench.chosen)
-        if path.suffix.lower() in NUMBERS and self.bench.pattern.view != "array":
-            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.view == "array"))
+        if path.suffix.lower() in NUMBERS and self.bench.pattern.of_images:
+            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if not each.of_images))
         if self.bench.holds_numbers(path):
             self.bench.open_values(path)
             return
-        if self.bench.pattern.view == "array":
-            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.view != "array"))
+        if not self.bench.pattern.of_images:
+            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.of_images))
         self.bench.open(path)
 
     def _show_values(self, opened: OpenValues) -> None:

@@ -193,7 +193,7 @@ class Workbench(QObject):
 
     def holds_numbers(self, path: Path) -> bool:
         """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
-        return self.pattern.view == "array" and path.suffix.lower() in array_files.ENDINGS
+        return not self.pattern.of_images and path.suffix.lower() in array_files.ENDINGS
 
     def open_values(self, path: Path) -> None:
         """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
@@ -213,7 +213,7 @@ class Workbench(QObject):
                 self.run(verify=True)
 
         self._make_way()
-        self.jobs.post("open", LoadArray(str(path)), done, priority=3)
+        self.jobs.post("open", LoadArray(str(path), self.pattern.dimensions), done, priority=3)
 
     def open(self, path: Path, fallback: Path | None = None) -> None:
         """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
@@ -241,7 +241,7 @@ class Workbench(QObject):
             maxval=int(handles["maxval"].open()),
         )
         self.outcomes = {name: kept for name, kept in self.outcomes.items() if kept.image is None}
-        of_image = self.pattern.view != "array"
+        of_image = self.pattern.of_images
         for channel in ("run", "count before", "count after"):
             if of_image or channel != "run":
                 self.jobs.drop(channel)
@@ -277,11 +277,12 @@ class Workbench(QObject):
     def input_words(self) -> tuple[str, str]:
         """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
         pattern, params = self.pattern, self.settings[self.chosen].params
-        if pattern.view != "array":
+        if pattern.of_images:
             return ("", "") if self.image is None else (self.image.path.name, self.image.description)
         if params.get("input") == FROM_FILE and self.values is not None:
             return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
-        words = [f"{params['n']:,} elements".replace(",", "\u2009")] if "n" in params else []
+        units = {parameter.name: parameter.unit for parameter in pattern.parameters}
+        words = [f"{params['n']:,} {units['n']}".replace(",", "\u2009")] if "n" in params else []
         return pattern.title, ", ".join([*words, *(str(params[name]) for name in ("input", "dtype") if name in params)])
 
     # --- choices
@@ -322,10 +323,11 @@ class Workbench(QObject):
 
     def _inputs(self) -> Mapping[str, SharedArray] | None:
         """Return what the chosen pattern runs on: nothing where it makes its input; None where it cannot run yet."""
-        if self.pattern.view != "array":
+        if self.pattern.of_images:
             return None if self.image is None else self.image.inputs
         from_file = self.settings[self.chosen].params.get("input") == FROM_FILE
-        return self.values.inputs if from_file and self.values is not None else {}
+        fits = self.values is not None and self.values.values.ndim == self.pattern.dimensions
+        return self.values.inputs if from_file and fits and self.values is not None else {}
 
     def run_soon(self) -> None:
         """Run a moment from now; until then more changes may come."""
@@ -362,7 +364,7 @@ class Workbench(QObject):
             self._post_run(request)
 
     def _post_run(self, request: RunPattern) -> None:
-        image = None if self.patterns[request.pattern].view == "array" else self.image
+        image = self.image if self.patterns[request.pattern].of_images else None
         file = self.values.path if self.values is not None and request.inputs and image is None else None
         self.jobs.post(
             "run", request, lambda event: self._take_run(request, image, event, file), self.progressed.emit, 2

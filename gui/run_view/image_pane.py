@@ -21,6 +21,7 @@ class PictureItem(pg.GraphicsObject):
         super().__init__()
         self.pyramid: Pyramid | None = None
         self.marked: tuple[int, int] | None = None
+        self.band: QRectF | None = None
 
     def show_picture(self, picture: Array) -> None:
         """Paint another picture."""
@@ -42,6 +43,12 @@ class PictureItem(pg.GraphicsObject):
             self.marked = pixel
             self.update()
 
+    def show_band(self, band: QRectF | None) -> None:
+        """Frame whole rows or columns."""
+        if band != self.band:
+            self.band = band
+            self.update()
+
     def boundingRect(self) -> QRectF:
         if self.pyramid is None:
             return QRectF()
@@ -55,6 +62,11 @@ class PictureItem(pg.GraphicsObject):
         scale = abs(painter.deviceTransform().m11())
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scale < 2.0)
         painter.drawImage(self.boundingRect(), self.pyramid.level_for(scale))
+        if self.band is not None:
+            pen = QPen(QColor(look().theme.accent), 1.5)
+            pen.setCosmetic(True)
+            painter.setPen(pen)
+            painter.drawRect(self.band)
         if self.marked is not None:
             pen = QPen(QColor(look().theme.accent), 2)
             pen.setCosmetic(True)
@@ -126,6 +138,16 @@ class ImagePane(QWidget):
     def mark(self, pixel: tuple[int, int] | None) -> None:
         """Frame the pixel that the other pane's pointer is on."""
         self.item.mark(pixel)
+
+    def mark_row(self, row: int | None) -> None:
+        """Frame a row of pixels."""
+        width = self.item.boundingRect().width()
+        self.item.show_band(None if row is None else QRectF(0, row, width, 1))
+
+    def mark_column(self, column: int | None) -> None:
+        """Frame a column of pixels."""
+        height = self.item.boundingRect().height()
+        self.item.show_band(None if column is None else QRectF(column, 0, 1, height))
 
     def _let_go(self, *_: object) -> None:
         self._fitted = False

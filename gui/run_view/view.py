@@ -43,6 +43,10 @@ def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
         from gui.run_view.array import ArrayView
 
         return ArrayView(pattern)
+    if pattern.view == "matrices":
+        from gui.run_view.matrices import MatricesView
+
+        return MatricesView()
     from gui.run_view.image_counts import ImageCountsView
 
     return ImageCountsView()

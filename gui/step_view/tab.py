@@ -243,7 +243,7 @@ class StepTab(QWidget):
             if not parameter.applies(params) or not isinstance(value, str | int | float):
                 continue
             if parameter.name == "n":
-                parts.insert(0, f"{value} elements")
+                parts.insert(0, f"{value} {parameter.unit}")
             else:
                 # A word speaks for itself, a number does not.
                 worded = isinstance(value, str) and not value.isdecimal()

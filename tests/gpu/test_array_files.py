@@ -148,3 +148,37 @@ def test_what_was_saved_is_read_again(tmp_path_factory: pytest.TempPathFactory, 
     for ending in ("npy", "csv"):
         save(str(folder / f"a.{ending}"), array)
         np.testing.assert_array_equal(read_array(folder / f"a.{ending}"), array)
+
+
+@pytest.mark.parametrize("content", ["1,2,3\n4,5,6\n", "1 2 3 # first\n\n4\t5 6", "1, 2, 3\n4, 5, 6"])
+def test_rows_of_a_matrix(tmp_path: Path, content: str) -> None:
+    found = read_array(text(tmp_path, content), 2)
+    assert found.dtype == np.int64
+    assert found.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_a_matrix_that_was_saved_is_read_as_it_was(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).standard_normal((5, 7)).astype(np.float32)
+    for name in ("matrix.csv", "matrix.npy"):
+        save(str(tmp_path / name), values)
+        np.testing.assert_array_equal(read_array(tmp_path / name, 2).astype(np.float32), values)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1,2\n3", "numbers.csv, line 2: 1 numbers, where the first row has 2."),
+        ("1,2\n3,four", "numbers.csv, line 2: 'four' is not one number."),
+        ("# nothing\n", "numbers.csv is empty; a matrix is wanted."),
+    ],
+)
+def test_what_is_no_matrix_says_why(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read_array(text(tmp_path, content), 2)
+    assert raised.value.message == message
+
+
+def test_an_array_of_other_dimensions_is_not_a_matrix(tmp_path: Path) -> None:
+    np.save(tmp_path / "line.npy", np.zeros(5))
+    with pytest.raises(InputError, match=r"line\.npy holds 5; a matrix is wanted"):
+        read_array(tmp_path / "line.npy", 2)

@@ -113,7 +113,7 @@ class FakeHost:
             return Result({})
         if isinstance(request, LoadArray):
             return self._load_values(Path(request.path))
-        if find_pattern(request.pattern).view == "array":
+        if not find_pattern(request.pattern).of_images:
             return self._run_array(request)
         image = request.inputs["image"].open()
         if request.pattern == "histogram":

@@ -370,7 +370,7 @@ def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, co
     assert "elements, random, int32" in window.status.word.text()
     window.open(colour)
     settle(qtbot, window)
-    assert window.bench.pattern.view != "array"
+    assert window.bench.pattern.of_images
     assert pictures[0].isVisible()
     assert colour.name in window.windowTitle()
     assert colour.name in window.status.word.text()

@@ -111,7 +111,7 @@ def test_the_null_engine_runs_every_host_program() -> None:
 
     image = {"image": np.ones((5, 7), np.uint8), "maxval": np.array(255)}
     for pattern in all_patterns().values():
-        inputs = pattern.inputs({} if pattern.view == "array" else image, pattern.check({}), 0)
+        inputs = pattern.inputs(image if pattern.of_images else {}, pattern.check({}), 0)
         for variant in pattern.variants:
             outcome = run_pattern(
                 NullEngine(), pattern, variant, inputs, {}, lambda progress: None, with_reference=False

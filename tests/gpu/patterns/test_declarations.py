@@ -48,7 +48,12 @@ def test_defaults_are_values_that_the_parameters_accept(pattern: Pattern) -> Non
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_what_is_stepped_is_small(pattern: Pattern) -> None:
     params = pattern.check(pattern.step_params)
-    if pattern.view == "array":
+    if pattern.view == "matrices":
+        assert pattern.make_input is not None
+        assert pattern.make_input(params, 0)["values"].shape == (8, 8)
+        values = np.arange(300).reshape(20, 15)
+        np.testing.assert_array_equal(pattern.step_input({"values": values})["values"], values[:8, :8])
+    elif pattern.view == "array":
         assert pattern.make_input is not None
         assert pattern.make_input(params, 0)["values"].shape == (16,)
         values = np.arange(1000)
@@ -79,7 +84,7 @@ def test_examples_are_settings_that_the_pattern_takes(pattern: Pattern) -> None:
         assert preset.text.endswith(".")
         if preset.variant:
             pattern.variant(preset.variant)
-        if pattern.view == "array":
+        if not pattern.of_images:
             pattern.accept(pattern.inputs({}, params, 0), params)
     assert len({preset.title for preset in pattern.presets}) == len(pattern.presets)
 

@@ -173,7 +173,11 @@ def test_the_ladders(pattern: str, variant: str) -> None:
     chosen = declared.variant(variant)
     params = {field.name: field.default for field in declared.parameters} | dict(declared.step_params)
     # Integers, so that the order in which atomics add makes no difference.
-    params |= {name: value for name, value in (("n", 300), ("block", 64), ("dtype", "int32")) if name in params}
+    params |= {
+        name: value
+        for name, value in (("n", 300 if declared.dimensions == 1 else 19), ("block", 64), ("dtype", "int32"))
+        if name in params
+    }
     if declared.make_input is not None:
         inputs = declared.make_input(params, 7)
     else:

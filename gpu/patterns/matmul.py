@@ -1,0 +1,343 @@
+"""Multiplication of two matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Outputs,
+    Params,
+    Pattern,
+    Preset,
+    Progress,
+    Real,
+    Variant,
+    Work,
+)
+from gpu.patterns.array_inputs import refuse_missing_file
+from gpu.patterns.matrices import (
+    KINDS,
+    accept_matrix,
+    corner,
+    input_parameter,
+    make_matrix,
+    pieces,
+    present,
+    side_parameter,
+    single,
+)
+
+ORDER = 7
+
+_FILE = "matmul.cu"
+_STEPPED = 8
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What a block makes, `rows` x `columns` elements in steps of `depth`, and a thread of it."""
+
+    rows: int
+    columns: int
+    depth: int
+    thread_rows: int
+    thread_columns: int
+
+    @property
+    def defines(self) -> dict[str, int | str]:
+        return {
+            "ROWS": self.rows,
+            "COLUMNS": self.columns,
+            "DEPTH": self.depth,
+            "THREAD_ROWS": self.thread_rows,
+            "THREAD_COLUMNS": self.thread_columns,
+        }
+
+
+# By the tile that is asked for: what runs fast at its largest, what can be watched at its smallest.
+_COLUMN = {
+    4: _Shape(8, 8, 4, 4, 4),
+    8: _Shape(16, 16, 4, 4, 4),
+    16: _Shape(32, 32, 8, 4, 4),
+    32: _Shape(64, 64, 8, 8, 8),
+}
+_SQUARE = {
+    4: _Shape(8, 8, 4, 4, 4),
+    8: _Shape(16, 16, 4, 4, 4),
+    16: _Shape(64, 64, 8, 4, 4),
+    32: _Shape(128, 128, 8, 8, 8),
+}
+_PEAK = {
+    4: _Shape(32, 16, 4, 4, 4),
+    8: _Shape(32, 32, 4, 4, 4),
+    16: _Shape(64, 64, 8, 4, 4),
+    32: _Shape(128, 128, 8, 8, 8),
+}
+
+
+def _sides(inputs: Inputs) -> tuple[int, int, int]:
+    """Return m, n and k: A is m x k, B is k x n."""
+    (m, k), n = inputs["values"].shape, inputs["b"].shape[1]
+    return m, n, k
+
+
+def _launch(
+    engine: Engine,
+    inputs: Inputs,
+    params: Params,
+    kernel_name: str,
+    defines: dict[str, int | str],
+    covers: tuple[int, int],
+    block: tuple[int, int, int],
+) -> Generator[Progress, None, Outputs]:
+    """Run a kernel of which a block makes `covers` rows and columns of C."""
+    m, n, k = _sides(inputs)
+    kernel = engine.build(_FILE, defines).kernel(kernel_name)
+    a, b = engine.upload(single(inputs["values"])), engine.upload(single(inputs["b"]))
+    c = engine.upload(single(inputs["c"])) if params["beta"] else engine.allocate((m, n), np.float32)
+    yield Progress(0.1, "uploaded")
+    grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
+    scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
+    engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
+    engine.free(a)
+    engine.free(b)
+    yield Progress(0.9, "multiplied")
+    result = engine.download(c)
+    engine.free(c)
+    return {"result": result}
+
+
+def _an_element_a_thread(kernel_name: str) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        tile = int(params["tile"])
+        return (yield from _launch(engine, inputs, params, kernel_name, {"TILE": tile}, (tile, tile), (tile, tile, 1)))
+
+    return run
+
+
+def _several_a_thread(kernel_name: str, shapes: dict[int, _Shape], *, one_column: bool = False) -> HostProgram:
+    """Launch a kernel whose threads make a column of elements each, or a square."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        shape = shapes[int(params["tile"])]
+        across = 1 if one_column else shape.thread_columns
+        threads = shape.rows // shape.thread_rows * (shape.columns // across)
+        covers = (shape.rows, shape.columns)
+        return (yield from _launch(engine, inputs, params, kernel_name, shape.defines, covers, (threads, 1, 1)))
+
+    return run
+
+
+def _make_input(params: Params, seed: int) -> Inputs:
+    refuse_missing_file(params)
+    kind, rng = params["input"], np.random.default_rng(seed)
+    n = params["n"]
+    m, k = params["m"] or n, params["k"] or n
+    a = np.eye(m, k, dtype=np.float32) if kind == "identity" else make_matrix(kind, m, k, rng)
+    return {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
+
+
+def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+    """Make a B and a C that go with the A of a file."""
+    if "b" in given:
+        return given
+    (m, k), n, rng = given["values"].shape, params["n"], np.random.default_rng(seed)
+    return {**given, "b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    for name, title in (("values", "A"), ("b", "B"), ("c", "C")):
+        accept_matrix(inputs[name], title)
+    (m, k), (rows, n) = inputs["values"].shape, inputs["b"].shape
+    if rows != k or inputs["c"].shape != (m, n):
+        raise InputError(f"A is {m} x {k} and B {rows} x {n}: A has to have as many columns as B has rows.")
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    alpha, beta = (float(np.float32(params[name])) for name in ("alpha", "beta"))
+    b = single(inputs["b"]).astype(np.float64)
+    c = single(inputs["c"])
+    expected = np.empty(c.shape, np.float64)
+    for first, rows in pieces(single(inputs["values"])):
+        part = expected[first : first + len(rows)]
+        np.matmul(rows.astype(np.float64), b, out=part)
+        part *= alpha
+        if beta:
+            part += beta * c[first : first + len(rows)]
+    return expected
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of an element, in whatever order its k products are summed up.
+
+    With u = 2^-24 and gamma_d = d u / (1 - d u), it is at most gamma_(k + 2) |alpha| |a| |b| + gamma_2 |beta| |c|
+    (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1 and 3.5), where |a| |b|, the sum of the
+    products' magnitudes, is at most the product of the row's length and the column's. Whole numbers whose sums stay
+    below 2^24 are not rounded at all.
+    """
+    alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
+    a, b, c = (single(inputs[name]) for name in ("values", "b", "c"))
+    largest_row = max(float(np.square(rows, dtype=np.float64).sum(axis=1).max()) for _, rows in pieces(a))
+    columns = np.zeros(b.shape[1])
+    for _, rows in pieces(b):
+        columns += np.square(rows, dtype=np.float64).sum(axis=0)
+    products = alpha * float(np.sqrt(largest_row * columns.max()))
+    before = beta * float(np.abs(c).max()) if beta else 0.0
+    whole = all(float(params[name]).is_integer() for name in ("alpha", "beta"))
+    if whole and products + before < 2**24 and all(_is_whole(each) for each in ((a, b, c) if beta else (a, b))):
+        return 0.0
+    return _gamma(a.shape[1] + 2) * products + _gamma(2) * before
+
+
+def _gamma(roundings: int) -> float:
+    return roundings * 2.0**-24 / (1 - roundings * 2.0**-24)
+
+
+def _is_whole(values: Array) -> bool:
+    return all(bool((rows == np.trunc(rows)).all()) for _, rows in pieces(values))
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    m, n, k = _sides(inputs)
+    read = m * k + k * n + (m * n if params["beta"] else 0)
+    return Cost(bytes_read=4 * read, bytes_written=4 * m * n, flops=2 * m * n * k)
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    m, n, k = _sides(inputs)
+    return Work(2 * m * n * k, "FLOP", "G")
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    return present({"A": inputs["values"], "B": inputs["b"], "C": outputs["result"]})
+
+
+PATTERN = Pattern(
+    name="matmul",
+    title="Matrix product",
+    summary="Each element of C becomes the product of a row of A and a column of B: alpha A B + beta C.",
+    kernels=_FILE,
+    view="matrices",
+    parameters=(
+        input_parameter((*KINDS, "identity")),
+        side_parameter("n", "n", "Columns of B and C.", "columns", 512),
+        side_parameter("m", "m", "Rows of A and C; 0 takes as many as n.", "rows", 0, 0),
+        side_parameter(
+            "k", "k", "Columns of A, which are as many as B has rows; 0 takes as many as n.", "columns", 0, 0
+        ),
+        Real(name="alpha", label="alpha", help="What A B is multiplied by.", default=1, minimum=-1e6, maximum=1e6),
+        Real(
+            name="beta",
+            label="beta",
+            help="What C is multiplied by before A B is added.",
+            default=0,
+            minimum=-1e6,
+            maximum=1e6,
+        ),
+        Choice(
+            name="tile",
+            label="Tile",
+            help="Rows and columns of C that a block of the first rungs makes; blocks of the others grow with it.",
+            options=("4", "8", "16", "32"),
+            default="32",
+        ),
+    ),
+    variants=(
+        Variant(
+            "naive",
+            "Naive",
+            run=_an_element_a_thread("matmul_naive"),
+            idea="One thread an element of C; the lanes of a warp stand below each other.",
+            limit="Lanes read and write a whole row apart: each wants a sector of its own.",
+            kernels=("matmul_naive",),
+        ),
+        Variant(
+            "coalesced",
+            "Coalesced",
+            run=_an_element_a_thread("matmul_coalesced"),
+            idea="The lanes of a warp stand beside each other and read neighbours.",
+            limit="Two factors from global memory for each multiply-add.",
+            kernels=("matmul_coalesced",),
+        ),
+        Variant(
+            "tiled",
+            "Tiled in shared memory",
+            run=_an_element_a_thread("matmul_tiled"),
+            idea="A block brings a tile of A and one of B into shared memory, where a whole row of threads reads them.",
+            limit="Two shared loads for each multiply-add.",
+            kernels=("matmul_tiled",),
+        ),
+        Variant(
+            "registers-1d",
+            "A column in registers",
+            run=_several_a_thread("matmul_registers_1d", _COLUMN, one_column=True),
+            idea="A thread makes several elements below each other, so that one factor of B serves all of them.",
+            limit="The factors of A are still loaded one for each multiply-add.",
+            kernels=("matmul_registers_1d",),
+        ),
+        Variant(
+            "registers-2d",
+            "A square in registers",
+            run=_several_a_thread("matmul_registers_2d", _SQUARE),
+            idea="A thread makes a square of elements: 64 multiply-adds for 16 loads.",
+            limit="Each load brings one float, and lanes meet in banks.",
+            kernels=("matmul_registers_2d",),
+        ),
+        Variant(
+            "vectors",
+            "16-byte loads",
+            run=_several_a_thread("matmul_vectors", _SQUARE),
+            idea="Four floats with each load; the tile of A is transposed on its way into shared memory.",
+            limit="The block waits for global memory in every step, and quads still meet in banks.",
+            kernels=("matmul_vectors",),
+        ),
+        Variant(
+            "peak",
+            "Peak: next tiles on their way",
+            run=_several_a_thread("matmul_peak", _PEAK),
+            idea="While one tile's products are summed up the next one is fetched; lanes read quads side by side.",
+            limit="The rate of multiply-adds.",
+            kernels=("matmul_peak",),
+        ),
+    ),
+    default_variant="tiled",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=_present,
+    accept=_accept,
+    make_input=_make_input,
+    complete=_complete,
+    step_params={"n": _STEPPED, "tile": "4", "input": "digits"},
+    step_input=lambda inputs: corner(inputs, _STEPPED, _STEPPED),
+    presets=(
+        Preset(
+            "Identity",
+            "A is the identity, so C is B: where it is not, something is read at a wrong place.",
+            {"input": "identity", "n": 256},
+        ),
+        Preset(
+            "Row times matrix",
+            "With one row every element of B is wanted once: no tile helps, and memory is the limit.",
+            {"n": 2048, "m": 1},
+            "coalesced",
+        ),
+        Preset(
+            "Odd sizes",
+            "No tile divides these: what lies outside counts as zero, and rows are not whole quads long.",
+            {"m": 257, "n": 131, "k": 33},
+        ),
+    ),
+)

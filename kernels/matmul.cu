@@ -1,0 +1,358 @@
+// Matrix multiplication: C = alpha * A * B + beta * C, as BLAS defines it: where beta is 0, what C held before counts
+// for nothing. A is m x k, B is k x n, C is m x n, float32, rows one after the other; any m, n and k. Least traffic: A
+// and B read once and C written once, 4 * (m * k + k * n + m * n) bytes; 2 * m * n * k operations.
+//
+// rung                 idea                                           what still limits it
+// matmul_naive         a thread an element, lanes down a column       lanes read and write a whole row apart
+// matmul_coalesced     lanes along a row                              two factors from global memory for each product
+// matmul_tiled         tiles of A and B in shared memory              two shared loads for each multiply-add
+// matmul_registers_1d  a thread makes a column of elements            one of the two loads is left
+// matmul_registers_2d  a thread makes a square of elements            loads of one float, and banks in conflict
+// matmul_vectors       16-byte loads, A transposed on its way         the block waits for global memory at each step
+// matmul_peak          next tiles fetched during this one's products  the rate of multiply-adds
+
+// A block of matmul_naive, matmul_coalesced and matmul_tiled makes TILE x TILE elements, one a thread.
+#ifndef TILE
+#define TILE 32
+#endif
+
+// A block of the other rungs makes ROWS x COLUMNS elements, going along k in steps of DEPTH; a thread makes
+// THREAD_ROWS x THREAD_COLUMNS of them.
+#ifndef ROWS
+#define ROWS 128
+#define COLUMNS 128
+#define DEPTH 8
+#define THREAD_ROWS 8
+#define THREAD_COLUMNS 8
+#endif
+
+#define COLUMN_THREADS (COLUMNS * ROWS / THREAD_ROWS)
+#define THREADS (ROWS / THREAD_ROWS * (COLUMNS / THREAD_COLUMNS))
+
+// Quads of floats that a thread brings for each step.
+#define A_QUADS ((ROWS * DEPTH / 4 + THREADS - 1) / THREADS)
+#define B_QUADS ((DEPTH * COLUMNS / 4 + THREADS - 1) / THREADS)
+
+// Transposed, a row of A's tile is so much longer that the lanes of a warp, which write down its columns, find banks of
+// their own; quads stay aligned.
+#define PADDING 4
+
+// A warp of matmul_peak: its lanes stand as WARP_LANES_DOWN x WARP_LANES_ACROSS over its part of the block's elements.
+#define WARP_LANES_DOWN 8
+#define WARP_LANES_ACROSS 4
+#define WARP_ROWS (WARP_LANES_DOWN * THREAD_ROWS)
+#define WARP_COLUMNS (WARP_LANES_ACROSS * THREAD_COLUMNS)
+#define WARPS_ACROSS (COLUMNS > WARP_COLUMNS ? COLUMNS / WARP_COLUMNS : 1)
+
+__device__ void finish(float *c, int place, float sum, float alpha, float beta) {
+    c[place] = beta == 0.0f ? alpha * sum : alpha * sum + beta * c[place];
+}
+
+// Idea: one thread an element of C, and nothing clever: a warp's lanes stand below each other. Limit: in every step
+// they read as many rows of A, and in the end write as many of C: each wants a sector of its own.
+extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
+                                        float beta) {
+    int row = blockIdx.y * TILE + threadIdx.x;
+    int column = blockIdx.x * TILE + threadIdx.y;
+    if (row >= m || column >= n) return;
+    float sum = 0.0f;
+    for (int i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + column];
+    finish(c, row * n + column, sum, alpha, beta);
+}
+
+// Idea: a warp's lanes stand beside each other, so that they read neighbours in a row of B and all the same element of
+// A. Limit: for each multiply-add two factors come from global memory, or from its caches at best.
+extern "C" __global__ void matmul_coalesced(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
+                                            float beta) {
+    int row = blockIdx.y * TILE + threadIdx.y;
+    int column = blockIdx.x * TILE + threadIdx.x;
+    if (row >= m || column >= n) return;
+    float sum = 0.0f;
+    for (int i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + column];
+    finish(c, row * n + column, sum, alpha, beta);
+}
+
+// Idea: the block walks along k in steps of TILE; each thread brings one element of A and one of B into shared memory,
+// where TILE threads read it (Kirk and Hwu, Programming Massively Parallel Processors, ch. 5). What lies outside counts
+// as zero, and every thread reaches the barriers. Limit: two shared loads for each multiply-add.
+extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
+                                        float beta) {
+    __shared__ float a_tile[TILE][TILE];
+    __shared__ float b_tile[TILE][TILE];
+    int x = threadIdx.x;
+    int y = threadIdx.y;
+    int row = blockIdx.y * TILE + y;
+    int column = blockIdx.x * TILE + x;
+    float sum = 0.0f;
+    for (int first = 0; first < k; first += TILE) {
+        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0.0f;
+        b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0.0f;
+        __syncthreads();
+        for (int i = 0; i < TILE; ++i) sum += a_tile[y][i] * b_tile[i][x];
+        __syncthreads();
+    }
+    if (row < m && column < n) finish(c, row * n + column, sum, alpha, beta);
+}
+
+// Bring the tiles of A and B that begin at column `first` of A and row `first` of B: one float a thread and turn.
+__device__ void bring(float (*a_tile)[DEPTH], float (*b_tile)[COLUMNS], const float *a, const float *b, int m, int n,
+                      int k, int first, int threads) {
+    for (int i = threadIdx.x; i < ROWS * DEPTH; i += threads) {
+        int row = blockIdx.y * ROWS + i / DEPTH;
+        int column = first + i % DEPTH;
+        a_tile[i / DEPTH][i % DEPTH] = row < m && column < k ? a[row * k + column] : 0.0f;
+    }
+    for (int i = threadIdx.x; i < DEPTH * COLUMNS; i += threads) {
+        int row = first + i / COLUMNS;
+        int column = blockIdx.x * COLUMNS + i % COLUMNS;
+        b_tile[i / COLUMNS][i % COLUMNS] = row < k && column < n ? b[row * n + column] : 0.0f;
+    }
+}
+
+// Idea: a thread makes THREAD_ROWS elements below each other: a factor of B is loaded once for all of them and stays in
+// a register. Limit: the factors of A are still loaded one for each multiply-add.
+extern "C" __global__ void matmul_registers_1d(const float *a, const float *b, float *c, int m, int n, int k,
+                                               float alpha, float beta) {
+    __shared__ float a_tile[ROWS][DEPTH];
+    __shared__ float b_tile[DEPTH][COLUMNS];
+    int x = threadIdx.x % COLUMNS;
+    int y = threadIdx.x / COLUMNS * THREAD_ROWS;
+    float sums[THREAD_ROWS] = {};
+    for (int first = 0; first < k; first += DEPTH) {
+        bring(a_tile, b_tile, a, b, m, n, k, first, COLUMN_THREADS);
+        __syncthreads();
+        for (int i = 0; i < DEPTH; ++i) {
+            float factor = b_tile[i][x];
+            for (int r = 0; r < THREAD_ROWS; ++r) sums[r] += a_tile[y + r][i] * factor;
+        }
+        __syncthreads();
+    }
+    int column = blockIdx.x * COLUMNS + x;
+    for (int r = 0; r < THREAD_ROWS; ++r) {
+        int row = blockIdx.y * ROWS + y + r;
+        if (row < m && column < n) finish(c, row * n + column, sums[r], alpha, beta);
+    }
+}
+
+// Idea: a thread makes a square of elements: of THREAD_ROWS factors of A and THREAD_COLUMNS of B every pair is wanted,
+// 64 multiply-adds for 16 loads where both are 8. Limit: each load brings one float, and lanes that are THREAD_COLUMNS
+// floats apart share banks.
+extern "C" __global__ void matmul_registers_2d(const float *a, const float *b, float *c, int m, int n, int k,
+                                               float alpha, float beta) {
+    __shared__ float a_tile[ROWS][DEPTH];
+    __shared__ float b_tile[DEPTH][COLUMNS];
+    int x = threadIdx.x % (COLUMNS / THREAD_COLUMNS) * THREAD_COLUMNS;
+    int y = threadIdx.x / (COLUMNS / THREAD_COLUMNS) * THREAD_ROWS;
+    float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
+    for (int first = 0; first < k; first += DEPTH) {
+        bring(a_tile, b_tile, a, b, m, n, k, first, THREADS);
+        __syncthreads();
+        for (int i = 0; i < DEPTH; ++i) {
+            float left[THREAD_ROWS];
+            float right[THREAD_COLUMNS];
+            for (int r = 0; r < THREAD_ROWS; ++r) left[r] = a_tile[y + r][i];
+            for (int s = 0; s < THREAD_COLUMNS; ++s) right[s] = b_tile[i][x + s];
+            for (int r = 0; r < THREAD_ROWS; ++r)
+                for (int s = 0; s < THREAD_COLUMNS; ++s) sums[r][s] += left[r] * right[s];
+        }
+        __syncthreads();
+    }
+    for (int r = 0; r < THREAD_ROWS; ++r) {
+        for (int s = 0; s < THREAD_COLUMNS; ++s) {
+            int row = blockIdx.y * ROWS + y + r;
+            int column = blockIdx.x * COLUMNS + x + s;
+            if (row < m && column < n) finish(c, row * n + column, sums[r][s], alpha, beta);
+        }
+    }
+}
+
+// Four neighbours of a row, zeros where they lie outside. ALIGNED: rows are whole quads long, so that one load of 16
+// bytes brings them.
+template <bool ALIGNED>
+__device__ float4 quad(const float *matrix, int row, int column, int rows, int columns) {
+    float4 found = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    const float *place = matrix + row * columns + column;
+    if constexpr (ALIGNED) {
+        if (row < rows && column < columns) found = *reinterpret_cast<const float4 *>(place);
+    } else {
+        if (row < rows && column < columns) found.x = place[0];
+        if (row < rows && column + 1 < columns) found.y = place[1];
+        if (row < rows && column + 2 < columns) found.z = place[2];
+        if (row < rows && column + 3 < columns) found.w = place[3];
+    }
+    return found;
+}
+
+// Four neighbours of a row of C, likewise.
+template <bool ALIGNED>
+__device__ void finish_quad(float *c, int row, int column, int m, int n, const float *sums, float alpha, float beta) {
+    if (row >= m) return;
+    if constexpr (ALIGNED) {
+        if (column >= n) return;
+        float4 *place = reinterpret_cast<float4 *>(c + row * n + column);
+        float4 done = make_float4(alpha * sums[0], alpha * sums[1], alpha * sums[2], alpha * sums[3]);
+        if (beta != 0.0f) {
+            float4 before = *place;
+            done.x += beta * before.x;
+            done.y += beta * before.y;
+            done.z += beta * before.z;
+            done.w += beta * before.w;
+        }
+        *place = done;
+    } else {
+        for (int s = 0; s < 4; ++s)
+            if (column + s < n) finish(c, row * n + column + s, sums[s], alpha, beta);
+    }
+}
+
+// Fetch this thread's quads of the tiles that begin at `first`, into registers.
+template <bool ALIGNED>
+__device__ void fetch(float4 *a_quads, float4 *b_quads, const float *a, const float *b, int m, int n, int k,
+                      int first) {
+#pragma unroll
+    for (int q = 0; q < A_QUADS; ++q) {
+        int i = (threadIdx.x + q * THREADS) * 4;
+        a_quads[q] = quad<ALIGNED>(a, blockIdx.y * ROWS + i / DEPTH, first + i % DEPTH, m, k);
+    }
+#pragma unroll
+    for (int q = 0; q < B_QUADS; ++q) {
+        int i = (threadIdx.x + q * THREADS) * 4;
+        b_quads[q] = quad<ALIGNED>(b, first + i / COLUMNS, blockIdx.x * COLUMNS + i % COLUMNS, k, n);
+    }
+}
+
+// Put the quads into the tiles, those of A with rows and columns exchanged.
+__device__ void put(float (*a_tile)[ROWS + PADDING], float (*b_tile)[COLUMNS], const float4 *a_quads,
+                    const float4 *b_quads) {
+#pragma unroll
+    for (int q = 0; q < A_QUADS; ++q) {
+        int i = (threadIdx.x + q * THREADS) * 4;
+        if (i < ROWS * DEPTH) {
+            a_tile[i % DEPTH][i / DEPTH] = a_quads[q].x;
+            a_tile[i % DEPTH + 1][i / DEPTH] = a_quads[q].y;
+            a_tile[i % DEPTH + 2][i / DEPTH] = a_quads[q].z;
+            a_tile[i % DEPTH + 3][i / DEPTH] = a_quads[q].w;
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < B_QUADS; ++q) {
+        int i = (threadIdx.x + q * THREADS) * 4;
+        if (i < DEPTH * COLUMNS) *reinterpret_cast<float4 *>(&b_tile[i / COLUMNS][i % COLUMNS]) = b_quads[q];
+    }
+}
+
+__device__ void take(float *part, const float *tile) {
+    float4 found = *reinterpret_cast<const float4 *>(tile);
+    part[0] = found.x;
+    part[1] = found.y;
+    part[2] = found.z;
+    part[3] = found.w;
+}
+
+template <bool ALIGNED>
+__device__ void multiply_vectors(float (*a_tile)[ROWS + PADDING], float (*b_tile)[COLUMNS], const float *a,
+                                 const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+    int x = threadIdx.x % (COLUMNS / THREAD_COLUMNS) * THREAD_COLUMNS;
+    int y = threadIdx.x / (COLUMNS / THREAD_COLUMNS) * THREAD_ROWS;
+    float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
+    for (int first = 0; first < k; first += DEPTH) {
+        float4 a_quads[A_QUADS], b_quads[B_QUADS];
+        fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first);
+        put(a_tile, b_tile, a_quads, b_quads);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < DEPTH; ++i) {
+            float left[THREAD_ROWS], right[THREAD_COLUMNS];
+            for (int r = 0; r < THREAD_ROWS; r += 4) take(left + r, &a_tile[i][y + r]);
+            for (int s = 0; s < THREAD_COLUMNS; s += 4) take(right + s, &b_tile[i][x + s]);
+            for (int r = 0; r < THREAD_ROWS; ++r)
+                for (int s = 0; s < THREAD_COLUMNS; ++s) sums[r][s] += left[r] * right[s];
+        }
+        __syncthreads();
+    }
+    for (int r = 0; r < THREAD_ROWS; ++r)
+        for (int s = 0; s < THREAD_COLUMNS; s += 4)
+            finish_quad<ALIGNED>(c, blockIdx.y * ROWS + y + r, blockIdx.x * COLUMNS + x + s, m, n, sums[r] + s, alpha,
+                                 beta);
+}
+
+// Idea: four floats with each load, from global memory and from shared, for which A's tile is transposed on its way.
+// Matrices whose rows are not whole quads long are fetched one float at a time. Limit: quads of neighbouring lanes lie
+// two apart and meet in banks; and in every step the whole block waits until its next tiles have come.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    matmul_vectors(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+    __shared__ __align__(16) float a_tile[DEPTH][ROWS + PADDING];
+    __shared__ __align__(16) float b_tile[DEPTH][COLUMNS];
+    if (n % 4 == 0 && k % 4 == 0)
+        multiply_vectors<true>(a_tile, b_tile, a, b, c, m, n, k, alpha, beta);
+    else
+        multiply_vectors<false>(a_tile, b_tile, a, b, c, m, n, k, alpha, beta);
+}
+
+template <bool ALIGNED>
+__device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b_tiles)[DEPTH][COLUMNS], const float *a,
+                              const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    // Of neighbouring lanes, two share their rows and two their columns, so that a warp's quads of either tile are few
+    // enough for one or two passes over the banks.
+    int y = warp / WARPS_ACROSS * WARP_ROWS + (lane / 8 * 2 + lane % 2) * 4;
+    int x = warp % WARPS_ACROSS * WARP_COLUMNS + lane / 2 % 4 * 4;
+
+    float4 a_quads[A_QUADS], b_quads[B_QUADS];
+    fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, 0);
+    put(a_tiles[0], b_tiles[0], a_quads, b_quads);
+    __syncthreads();
+    float left[2][THREAD_ROWS], right[2][THREAD_COLUMNS];
+#pragma unroll
+    for (int r = 0; r < THREAD_ROWS; r += 4) take(left[0] + r, &a_tiles[0][0][y + r * WARP_LANES_DOWN]);
+#pragma unroll
+    for (int s = 0; s < THREAD_COLUMNS; s += 4) take(right[0] + s, &b_tiles[0][0][x + s * WARP_LANES_ACROSS]);
+
+    float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
+    int now = 0;
+    for (int first = 0; first < k; first += DEPTH) {
+        // Past the end of k this brings zeros, which nobody multiplies.
+        fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first + DEPTH);
+#pragma unroll
+        for (int i = 0; i < DEPTH; ++i) {
+            if (i == DEPTH - 1) {
+                put(a_tiles[now ^ 1], b_tiles[now ^ 1], a_quads, b_quads);
+                __syncthreads();
+                now ^= 1;
+            }
+            int next = (i + 1) % DEPTH;
+#pragma unroll
+            for (int r = 0; r < THREAD_ROWS; r += 4)
+                take(left[(i + 1) % 2] + r, &a_tiles[now][next][y + r * WARP_LANES_DOWN]);
+#pragma unroll
+            for (int s = 0; s < THREAD_COLUMNS; s += 4)
+                take(right[(i + 1) % 2] + s, &b_tiles[now][next][x + s * WARP_LANES_ACROSS]);
+#pragma unroll
+            for (int r = 0; r < THREAD_ROWS; ++r)
+#pragma unroll
+                for (int s = 0; s < THREAD_COLUMNS; ++s) sums[r][s] += left[i % 2][r] * right[i % 2][s];
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < THREAD_ROWS; ++r) {
+        int row = blockIdx.y * ROWS + y + r / 4 * 4 * WARP_LANES_DOWN + r % 4;
+#pragma unroll
+        for (int s = 0; s < THREAD_COLUMNS; s += 4)
+            finish_quad<ALIGNED>(c, row, blockIdx.x * COLUMNS + x + s * WARP_LANES_ACROSS, m, n, sums[r] + s, alpha,
+                                 beta);
+    }
+}
+
+// Idea: two tiles of each matrix. While the products of one are summed up, the next is on its way from global memory,
+// and the next factors on theirs from shared memory; one barrier a step is left. A warp's lanes read quads that lie
+// side by side (Kerr and others, CUTLASS: fast linear algebra in CUDA C++, 2017). Limit: the rate of multiply-adds.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    matmul_peak(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+    __shared__ __align__(16) float a_tiles[2][DEPTH][ROWS + PADDING];
+    __shared__ __align__(16) float b_tiles[2][DEPTH][COLUMNS];
+    if (n % 4 == 0 && k % 4 == 0)
+        multiply_peak<true>(a_tiles, b_tiles, a, b, c, m, n, k, alpha, beta);
+    else
+        multiply_peak<false>(a_tiles, b_tiles, a, b, c, m, n, k, alpha, beta);
+}

@@ -1,0 +1,160 @@
+"""Matrix products on every engine against NumPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.execute import Outcome, run_pattern
+from gpu.patterns import find_pattern
+
+Array = np.ndarray[Any, Any]
+
+PATTERN = find_pattern("matmul")
+VARIANTS = [variant.name for variant in PATTERN.variants]
+SIDES = [(1, 1, 1), (1, 33, 31), (33, 31, 70), (40, 36, 20)]
+SLOW = [(257, 131, 33), (128, 256, 64), (300, 1, 300)]
+
+
+def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **params: Any) -> Outcome:
+    return run_pattern(engine, PATTERN, PATTERN.variant(variant), inputs or {}, params, lambda progress: None)
+
+
+def given(m: int, n: int, k: int, seed: int = 5) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    return {name: rng.uniform(-1, 1, shape).astype(np.float32)
+            for name, shape in (("values", (m, k)), ("b", (k, n)), ("c", (m, n)))}  # fmt: skip
+
+
+def assert_product(outcome: Outcome, inputs: dict[str, Array], alpha: float, beta: float) -> None:
+    """Higham's bound, element by element: gamma_(k + 2) |alpha| |a| |b| + gamma_2 |beta| |c|."""
+    a, b, c = (inputs[name].astype(np.float64) for name in ("values", "b", "c"))
+    alpha, beta = float(np.float32(alpha)), float(np.float32(beta))
+    result = outcome.outputs["result"]
+    assert result.dtype == np.float32
+    assert np.isfinite(result).all()
+    u = 2.0**-24
+    depth = a.shape[1] + 2
+    bound = depth * u / (1 - depth * u) * abs(alpha) * (np.abs(a) @ np.abs(b)) + 3 * u * abs(beta) * np.abs(c)
+    assert (np.abs(result - (alpha * (a @ b) + beta * c)) <= bound).all()
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("32", -0.7, 0.3)])
+def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, beta: float) -> None:
+    for m, n, k in SIDES:
+        inputs = given(m, n, k)
+        outcome = run(engine, variant, inputs, tile=tile, alpha=alpha, beta=beta)
+        assert_product(outcome, inputs, alpha, beta)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("m", "n", "k"), SLOW)
+def test_several_blocks_and_steps(fast_engine: Engine, variant: str, m: int, n: int, k: int) -> None:
+    inputs = given(m, n, k)
+    assert_product(run(fast_engine, variant, inputs, beta=2), inputs, 1, 2)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("tile", ["8", "16"])
+def test_whole_numbers_come_out_exactly(engine: Engine, variant: str, tile: str) -> None:
+    inputs = dict(PATTERN.inputs({}, PATTERN.check({"input": "digits", "n": 37, "m": 29, "k": 18}), 3))
+    outcome = run(engine, variant, inputs, alpha=3, beta=-2, tile=tile)
+    a, b, c = (inputs[name].astype(int) for name in ("values", "b", "c"))
+    np.testing.assert_array_equal(outcome.outputs["result"], 3 * (a @ b) - 2 * c)
+    assert outcome.report.deviation is not None
+    assert outcome.report.deviation.max_abs == 0
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_with_beta_0_nothing_is_read_from_c(engine: Engine, variant: str) -> None:
+    """As BLAS has it: what stood there may be anything, also what is not a number."""
+
+    class Spoiled:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(engine, name)
+
+        def allocate(self, shape: Any, dtype: Any) -> Any:
+            buffer = engine.allocate(shape, dtype)
+            engine.fill(buffer, np.nan)
+            return buffer
+
+        def launch(self, *arguments: Any, **options: Any) -> None:
+            engine.launch(*arguments, **options)
+
+    for n in (20, 33):
+        outcome = run(Spoiled(), variant, given(n, n, n))
+        assert np.isfinite(outcome.outputs["result"]).all()
+        assert outcome.report.verified
+
+
+def test_the_tolerance_is_tight_enough_to_miss_no_product() -> None:
+    """A product that is left out is seen; whole numbers have to be right to the last digit."""
+    params = PATTERN.check({"input": "random", "n": 64})
+    inputs = PATTERN.inputs({}, params, 0)
+    assert 0 < PATTERN.tolerance(inputs, params) < 1e-3
+    params = PATTERN.check({"input": "digits", "n": 64})
+    assert PATTERN.tolerance(PATTERN.inputs({}, params, 0), params) == 0
+    halved = PATTERN.check({"input": "digits", "n": 64, "alpha": 0.5})
+    assert PATTERN.tolerance(PATTERN.inputs({}, halved, 0), halved) > 0
+
+
+def test_sides_that_are_not_said_are_those_of_a_square() -> None:
+    made = PATTERN.inputs({}, PATTERN.check({"n": 5}), 0)
+    assert [made[name].shape for name in ("values", "b", "c")] == [(5, 5)] * 3
+    made = PATTERN.inputs({}, PATTERN.check({"n": 5, "m": 3, "k": 2}), 0)
+    assert [made[name].shape for name in ("values", "b", "c")] == [(3, 2), (2, 5), (3, 5)]
+
+
+def test_a_matrix_that_is_given_is_a_and_the_rest_is_made_to_fit(engine: Engine) -> None:
+    a = np.arange(12).reshape(3, 4)
+    outcome = run(engine, "tiled", {"values": a}, n=7, input="file")
+    assert outcome.outputs["result"].shape == (3, 7)
+    assert outcome.report.verified
+    assert outcome.presented["A shape"].tolist() == [3, 4]
+    assert outcome.presented["B shape"].tolist() == [4, 7]
+    assert outcome.presented["C picture"].shape == (3, 7, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([[1.0, np.nan]]), "Row 0, column 1 of A, nan, is not a finite number."),
+        (np.array([[1.0], [np.inf]]), "Row 1, column 0 of A, inf, is not a finite number."),
+        (np.array([[1e39]]), r"Row 0, column 0 of A, 1e\+39, does not fit float32."),
+        (np.zeros((0, 3)), "A has 0 rows and 3 columns; 1 to 16384 are taken."),
+    ],
+)
+def test_what_is_no_matrix_of_float32_is_refused(engine: Engine, values: Array, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(engine, "tiled", {"values": values}, n=2)
+
+
+def test_factors_that_do_not_fit_are_refused(engine: Engine) -> None:
+    inputs = given(3, 4, 5) | {"b": np.zeros((6, 4), np.float32)}
+    with pytest.raises(InputError, match=r"A is 3 x 5 and B 6 x 4: A has to have as many columns as B has rows\."):
+        run(engine, "tiled", inputs)
+
+
+def test_a_file_that_is_not_there_is_asked_for(engine: Engine) -> None:
+    with pytest.raises(InputError, match="No file of numbers is open"):
+        run(engine, "tiled", input="file")
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(600)
+def test_large_matrices_on_the_gpu() -> None:
+    from gpu import engines
+
+    engine = engines.create("cuda")
+    try:
+        for sides in ({"n": 2048}, {"n": 1023, "m": 2049, "k": 777}, {"n": 4096, "m": 1, "k": 513}):
+            for variant in VARIANTS:
+                assert run(engine, variant, **sides, beta=0.5).report.verified
+    finally:
+        engine.close()
