@@ -76,11 +76,11 @@ class _Block:
 class _Meeting:
     """A barrier where warps of a block wait: who is there, and how they vote."""
 
-    def __init__(self, position: SourcePosition, lanes: int) -> None:
+    def __init__(self, position: SourcePosition, lanes: int, votes: Array) -> None:
         self.position = position
         self.waiting: list[_Warp] = []
         self.bits = np.zeros(lanes, bool)
-        self.votes = np.zeros(lanes, bool)
+        self.votes = np.zeros(lanes, votes.dtype)
         self.passed: Mask | None = None
 
 
@@ -147,12 +147,12 @@ class Warps:
             Those that are here.
         position : SourcePosition
             The barrier.
-        votes : bool or array of bool
+        votes : scalar or array
             What they tell the block's other threads.
 
         Returns
         -------
-        tuple of Mask and array of bool
+        tuple of Mask and array
             The block's lanes that met, and what they told, one a lane.
 
         Raises
@@ -168,7 +168,7 @@ class Warps:
         check_barrier(gang, warp.mask.without(gone), mask, position)
         block = warp.block
         if block.meeting is None:
-            block.meeting = _Meeting(position, gang.geometry.lanes)
+            block.meeting = _Meeting(position, gang.geometry.lanes, np.asarray(votes))
         meeting = block.meeting
         if meeting.position != position:
             raise barrier_error(gang, int(mask.lanes[0]), meeting.position)

@@ -18,7 +18,7 @@ from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor import warp
 from gpu.simulator.executor.frame import Evaluator, Frame, assign_local
-from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.executor.lanes import Gang, Mask
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.observe import Step as Told
 from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
@@ -26,7 +26,7 @@ from gpu.simulator.operations import UNARY, binary
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.tracing_frame import merged_nodes, node_of, of_leaves, set_node, variable_nodes
-from gpu.simulator.trace.warp_nodes import COMBINED, combined_nodes
+from gpu.simulator.trace.warp_nodes import COMBINED, combined_nodes, voted_nodes
 from gpu.simulator.types import Pointer, Scalar, leaves
 
 # Intrinsics that give the same bits or the same number in another type: copies.
@@ -62,6 +62,8 @@ class TracingExpressions(LockstepCompiler):
         # By the identity of an expression that is about to be compiled: the steps of loops, and conditions.
         self._advances: dict[int, SourcePosition] = {}
         self._conditions: set[int] = set()
+        # Of each block of a gang, by its first lane: what was told at the last vote, and the nodes of its outcome.
+        self._votes: dict[int, tuple[Any, Any]] = {}
 
     @contextmanager
     def nodes_unwanted(self, quiet: bool) -> Iterator[None]:
@@ -121,6 +123,8 @@ class TracingExpressions(LockstepCompiler):
                 return self._shuffle(expression)
             case ir.Warp(_, op) if op in COMBINED:
                 return self._combined(expression)
+            case ir.Warp(_, op) if op in BLOCK_VOTES:
+                return self._vote_with_nodes(expression)
         with self.nodes_unwanted(True):
             run = super().expression(expression)
 
@@ -268,6 +272,35 @@ class TracingExpressions(LockstepCompiler):
             return made
 
         return vote
+
+    def _vote_with_nodes(self, expression: ir.Warp) -> Evaluator:
+        predicate = self.expression(expression.arguments[0])
+        op, position, recorder = expression.op, expression.position, self.recorder
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            value = predicate(frame, mask)
+            node = node_of(frame)
+            voted = np.not_equal(value, 0)
+            node = recorder.operation(op, mask, voted.astype(np.int32), [node], [value])
+            # A lane tells what it votes, and where that comes from.
+            told = np.asarray(node, np.int64) << 1 | voted
+            statement = recorder.suspend()
+            met, told = self.barrier(frame, mask, position, told)
+            recorder.leave(statement)
+            set_node(frame, self._outcome(op, frame.gang, met, told))
+            return warp.block_vote(op, frame.gang, met, told & 1)
+
+        return run
+
+    def _outcome(self, op: str, gang: Gang, met: Mask, told: Any) -> Any:
+        """Return the nodes of a vote's outcome, which the first of the warps that run on their own records."""
+        first = int(met.lanes[0])
+        before, nodes = self._votes.get(first, (None, None))
+        if before is not told:
+            lanes = np.broadcast_to(told, gang.geometry.lanes)
+            nodes = voted_nodes(self.recorder, op, gang, met, lanes & 1, (lanes >> 1).astype(np.int32))
+            self._votes[first] = (told, nodes)
+        return nodes
 
     def _combined(self, expression: ir.Warp) -> Evaluator:
         named, given = self.quietly(expression.arguments[0]), self.expression(expression.arguments[1])

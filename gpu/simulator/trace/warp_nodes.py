@@ -1,4 +1,4 @@
-"""Where the results of warp-wide votes and reductions come from: trees over the lanes that take part."""
+"""Where the results of votes and reductions over warps and blocks come from: trees over the lanes that take part."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ COMBINED: dict[str, tuple[np.ufunc, str]] = {
     "__any_sync": (np.logical_or, "||"),
     "__all_sync": (np.logical_and, "&&"),
     "__ballot_sync": (np.bitwise_or, "|"),
+    "__match_any_sync": (np.bitwise_or, "|"),
+}
+
+_VOTES: dict[str, tuple[np.ufunc, str]] = {
+    "__syncthreads_count": (np.add, "+"),
+    "__syncthreads_and": (np.logical_and, "&&"),
+    "__syncthreads_or": (np.logical_or, "||"),
 }
 
 
@@ -31,8 +38,8 @@ def combined_nodes(
 ) -> Array | np.int32:
     """Return the node of what each lane gets from a vote or a reduction over its warp, after recording how it was made.
 
-    Neighbours combine first, then pairs of neighbours, and so on. Each lane's part in a ballot is a bit, which is an
-    operation on its predicate.
+    Each lane's part in a ballot is a bit, which is an operation on its predicate. So it is where lanes of the same
+    value find each other: what they get is made of these lanes' bits.
 
     Parameters
     ----------
@@ -53,10 +60,46 @@ def combined_nodes(
     nodes = np.array(np.broadcast_to(node, gang.geometry.lanes), np.int32)
     if not nodes[lanes].any():
         return NONE
-    if op == "__ballot_sync":
-        bits = np.where(values != 0, np.uint32(1) << (gang.geometry.lane_numbers % 32).astype(np.uint32), np.uint32(0))
+    if op in ("__ballot_sync", "__match_any_sync"):
+        counts = (values != 0) | (op == "__match_any_sync")
+        bits = np.where(counts, np.uint32(1) << (gang.geometry.lane_numbers % 32).astype(np.uint32), np.uint32(0))
         nodes = np.array(np.broadcast_to(recorder.operation(op, mask, bits, [nodes], [values]), nodes.shape))
+        if op == "__match_any_sync":
+            _, same = np.unique(values[lanes], return_inverse=True)
+            _, groups = np.unique(np.stack([groups, same]), axis=1, return_inverse=True)
         values = bits
+    return _tree(recorder, combine, operator, lanes, groups, values, nodes)
+
+
+def voted_nodes(recorder: Recorder, op: str, gang: Gang, met: Mask, votes: Array, nodes: Array) -> Array | np.int32:
+    """Return the node of what each lane gets from a vote of its block, after recording how it was made.
+
+    Parameters
+    ----------
+    recorder : Recorder
+    op : str
+        One of `gpu.simulator.intrinsics.BLOCK_VOTES`.
+    gang : Gang
+    met : Mask
+        The lanes that met, whole blocks.
+    votes, nodes : array
+        What each lane votes, 0 or 1, and the node of it.
+    """
+    combine, operator = _VOTES[op]
+    lanes = met.lanes
+    if not nodes[lanes].any():
+        return NONE
+    values = votes.astype(np.int32 if combine is np.add else np.bool_)
+    return _tree(recorder, combine, operator, lanes, lanes // gang.geometry.lanes_per_block, values, nodes)
+
+
+def _tree(
+    recorder: Recorder, combine: np.ufunc, operator: str, lanes: Array, groups: Array, values: Array, nodes: Array
+) -> Array:
+    """Record how the lanes of each group become one, and return the node of that for each lane.
+
+    Neighbours combine first, then pairs of neighbours, and so on.
+    """
     order = np.argsort(groups, kind="stable")
     left, of = lanes[order], groups[order]
     while True:

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from gpu.stepping.flat import FlatTrace
 from tests.gpu.simulator.tracing import ancestry, check_states, elements, operators, trace
 
 N = 64
@@ -338,6 +339,60 @@ def test_what_a_warp_votes_and_reduces_comes_from_all_its_lanes(op, type, result
         found = ancestry(made, "out", t)
         assert elements(found) == list(range(t // 32 * 32, t // 32 * 32 + own.size))
         assert len([node for node in found.operations if node.operator != op]) == own.size - 1
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:3"])
+@pytest.mark.parametrize("size", [32, 50])
+def test_lanes_that_match_come_from_each_other(size, schedule):
+    source = """
+    __global__ void k(const int *in, unsigned *out) {
+        int t = threadIdx.x;
+        out[t] = __match_any_sync(t < 32 ? 0xffffffff : (1u << (blockDim.x - 32)) - 1, in[t]);
+    }
+    """
+    values = RANDOM.integers(0, 4, size).astype(np.int32)
+    made, (_, out) = trace(source, [values, np.zeros(size, np.uint32)], block=size, schedule=schedule)
+    for t in (0, 17, 31, size - 1):
+        equal = [i for i in range(t // 32 * 32, min(t // 32 * 32 + 32, size)) if values[i] == values[t]]
+        assert out[t] == sum(1 << i % 32 for i in equal)
+        found = ancestry(made, "out", t)
+        assert elements(found) == equal
+        assert operators(found) == sorted(["__match_any_sync"] * len(equal) + ["|"] * (len(equal) - 1))
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:3", "shuffle:4"])
+@pytest.mark.parametrize(("op", "operator"), [("count", "+"), ("and", "&&"), ("or", "||")])
+@pytest.mark.parametrize("size", [1, 32, 77])
+def test_what_a_block_votes_comes_from_all_its_threads(op, operator, size, schedule):
+    source = f"""
+    __global__ void k(const int *in, int *out) {{
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        int first = __syncthreads_{op}(in[i]);
+        int second = __syncthreads_{op}(first == in[i]);
+        out[i] = first * 1000 + second;
+    }}
+    """
+    values = RANDOM.integers(0, 3, 2 * size).astype(np.int32)
+    values[:size] += 1
+    made, (_, out) = trace(source, [values, np.zeros(2 * size, np.int32)], grid=2, block=size, schedule=schedule)
+    vote = {"count": np.sum, "and": np.all, "or": np.any}[op]
+    for i in (0, size - 1, size, 2 * size - 1):
+        own = values[i // size * size :][:size]
+        first = int(vote(own != 0))
+        assert out[i] == first * 1000 + int(vote(own == first))
+        found = ancestry(made, "out", i)
+        assert elements(found) == [*range(i // size * size, i // size * size + size)]
+        # Both votes, each recorded once for all warps of the block; and the sum of the two.
+        assert operators(found).count(operator) == 2 * (size - 1) + (operator == "+")
+
+
+def test_the_nodes_of_a_vote_are_as_many_as_its_threads():
+    source = """
+    __global__ void k(const int *in, int *out) { out[threadIdx.x] = __syncthreads_count(in[threadIdx.x] > 0); }
+    """
+    for schedule in ("round-robin", "shuffle:1"):
+        made, _ = trace(source, [np.arange(96, dtype=np.int32), np.zeros(96, np.int32)], block=96, schedule=schedule)
+        assert FlatTrace(made).operations.node.size == 96 + 96 + 95
 
 
 def test_tiles_of_a_warp_reduce_among_themselves():
