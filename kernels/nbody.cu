@@ -8,6 +8,7 @@
 // nbody_tiled            a block fetches a tile of bodies for all of it   a shared load for each interaction
 // nbody_registers        several bodies a thread share a shared load      too few threads where bodies are few
 // nbody_split            several threads a body, each a part of a tile    13 instructions for each interaction
+// nbody_pairs            each pair once: 17 instructions for two          issues an instruction nearly every cycle
 //
 // leapfrog_kick_drift    half a step of velocity, a step of place         3 launches a step; bound by memory
 // leapfrog_kick          the other half, with the new accelerations
@@ -22,6 +23,9 @@
 #endif
 #ifndef THREADS_PER_BODY
 #define THREADS_PER_BODY 8
+#endif
+#ifndef PAIR_BLOCK
+#define PAIR_BLOCK 128
 #endif
 
 __device__ float reciprocal_root(float x) {
@@ -139,6 +143,95 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         sum.z += other.z;
     }
     accelerations[i] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+}
+
+// Idea: what pulls one body pulls the other the opposite way (Newton's third law), so that each pair is looked at once.
+// Bodies are cut into tiles of 32 * BODIES_PER_THREAD; a warp holds a tile in registers, and takes `tiles_per_warp` of
+// the tiles that follow it, up to half way around the circle of tiles: then every two tiles meet once. Of such a tile
+// it takes 32 bodies at a time. A lane begins with one of them and goes on to its neighbour's, 32 times around, while
+// the sum of what pulls that body is handed on to the next lane. Accelerations are added up by atomics and begin as
+// zeros; their last bits depend on the order. Limit: 16 instructions on floats and a reciprocal root for two
+// interactions, next to which all else is little.
+extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
+    nbody_pairs(const float4 *bodies, float4 *accelerations, int n, float softening_squared, int tiles,
+                int tiles_per_warp) {
+    const int TILE = 32 * BODIES_PER_THREAD;
+    // Twice each, so that a lane finds its neighbours' bodies behind its own.
+    __shared__ float4 around[PAIR_BLOCK / 32][64];
+    int lane = threadIdx.x % 32;
+    float4 *sources = around[threadIdx.x / 32];
+    int task = (blockIdx.x * PAIR_BLOCK + threadIdx.x) / 32;
+    int own = task % tiles;
+    int first = task / tiles * tiles_per_warp;
+    // With an even number of tiles, those opposite to each other would meet twice.
+    int end = min(first + tiles_per_warp, tiles / 2 + (tiles % 2 == 1 || own < tiles / 2));
+    if (first >= end) return;
+
+    float4 place[BODIES_PER_THREAD];
+    float3 sum[BODIES_PER_THREAD];
+#pragma unroll
+    for (int r = 0; r < BODIES_PER_THREAD; ++r) {
+        int i = own * TILE + r * 32 + lane;
+        place[r] = i < n ? bodies[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        sum[r] = make_float3(0.0f, 0.0f, 0.0f);
+    }
+    for (int away = first; away < end; ++away) {
+        int start = (own + away) % tiles * TILE;
+        for (int j = start + lane; j - lane < min(start + TILE, n); j += 32) {
+            float4 mine = j < n ? bodies[j] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            __syncwarp();
+            sources[lane] = mine;
+            sources[lane + 32] = mine;
+            __syncwarp();
+            if (away == 0) {
+                // A tile with itself: each pair is met from both sides.
+#pragma unroll 4
+                for (int k = 0; k < 32; ++k) {
+                    float4 source = sources[lane + k];
+#pragma unroll
+                    for (int r = 0; r < BODIES_PER_THREAD; ++r) attract(sum[r], place[r], source, softening_squared);
+                }
+                continue;
+            }
+            float3 back = make_float3(0.0f, 0.0f, 0.0f);
+#pragma unroll 4
+            for (int k = 0; k < 32; ++k) {
+                float4 source = sources[lane + k];
+#pragma unroll
+                for (int r = 0; r < BODIES_PER_THREAD; ++r) {
+                    float dx = source.x - place[r].x;
+                    float dy = source.y - place[r].y;
+                    float dz = source.z - place[r].z;
+                    float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
+                    float cube = inverse * inverse * inverse;
+                    float there = source.w * cube, here = place[r].w * cube;
+                    sum[r].x += dx * there;
+                    sum[r].y += dy * there;
+                    sum[r].z += dz * there;
+                    back.x -= dx * here;
+                    back.y -= dy * here;
+                    back.z -= dz * here;
+                }
+                back.x = __shfl_sync(0xffffffffu, back.x, (lane + 1) % 32);
+                back.y = __shfl_sync(0xffffffffu, back.y, (lane + 1) % 32);
+                back.z = __shfl_sync(0xffffffffu, back.z, (lane + 1) % 32);
+            }
+            if (j < n) {
+                atomicAdd(&accelerations[j].x, back.x);
+                atomicAdd(&accelerations[j].y, back.y);
+                atomicAdd(&accelerations[j].z, back.z);
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < BODIES_PER_THREAD; ++r) {
+        int i = own * TILE + r * 32 + lane;
+        if (i < n) {
+            atomicAdd(&accelerations[i].x, sum[r].x);
+            atomicAdd(&accelerations[i].y, sum[r].y);
+            atomicAdd(&accelerations[i].z, sum[r].z);
+        }
+    }
 }
 
 // Leapfrog, kick-drift-kick: second order, and reversible in time. Places move by a whole step with the velocity that

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,76 +12,70 @@ from gpu.engines.base import Buffer, Engine, Kernel
 FILE = "nbody.cu"
 
 _WARP = 32
+_REGISTER_BODIES = 4
 _THREADS_PER_MULTIPROCESSOR = 1024
 _MOST_THREADS_PER_BODY = 32
+_PAIR_BLOCK = 128
+# So that the last warps to finish leave little of the chip idle for long.
+_PAIR_WARPS_PER_MULTIPROCESSOR = 256
 
 
 @dataclass(frozen=True)
-class Rung:
-    """A force kernel.
+class Plan:
+    """A launch of a force kernel.
 
     Parameters
     ----------
     kernel : str
-    bodies_per_thread : int
-    splits : bool
-        Whether several threads share a body where bodies are few.
+    grid, block : int
+        Blocks, and threads in each.
+    defines : dict
+        Of the build.
+    arguments : tuple
+        Behind those that all force kernels take.
+    adds : bool
+        Whether accelerations are added to what is in their array, which must begin as zeros.
     """
 
     kernel: str
-    bodies_per_thread: int = 1
-    splits: bool = False
+    grid: int
+    block: int
+    defines: dict[str, int | str] = field(default_factory=dict)
+    arguments: tuple[np.generic, ...] = ()
+    adds: bool = False
 
 
-RUNGS = {
-    "naive": Rung("nbody_naive"),
-    "tiled": Rung("nbody_tiled"),
-    "registers": Rung("nbody_registers", bodies_per_thread=4),
-    "split": Rung("nbody_split", splits=True),
-}
-"""By the variant's name."""
+def _one_body_a_thread(kernel: str) -> Callable[[int, int, int], Plan]:
+    return lambda n, block, multiprocessors: Plan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
 
 
-class Forces:
-    """A force kernel, built for a number of bodies.
+def _registers(n: int, block: int, multiprocessors: int) -> Plan:
+    defines = {"BLOCK_SIZE": block, "BODIES_PER_THREAD": _REGISTER_BODIES}
+    return Plan("nbody_registers", -(-n // (block * _REGISTER_BODIES)), block, {**defines})
 
-    Parameters
-    ----------
-    engine : Engine
-    variant : str
-        A key of `RUNGS`.
-    n : int
-    block : int
-        Threads in a block.
-    """
 
-    def __init__(self, engine: Engine, variant: str, n: int, block: int) -> None:
-        rung = RUNGS[variant]
-        self._engine = engine
-        self._count = np.int32(n)
-        self._block = block
-        defines = {"BLOCK_SIZE": block}
-        bodies_per_block = block * rung.bodies_per_thread
-        if rung.bodies_per_thread > 1:
-            defines["BODIES_PER_THREAD"] = rung.bodies_per_thread
-        if rung.splits:
-            shared_by = threads_per_body(n, block, engine.device.multiprocessors)
-            defines["THREADS_PER_BODY"] = shared_by
-            bodies_per_block = block // shared_by
-        self._grid = -(-n // bodies_per_block)
-        self._kernel: Kernel = engine.build(FILE, defines).kernel(rung.kernel)
+def _split(n: int, block: int, multiprocessors: int) -> Plan:
+    shared_by = threads_per_body(n, block, multiprocessors)
+    defines = {"BLOCK_SIZE": block, "THREADS_PER_BODY": shared_by}
+    return Plan("nbody_split", -(-n // (block // shared_by)), block, {**defines})
 
-    def launch(self, bodies: Buffer, accelerations: Buffer, softening_squared: np.float32) -> None:
-        """Compute the accelerations at the bodies' places; both buffers are float32 of shape (n, 4)."""
-        self._engine.launch(
-            self._kernel,
-            (self._grid, 1, 1),
-            (self._block, 1, 1),
-            bodies,
-            accelerations,
-            self._count,
-            softening_squared,
-        )
+
+def _pairs(n: int, block: int, multiprocessors: int) -> Plan:
+    """Plan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
+    bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**13 else 2
+    tiles = -(-n // (_WARP * bodies_per_lane))
+    met = tiles // 2 + 1
+    tiles_per_warp = max(1, tiles * met // (multiprocessors * _PAIR_WARPS_PER_MULTIPROCESSOR))
+    warps = tiles * -(-met // tiles_per_warp)
+    threads = min(_PAIR_BLOCK, _WARP * warps)
+    return Plan(
+        "nbody_pairs",
+        -(-warps * _WARP // threads),
+        threads,
+        {"BODIES_PER_THREAD": bodies_per_lane, "PAIR_BLOCK": threads},
+        (np.int32(tiles), np.int32(tiles_per_warp)),
+        adds=True,
+    )
 
 
 def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
@@ -92,3 +87,49 @@ def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
     while shared_by < most and shared_by * n < wanted:
         shared_by *= 2
     return shared_by
+
+
+PLANS: dict[str, Callable[[int, int, int], Plan]] = {
+    "naive": _one_body_a_thread("nbody_naive"),
+    "tiled": _one_body_a_thread("nbody_tiled"),
+    "registers": _registers,
+    "split": _split,
+    "pairs": _pairs,
+}
+"""(bodies, threads in a block, multiprocessors) -> Plan, by the variant's name."""
+
+
+class Forces:
+    """A force kernel, built for a number of bodies.
+
+    Parameters
+    ----------
+    engine : Engine
+    variant : str
+        A key of `PLANS`.
+    n : int
+    block : int
+        Threads in a block, where the variant lets one choose.
+    """
+
+    def __init__(self, engine: Engine, variant: str, n: int, block: int) -> None:
+        self._engine = engine
+        self._count = np.int32(n)
+        self._plan = PLANS[variant](n, block, engine.device.multiprocessors)
+        self._kernel: Kernel = engine.build(FILE, self._plan.defines).kernel(self._plan.kernel)
+
+    def launch(self, bodies: Buffer, accelerations: Buffer, softening_squared: np.float32) -> None:
+        """Compute the accelerations at the bodies' places; both buffers are float32 of shape (n, 4)."""
+        plan = self._plan
+        if plan.adds:
+            self._engine.fill(accelerations, 0)
+        self._engine.launch(
+            self._kernel,
+            (plan.grid, 1, 1),
+            (plan.block, 1, 1),
+            bodies,
+            accelerations,
+            self._count,
+            softening_squared,
+            *plan.arguments,
+        )

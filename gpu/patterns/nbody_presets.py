@@ -172,10 +172,9 @@ def _galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
     discs = n - len(halo)
     core = 0.6
     halo[:, :3] *= core
-    halo[:, 3:6] *= core**-0.5
+    halo[:, 3:6] *= core**-0.5  # of a halo that has all of the mass: the disc pulls it too
     halo_mass = 0.85 if discs else 1.0
     halo[:, 6] *= halo_mass
-    halo[:, 3:6] *= halo_mass**0.5
     # An exponential disc: a radius is a sum of two exponential variates. What is past five scale lengths goes inside.
     radii = np.maximum(rng.gamma(2.0, 0.35, discs) % 1.75, 0.05)
     angles = rng.uniform(0, 2 * np.pi, discs)
