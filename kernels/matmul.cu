@@ -310,28 +310,30 @@ __device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b
     for (int s = 0; s < THREAD_COLUMNS; s += 4) take(right[0] + s, &b_tiles[0][0][x + s * WARP_LANES_ACROSS]);
 
     float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
-    int now = 0;
-    for (int first = 0; first < k; first += DEPTH) {
-        // Past the end of k this brings zeros, which nobody multiplies.
-        fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first + DEPTH);
+    for (int first = 0; first < k; first += 2 * DEPTH) {
+        // Two steps, so that which tile is which is known to the compiler. Past the end of k they bring zeros.
 #pragma unroll
-        for (int i = 0; i < DEPTH; ++i) {
-            if (i == DEPTH - 1) {
-                put(a_tiles[now ^ 1], b_tiles[now ^ 1], a_quads, b_quads);
-                __syncthreads();
-                now ^= 1;
+        for (int now = 0; now < 2; ++now) {
+            fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first + (now + 1) * DEPTH);
+#pragma unroll
+            for (int i = 0; i < DEPTH; ++i) {
+                if (i == DEPTH - 1) {
+                    put(a_tiles[1 - now], b_tiles[1 - now], a_quads, b_quads);
+                    __syncthreads();
+                }
+                int from = i == DEPTH - 1 ? 1 - now : now;
+                int next = (i + 1) % DEPTH;
+#pragma unroll
+                for (int r = 0; r < THREAD_ROWS; r += 4)
+                    take(left[(i + 1) % 2] + r, &a_tiles[from][next][y + r * WARP_LANES_DOWN]);
+#pragma unroll
+                for (int s = 0; s < THREAD_COLUMNS; s += 4)
+                    take(right[(i + 1) % 2] + s, &b_tiles[from][next][x + s * WARP_LANES_ACROSS]);
+#pragma unroll
+                for (int r = 0; r < THREAD_ROWS; ++r)
+#pragma unroll
+                    for (int s = 0; s < THREAD_COLUMNS; ++s) sums[r][s] += left[i % 2][r] * right[i % 2][s];
             }
-            int next = (i + 1) % DEPTH;
-#pragma unroll
-            for (int r = 0; r < THREAD_ROWS; r += 4)
-                take(left[(i + 1) % 2] + r, &a_tiles[now][next][y + r * WARP_LANES_DOWN]);
-#pragma unroll
-            for (int s = 0; s < THREAD_COLUMNS; s += 4)
-                take(right[(i + 1) % 2] + s, &b_tiles[now][next][x + s * WARP_LANES_ACROSS]);
-#pragma unroll
-            for (int r = 0; r < THREAD_ROWS; ++r)
-#pragma unroll
-                for (int s = 0; s < THREAD_COLUMNS; ++s) sums[r][s] += left[i % 2][r] * right[i % 2][s];
         }
     }
 #pragma unroll
