@@ -171,7 +171,39 @@ def _position(location: cindex.SourceLocation, edits: Mapping[str, Edits]) -> So
     line, column = location.line, location.column
     if name in edits:
         line, column = edits[name].line_and_column(location.offset)
-    return SourcePosition(Path(name).name, line, column)
+    return SourcePosition(_last_part(name), line, column)
+
+
+@cache
+def _last_part(path: str) -> str:
+    return Path(path).name
+
+
+def children_of(cursor: Cursor) -> list[Cursor]:
+    """Return the cursors below one, which are kept with it: the binding's own way takes several times as long."""
+    kept: list[Cursor] | None = getattr(cursor, "_kept_children", None)
+    if kept is None:
+        kept = cursor._kept_children = []  # noqa: SLF001
+        cindex.conf.lib.clang_visitChildren(cursor, _COLLECT, kept)
+        for child in kept:
+            child._tu = cursor._tu  # noqa: SLF001
+    return kept
+
+
+def descendants_of(cursor: Cursor) -> Iterator[Cursor]:
+    """Yield a cursor and all those below it, in the order of the text."""
+    left = [cursor]
+    while left:
+        yield (found := left.pop())
+        left += reversed(children_of(found))
+
+
+def _collect(child: Cursor, parent: Cursor, found: list[Cursor]) -> int:
+    found.append(child)
+    return 1  # CXChildVisit_Continue
+
+
+_COLLECT = cindex.callbacks["cursor_visit"](_collect)
 
 
 def is_own(cursor: Cursor) -> bool:
@@ -187,7 +219,7 @@ def start_of(cursor: Cursor) -> SourcePosition:
 
 def has_attribute(cursor: Cursor, kind: str) -> bool:
     """Whether a declaration has an attribute, such as CUDADEVICE_ATTR."""
-    return any(child.kind.name == kind for child in cursor.get_children())
+    return any(child.kind.name == kind for child in children_of(cursor))
 
 
 def is_kernel(cursor: Cursor) -> bool:
@@ -195,13 +227,13 @@ def is_kernel(cursor: Cursor) -> bool:
     return any(
         child.kind == CursorKind.CUDAGLOBAL_ATTR
         or (child.kind == CursorKind.ANNOTATE_ATTR and child.spelling == KERNEL_MARK)
-        for child in cursor.get_children()
+        for child in children_of(cursor)
     )
 
 
 def string_of(cursor: Cursor) -> str | None:
     """Return the text of a string literal, behind any conversions; None for another expression."""
-    for inner in cursor.walk_preorder():
+    for inner in descendants_of(cursor):
         if inner.kind == CursorKind.STRING_LITERAL:
             return str(inner.spelling[1:-1]).encode().decode("unicode_escape")
     return None
@@ -290,6 +322,8 @@ __all__ = [
     "Diagnosis",
     "TypeKind",
     "binary_operator",
+    "children_of",
+    "descendants_of",
     "evaluate",
     "has_attribute",
     "is_kernel",

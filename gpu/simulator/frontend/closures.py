@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clang import cindex
 
-from gpu.simulator.frontend.clang import Cursor, CursorKind
+from gpu.simulator.frontend.clang import Cursor, CursorKind, descendants_of
 
 THIS = "this"
 
@@ -31,7 +31,7 @@ def name_of_capture(field: Cursor) -> str:
 
 def captured_variable(lambda_expression: Cursor, name: str) -> Cursor | None:
     """Return the declaration of a captured variable; of `[x = 1]` that of `x`, which has the initialiser."""
-    for cursor in lambda_expression.walk_preorder():
+    for cursor in descendants_of(lambda_expression):
         if cursor.spelling == name and cursor.kind in (CursorKind.VARIABLE_REF, CursorKind.DECL_REF_EXPR):
             declaration: Cursor | None = cursor.referenced
             if declaration is not None and declaration.kind in _VARIABLES:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, start_of
+from gpu.simulator.frontend.clang import Cursor, children_of, start_of
 from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lower_types import refuse
 from gpu.simulator.frontend.scope import decayed
@@ -23,7 +23,7 @@ def number_of(type: Type, number: int | float) -> ir.Const:
 
 def only_child(cursor: Cursor) -> Cursor:
     """Return the operand of a node that has one; a type that is written out comes before it."""
-    child: Cursor = list(cursor.get_children())[-1]
+    child: Cursor = children_of(cursor)[-1]
     return child
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, evaluate, operand_positions, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, operand_positions, start_of
 from gpu.simulator.frontend.closures import THIS, is_in_closure
 from gpu.simulator.frontend.lower_calls import is_implicit
 from gpu.simulator.frontend.lower_expressions import Expressions
@@ -96,7 +96,7 @@ class FunctionLowering:
             )
         self._function.parameters = tuple(parameters)
         before += self._member_initialisers()
-        body = next(child for child in self._definition.get_children() if child.kind == CursorKind.COMPOUND_STMT)
+        body = next(child for child in children_of(self._definition) if child.kind == CursorKind.COMPOUND_STMT)
         self._function.body = ir.Block((*before, *self._block(body)))
 
     def _member_initialisers(self) -> list[ir.Statement]:
@@ -112,7 +112,7 @@ class FunctionLowering:
         made: list[ir.Statement] = [
             ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), fresh), position)
         ]
-        children = [child for child in self._definition.get_children() if child.kind != CursorKind.PARM_DECL]
+        children = [child for child in children_of(self._definition) if child.kind != CursorKind.PARM_DECL]
         for member, value in pairwise(children):
             if member.kind not in (CursorKind.MEMBER_REF, CursorKind.TYPE_REF) or not value.kind.is_expression():
                 continue
@@ -136,13 +136,13 @@ class FunctionLowering:
         return made
 
     def _block(self, cursor: Cursor) -> list[ir.Statement]:
-        return [statement for child in cursor.get_children() for statement in self._statements(child)]
+        return [statement for child in children_of(cursor) for statement in self._statements(child)]
 
     def _statements(self, cursor: Cursor) -> list[ir.Statement]:
         """Lower a statement; a declaration of several variables becomes several."""
         kind = cursor.kind
         if kind == CursorKind.DECL_STMT:
-            return [made for child in cursor.get_children() for made in self._declaration(child)]
+            return [made for child in children_of(cursor) for made in self._declaration(child)]
         if kind == CursorKind.NULL_STMT:
             return []
         return [self._statement(cursor)]
@@ -161,10 +161,10 @@ class FunctionLowering:
         if kind == CursorKind.CXX_FOR_RANGE_STMT:
             return self._range_for(cursor)
         if kind == CursorKind.WHILE_STMT:
-            condition, body = cursor.get_children()
+            condition, body = children_of(cursor)
             return ir.Loop(self._expressions.condition(condition), None, self._statement(body), True, position)
         if kind == CursorKind.DO_STMT:
-            body, condition = cursor.get_children()
+            body, condition = children_of(cursor)
             return ir.Loop(self._expressions.condition(condition), None, self._statement(body), False, position)
         if kind == CursorKind.SWITCH_STMT:
             return self._switch(cursor)
@@ -178,14 +178,14 @@ class FunctionLowering:
             return ir.Barrier(position)
         if kind.is_expression():
             return ir.Evaluate(self._expressions.discarded(cursor), position)
-        if kind.is_unexposed() and len(children := list(cursor.get_children())) == 1:
+        if kind.is_unexposed() and len(children := children_of(cursor)) == 1:
             return self._statement(children[0])  # a statement with an attribute, such as one behind #pragma unroll
         raise refuse(
             cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
         )
 
     def _returned(self, cursor: Cursor) -> ir.Expression | None:
-        value = next(iter(cursor.get_children()), None)
+        value = next(iter(children_of(cursor)), None)
         if value is None:
             return None
         if is_reference_function(self._definition):
@@ -195,7 +195,7 @@ class FunctionLowering:
         return self._expressions.converted(value, self._function.type)
 
     def _if(self, cursor: Cursor) -> ir.Statement:
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         before: list[ir.Statement] = []
         while len(children) > 2 and children[0].kind == CursorKind.DECL_STMT:
             before += self._statements(children.pop(0))
@@ -220,7 +220,7 @@ class FunctionLowering:
 
     def _range_for(self, cursor: Cursor) -> ir.Statement:
         """`for (auto x : array)` is a loop over an index."""
-        variable, sequence, body = cursor.get_children()
+        variable, sequence, body = children_of(cursor)
         type = self._expressions.type_of(sequence)
         if not isinstance(type, ArrayOf):
             raise refuse(cursor, "a range-based for over anything but an array")
@@ -247,7 +247,7 @@ class FunctionLowering:
         return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position), loop))
 
     def _switch(self, cursor: Cursor) -> ir.Statement:
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         value, body = children[-2:]
         sections: list[ir.Section] = []
         statements: list[ir.Statement] = []
@@ -257,11 +257,11 @@ class FunctionLowering:
             if labels[0] or labels[1]:
                 sections.append(ir.Section(tuple(labels[0]), labels[1], ir.Block(tuple(statements))))
 
-        for child in body.get_children() if body.kind == CursorKind.COMPOUND_STMT else [body]:
+        for child in children_of(body) if body.kind == CursorKind.COMPOUND_STMT else [body]:
             cases: list[int] = []
             is_default = False
             while child.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
-                parts = list(child.get_children())
+                parts = children_of(child)
                 if child.kind == CursorKind.CASE_STMT:
                     cases.append(self._case(parts[0]))
                 else:
@@ -289,7 +289,7 @@ class FunctionLowering:
         if cursor.kind != CursorKind.VAR_DECL:
             raise refuse(cursor, f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})")
         type = self._types.lower(cursor.type, cursor)
-        if any(child.kind.name == "CUDASHARED_ATTR" for child in cursor.get_children()):
+        if any(child.kind.name == "CUDASHARED_ATTR" for child in children_of(cursor)):
             self._scope.declare_shared(cursor, type)
             return []
         if cursor.storage_class.name == "STATIC":
@@ -326,7 +326,7 @@ class FunctionLowering:
         values: tuple[tuple[int, ir.Expression], ...] = ()
         is_string = initial is not None and initial.kind == CursorKind.STRING_LITERAL
         braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
-        if is_string or (braces and list(initial.get_children())):  # type: ignore[union-attr]
+        if is_string or (braces and children_of(initial)):
             size = type.innermost.size
             elements = self._expressions.array_values(initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
@@ -341,9 +341,9 @@ def _is_trivial(initial: Cursor) -> bool:
     callee = initial.referenced
     if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
         return False
-    members = callee.semantic_parent.get_children()
+    members = children_of(callee.semantic_parent)
     has_values = any(
-        member.kind == CursorKind.FIELD_DECL and any(child.kind.is_expression() for child in member.get_children())
+        member.kind == CursorKind.FIELD_DECL and any(child.kind.is_expression() for child in children_of(member))
         for member in members
     )
     return is_implicit(callee) and not has_values and not list(initial.get_arguments())
@@ -351,7 +351,7 @@ def _is_trivial(initial: Cursor) -> bool:
 
 def _initialiser(cursor: Cursor) -> Cursor | None:
     """Return a variable's initialiser; the extents of an array type are expressions too, and come before it."""
-    expressions = [child for child in cursor.get_children() if child.kind.is_expression()]
+    expressions = [child for child in children_of(cursor) if child.kind.is_expression()]
     if not expressions:
         return None
     last = expressions[-1]
@@ -363,7 +363,7 @@ def _initialiser(cursor: Cursor) -> Cursor | None:
 
 def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:
     """Return the four parts of a `for`; clang leaves out those that are empty."""
-    children = list(cursor.get_children())
+    children = children_of(cursor)
     if len(children) == 4:
         first, condition, step, body = children
         return first, condition, step, body

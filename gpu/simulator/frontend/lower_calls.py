@@ -8,14 +8,7 @@ from clang import cindex
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.child_launches import CONFIGURE
-from gpu.simulator.frontend.clang import (
-    Cursor,
-    CursorKind,
-    evaluate,
-    is_kernel,
-    start_of,
-    string_of,
-)
+from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, is_kernel, start_of, string_of
 from gpu.simulator.frontend.closures import is_closure, is_in_closure
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.lower_types import is_reference, refuse
@@ -89,7 +82,7 @@ class Calls:
 
     def _indirect(self, cursor: Cursor, prototype: cindex.Type) -> ir.Expression:
         """Lower a call through a pointer; where that is a template's argument, the function is known."""
-        pointer, *given = cursor.get_children()
+        pointer, *given = children_of(cursor)
         called = self._expressions.value(pointer)
         arguments = []
         for argument, type in zip(given, prototype.argument_types(), strict=True):
@@ -109,7 +102,7 @@ class Calls:
 
     def _closure_as_pointer(self, cursor: Cursor, closure: Cursor) -> ir.Expression:
         """A lambda that captures nothing is a function."""
-        for method in closure.get_children():
+        for method in children_of(closure):
             if method.kind == CursorKind.CXX_METHOD and method.spelling == "operator()":
                 return number_of(FUNCTION_POINTER, self._scope.address_taken(method))
         raise refuse(cursor, "a pointer to this lambda", instead="Write a __device__ function.")
@@ -131,10 +124,10 @@ class Calls:
 
     def _object(self, cursor: Cursor) -> ir.Expression:
         """Return the address of the object that a method is called on."""
-        first = next(cursor.get_children())
+        first = children_of(cursor)[0]
         if first.kind != CursorKind.MEMBER_REF_EXPR:  # an operator: the object is its first operand
             return self._expressions.address(first)
-        owner = next(iter(first.get_children()), None)
+        owner = next(iter(children_of(first)), None)
         if owner is None or not owner.kind.is_expression():
             if self._scope.this is None:
                 raise refuse(cursor, f"the method {cursor.spelling} without an object")
@@ -221,7 +214,7 @@ class Calls:
 
 def _has_body(callee: Cursor) -> bool:
     definition = callee.get_definition()
-    return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in definition.get_children())
+    return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in children_of(definition))
 
 
 def is_implicit(callee: Cursor) -> bool:
@@ -234,11 +227,11 @@ def is_implicit(callee: Cursor) -> bool:
 
 def _is_given(argument: Cursor) -> bool:
     """Whether an argument is written out; clang stands something empty in for a default."""
-    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(list(argument.get_children()))
+    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(children_of(argument))
 
 
 def _default_of(parameter: Cursor, call: Cursor) -> Cursor:
-    values = [child for child in parameter.get_children() if child.kind.is_expression()]
+    values = [child for child in children_of(parameter) if child.kind.is_expression()]
     if not values:
         raise refuse(call, f"a call without its argument {parameter.spelling}")
     return values[-1]

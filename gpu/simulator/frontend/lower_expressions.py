@@ -10,6 +10,7 @@ from gpu.simulator.frontend.clang import (
     Cursor,
     CursorKind,
     binary_operator,
+    children_of,
     evaluate,
     start_of,
     string_of,
@@ -122,7 +123,7 @@ class Expressions:
         if kind == CursorKind.BINARY_OPERATOR:
             return self._binary(cursor)
         if kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
-            return self._assignment(cursor, self._required_place(next(cursor.get_children())))
+            return self._assignment(cursor, self._required_place(children_of(cursor)[0]))
         if kind == CursorKind.UNARY_OPERATOR:
             return self._unary(cursor)
         if kind == CursorKind.CONDITIONAL_OPERATOR:
@@ -171,7 +172,7 @@ class Expressions:
 
     def _chosen_place(self, cursor: Cursor) -> ir.Place | None:
         """Lower `c ? a : b` where both are places in memory."""
-        condition, *sides = cursor.get_children()
+        condition, *sides = children_of(cursor)
         places = [self.place(side) for side in sides]
         chosen, other = places
         if not isinstance(chosen, ir.Element) or not isinstance(other, ir.Element) or chosen.type != other.type:
@@ -182,7 +183,7 @@ class Expressions:
 
     def _assigned_place(self, cursor: Cursor) -> ir.Place:
         """Lower an assignment that is assigned to, as in `(a += 2) *= 3`: the place is worked out once."""
-        place = self._required_place(next(cursor.get_children()))
+        place = self._required_place(children_of(cursor)[0])
         if isinstance(place, ir.Local):
             raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment a statement.")
         held = ir.Local(Pointer(decayed(place.type)), self._scope.new_slot(), "assigned")
@@ -211,7 +212,7 @@ class Expressions:
 
     def _place_behind(self, cursor: Cursor) -> ir.Place | None:
         """A conversion keeps the place where it only adds const or goes to a base class."""
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         if len(children) != 1:
             return None
         inner, type = self.place(children[0]), self.type_of(cursor)
@@ -228,7 +229,7 @@ class Expressions:
         return number_of(self.type_of(cursor), number)
 
     def _implicit(self, cursor: Cursor) -> ir.Expression:
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         type = self.type_of(cursor)
         if not children or not children[-1].kind.is_expression():
             number = evaluate(cursor)  # of a type trait; None of clang's stand-in for what braces leave out
@@ -236,7 +237,7 @@ class Expressions:
         return convert(self.value(children[-1]), value_type(type), cursor)
 
     def _cast(self, cursor: Cursor) -> ir.Expression:
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         type = self.type_of(cursor)
         if not children or not children[-1].kind.is_expression():
             return zero_of(type)  # T()
@@ -301,7 +302,7 @@ class Expressions:
         return ir.Load(place.type, place)
 
     def _member(self, cursor: Cursor) -> ir.Expression:
-        owner = next(iter(cursor.get_children()), None)
+        owner = next(iter(children_of(cursor)), None)
         if owner is not None and owner.spelling in _SPECIAL and self._scope.find(owner.referenced) is None:
             return ir.Special(Scalar("uint32"), owner.spelling, _AXES.index(cursor.spelling))
         place = self._member_place(cursor)
@@ -328,7 +329,7 @@ class Expressions:
         declaration = cursor.referenced
         if declaration is None or declaration.kind != CursorKind.FIELD_DECL:
             return None
-        owner = next(iter(cursor.get_children()), None)
+        owner = next(iter(children_of(cursor)), None)
         if owner is None or not owner.kind.is_expression():
             pointer: ir.Expression | None = self._scope.this
         elif isinstance(self.type_of(owner), Pointer):
@@ -344,7 +345,7 @@ class Expressions:
         return referred_place(member, moved, start_of(cursor), volatile=is_volatile(cursor))
 
     def _subscript(self, cursor: Cursor) -> ir.Element:
-        base, subscript = cursor.get_children()
+        base, subscript = children_of(cursor)
         index = self.value(subscript)
         type = self.type_of(cursor)
         outer = _array_behind(base)
@@ -357,14 +358,14 @@ class Expressions:
         return ir.Element(type, self.value(base), index, start_of(cursor), is_volatile(cursor))
 
     def _conditional(self, cursor: Cursor) -> ir.Expression:
-        condition, chosen, other = cursor.get_children()
+        condition, chosen, other = children_of(cursor)
         type = value_type(self.type_of(cursor))
         return fold(
             ir.Select(type, self.condition(condition), self.converted(chosen, type), self.converted(other, type))
         )
 
     def _binary(self, cursor: Cursor) -> ir.Expression:
-        left, right = cursor.get_children()
+        left, right = children_of(cursor)
         operator = binary_operator(cursor)
         if operator == "=":
             return self._assignment(cursor, self._required_place(left))
@@ -403,7 +404,7 @@ class Expressions:
         """Lower `=`, a compound assignment, `++x` or `--x` to a place that is lowered already."""
         if cursor.kind == CursorKind.UNARY_OPERATOR:
             return self._increment(place, unary_operator(cursor))
-        _, right = cursor.get_children()
+        _, right = children_of(cursor)
         if cursor.kind == CursorKind.BINARY_OPERATOR:
             return ir.Assign(place.type, place, self.converted(right, place.type))
         operator = binary_operator(cursor)[:-1]
@@ -448,7 +449,7 @@ class Expressions:
 
     def _braces(self, cursor: Cursor, type: Type) -> ir.Expression:
         """Lower `{...}` to a struct's value, or to a scalar's; what it leaves out is zero."""
-        given = [child for child in cursor.get_children() if child.kind.is_expression()]
+        given = [child for child in children_of(cursor) if child.kind.is_expression()]
         if not isinstance(type, Struct):
             return self.converted(given[0], type) if given else zero_of(type)
         parts: list[ir.Expression] = []
@@ -525,9 +526,9 @@ class Expressions:
             return zero_of(type)
         initial = {
             member.spelling: expressions[-1]
-            for member in declaration.get_children()
+            for member in children_of(declaration)
             if member.kind == CursorKind.FIELD_DECL
-            and (expressions := [child for child in member.get_children() if child.kind.is_expression()])
+            and (expressions := [child for child in children_of(member) if child.kind.is_expression()])
             and not isinstance(self._scope.program.types.lower(member.type, member), ArrayOf)
         }
         return ir.Construct(
@@ -543,7 +544,7 @@ class Expressions:
         values: list[ir.Expression] = []
         if cursor.kind == CursorKind.STRING_LITERAL:
             values += [number_of(type.element, letter) for letter in _bytes_of(cursor)]
-        for child in cursor.get_children():
+        for child in children_of(cursor):
             if isinstance(type.element, ArrayOf):
                 values += self.array_values(child, type.element)
             else:

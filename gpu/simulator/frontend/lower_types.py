@@ -5,7 +5,7 @@ from __future__ import annotations
 from clang import cindex
 
 from gpu.errors import CompileError
-from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, start_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, children_of, start_of
 from gpu.simulator.frontend.closures import is_closure, name_of_capture
 from gpu.simulator.types import BOOL, FUNCTION_POINTER, VOID, ArrayOf, Field, Pointer, Scalar, Struct, Type, leaves
 
@@ -103,7 +103,7 @@ class TypeLowering:
     def _bases(self, definition: Cursor, cursor: Cursor) -> list[Field]:
         """Libclang gives no offset of a base class: the first one starts the object, an empty one takes no room."""
         bases: list[Field] = []
-        for base in definition.get_children():
+        for base in children_of(definition):
             if base.kind == CursorKind.CXX_BASE_SPECIFIER:
                 inherited = self.lower(base.type, cursor)
                 if bases and leaves(inherited):

@@ -14,6 +14,8 @@ from gpu.simulator.frontend.clang import (
     Cursor,
     CursorKind,
     Diagnosis,
+    children_of,
+    descendants_of,
     has_attribute,
     is_kernel,
     is_own,
@@ -197,7 +199,7 @@ class Program:
             if is_kernel(cursor):
                 self._kernels[cursor.spelling] = cursor
             elif cursor.spelling == _INSTANCE:
-                for inner in cursor.walk_preorder():
+                for inner in descendants_of(cursor):
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
                         self._kernels[instances[_number_of_instances(self._kernels, instances)]] = inner.referenced
                         break
@@ -258,7 +260,7 @@ def _number_of_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ..
 def _declarations(unit: Cursor) -> list[Cursor]:
     """Return the declarations of the file and its includes, those within `extern "C"` and namespaces too."""
     found = []
-    for cursor in unit.get_children():
+    for cursor in children_of(unit):
         if not is_own(cursor):
             continue  # the shim's: hundreds, and found by reference when they are used
         if cursor.kind in _OUTER:
@@ -291,7 +293,7 @@ def _is_constant_table(declaration: Cursor) -> bool:
 
 def _initial_value(declaration: Cursor) -> Cursor | None:
     """Return a module variable's initialiser; an array's extents are expressions too."""
-    children = [child for child in declaration.get_children() if child.kind.is_expression()]
+    children = [child for child in children_of(declaration) if child.kind.is_expression()]
     if not children:
         return None
     last = children[-1]

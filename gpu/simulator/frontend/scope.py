@@ -9,7 +9,15 @@ from clang import cindex
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, binary_operator, unary_operator
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    TypeKind,
+    binary_operator,
+    children_of,
+    descendants_of,
+    unary_operator,
+)
 from gpu.simulator.frontend.closures import captured_by_reference
 from gpu.simulator.frontend.lower_types import is_function_type, is_reference
 from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
@@ -128,20 +136,20 @@ def referred_place(
 def _addressed_variables(body: Cursor) -> set[int]:
     """Return the declarations of variables whose address is taken: by `&`, or by binding a reference."""
     found: set[int] = set()
-    for cursor in body.walk_preorder():
+    for cursor in descendants_of(body):
         kind = cursor.kind
         if is_assignment(cursor) or (kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) in ("x++", "x--")):
-            inner = _without_parentheses(next(cursor.get_children()))
+            inner = _without_parentheses(children_of(cursor)[0])
             if is_assignment(inner) or inner.kind == CursorKind.CONDITIONAL_OPERATOR:
                 _add_root(found, inner)
         if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "&":
-            _add_root(found, next(cursor.get_children()))
+            _add_root(found, children_of(cursor)[0])
         elif kind == CursorKind.VAR_DECL and is_reference(cursor.type):
-            for child in cursor.get_children():
+            for child in children_of(cursor):
                 if child.kind.is_expression():
                     _add_root(found, child)
         elif kind == CursorKind.CALL_EXPR and (prototype := called_prototype(cursor)) is not None:
-            for argument, type in zip(list(cursor.get_children())[1:], prototype.argument_types(), strict=False):
+            for argument, type in zip(children_of(cursor)[1:], prototype.argument_types(), strict=False):
                 if is_reference(type):
                     _add_root(found, argument)
         elif kind == CursorKind.CALL_EXPR and cursor.referenced is not None:
@@ -151,14 +159,14 @@ def _addressed_variables(body: Cursor) -> set[int]:
         elif kind == CursorKind.LAMBDA_EXPR:
             for declaration in captured_by_reference(cursor):
                 found.add(declaration.hash)
-                for initial in declaration.get_children():
+                for initial in children_of(declaration):
                     _add_root(found, initial)
         elif kind == CursorKind.INIT_LIST_EXPR and cursor.type.get_canonical().kind == TypeKind.RECORD:
-            for member, value in zip(cursor.type.get_canonical().get_fields(), cursor.get_children(), strict=False):
+            for member, value in zip(cursor.type.get_canonical().get_fields(), children_of(cursor), strict=False):
                 if is_reference(member.type):
                     _add_root(found, value)
         elif kind == CursorKind.RETURN_STMT and is_reference_function(body):
-            for child in cursor.get_children():
+            for child in children_of(cursor):
                 _add_root(found, child)
     return found
 
@@ -174,7 +182,7 @@ def is_assignment(cursor: Cursor) -> bool:
 
 def _without_parentheses(cursor: Cursor) -> Cursor:
     while cursor.kind == CursorKind.PAREN_EXPR:
-        cursor = next(cursor.get_children())
+        cursor = children_of(cursor)[0]
     return cursor
 
 
@@ -182,7 +190,7 @@ def called_prototype(call: Cursor) -> cindex.Type | None:
     """Return the type of the function that a call through a pointer calls; None for a call of one by its name."""
     if call.referenced is not None and call.referenced.kind in _FUNCTIONS:
         return None
-    pointer = next(iter(call.get_children()), None)
+    pointer = next(iter(children_of(call)), None)
     if pointer is None or not is_function_type(pointer.type):
         return None
     canonical = pointer.type.get_canonical()
@@ -194,7 +202,7 @@ def call_arguments(call: Cursor) -> list[Cursor]:
     arguments = list(call.get_arguments())
     callee = call.referenced
     is_member_operator = callee.kind == CursorKind.CXX_METHOD and callee.spelling.startswith("operator")
-    through_member = any(child.kind == CursorKind.MEMBER_REF_EXPR for child in list(call.get_children())[:1])
+    through_member = any(child.kind == CursorKind.MEMBER_REF_EXPR for child in children_of(call)[:1])
     return arguments[1:] if is_member_operator and not through_member else arguments
 
 
@@ -207,7 +215,7 @@ def _add_root(found: set[int], cursor: Cursor) -> None:
     """Find the variable that an lvalue is, behind parentheses and conversions that keep it one."""
     lvalues = (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CONDITIONAL_OPERATOR)
     while cursor.kind in lvalues or is_assignment(cursor):
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         if not children:
             return
         if is_assignment(cursor):
