@@ -296,7 +296,8 @@ def _check(request: CheckPattern, tell: Tell) -> tuple[Diagnostic, ...]:
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     variant = pattern.variant(request.variant)
     findings = check_pattern(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
-    return diagnostics_of(findings, kernel_text(pattern.kernels, request.sources), KERNELS / pattern.kernels)
+    file = pattern.file_of(request.variant)
+    return diagnostics_of(findings, kernel_text(file, request.sources), KERNELS / file)
 
 
 def failure_of(error: Exception) -> Failure:

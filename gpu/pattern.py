@@ -216,6 +216,8 @@ class Variant:
     obstacle : callable
         (inputs, params) -> why this variant cannot take them, as a sentence; empty where it can. For a method that does
         less work because it asks for more, such as a filter that separates.
+    file : str
+        The file under `kernels/` that holds its kernels, where that is not the pattern's.
     """
 
     name: str
@@ -228,6 +230,7 @@ class Variant:
     textbook: Callable[[Params, int], Textbook] | None = None
     comparable: Callable[[Params, Array], Array] = _as_it_is
     obstacle: Callable[[Inputs, Params], str] = _none
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -313,7 +316,7 @@ class Pattern:
     name, title, summary : str
         The name on the command line, the one people read, and one sentence about it.
     kernels : str
-        The file under `kernels/` that holds the ladder.
+        The file under `kernels/` that holds the ladder; variants may name files of their own.
     view : {"filtered-image", "image-counts", "array", "matrices", "bodies"}
         What the window's Run tab shows. Patterns of images take `image` and `maxval`; those of arrays take `values`,
         which has one dimension, those of matrices `values`, which has two, and perhaps more; those of bodies take
@@ -394,6 +397,15 @@ class Pattern:
                 return variant
         names = ", ".join(variant.name for variant in self.variants)
         raise InputError(f"{self.title} has no variant {name!r}; there are {names}.")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every kernel file of the ladder, the pattern's own first."""
+        return tuple(dict.fromkeys([self.kernels, *(variant.file or self.kernels for variant in self.variants)]))
+
+    def file_of(self, variant: str) -> str:
+        """Return the kernel file of the variant of that name."""
+        return self.variant(variant).file or self.kernels
 
     def check(self, given: Params) -> dict[str, Any]:
         """Return every parameter's value, defaults for those not given; raise InputError for a bad or unknown one."""

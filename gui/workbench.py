@@ -168,7 +168,7 @@ class Workbench(QObject):
 
     def _show_refusal(self, refusal: Refusal) -> None:
         request = refusal.request
-        file = self.patterns[request.pattern].kernels
+        file = self.patterns[request.pattern].file_of(request.variant)
         found = refusal.found or (_at_line(refusal.failure, file) if refusal.failure is not None else ())
         self.sources.show_run(file, request.sources, found)
 
@@ -299,7 +299,7 @@ class Workbench(QObject):
             return
         done = self.outcomes.get(name)
         wanted = self.settings[name]
-        text = self.sources.edits(self.pattern.kernels)
+        text = self.sources.edits(self.pattern.file_of(wanted.variant))
         if (
             done is None
             or (done.variant, done.sources) != (wanted.variant, text)
@@ -355,7 +355,7 @@ class Workbench(QObject):
         if inputs is None:
             return
         name, wanted = self.chosen, self.settings[self.chosen]
-        sources = self.sources.edits(self.pattern.kernels)
+        sources = self.sources.edits(self.pattern.file_of(wanted.variant))
         request = RunPattern(name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources)
         if sources and self._device_engine in ("", "cuda") and not self.clearance.holds(request):
             self.clearance.ask(request)
@@ -380,7 +380,7 @@ class Workbench(QObject):
     def _take_run(
         self, request: RunPattern, image: OpenImage | None, event: Result | Failure, file: Path | None
     ) -> None:
-        kernels = self.patterns[request.pattern].kernels
+        kernels = self.patterns[request.pattern].file_of(request.variant)
         if isinstance(event, Failure):
             self.sources.show_run(kernels, request.sources, _at_line(event, kernels))
             self.run_failed.emit(event)

@@ -1,8 +1,6 @@
-// Sort: the keys in order, in place where nothing else is said. The keys are of type KEY, int, unsigned or float, and
-// DESCENDING says which end comes first. Floats are in the order of their bits: -infinity, ..., -0, 0, ..., infinity; NaN
-// comes last, either way. Where PAIRS is 1, `places` holds a value for each key, the place where it was at first, and
-// goes with it; otherwise `places` is not touched. BLOCK_SIZE is the number of threads in a block, a power of two from 8
-// on, and for the radix sorts a multiple of 32. Least traffic: 4 bytes read and 4 written a key, and the same a place.
+// Sort: the keys in order, in place where nothing else is said; their types, their order and the places that go with them
+// are as sort_keys.cuh says. BLOCK_SIZE is a power of two from 8 on, and for the radix sorts a multiple of 32. Least
+// traffic: 4 bytes read and 4 written a key, and the same a place.
 //
 // A stable sort leaves equal keys in the order in which they came. A bitonic network is not stable by itself: there the
 // places decide between equal keys.
@@ -19,49 +17,10 @@
 // sort_merge           each key searches its place in the other run    one key a thread, log2(n) reads for each
 // sort_merge_path      any n: each thread finds where its part begins  log2(n / section) passes over memory
 
-#ifndef KEY
-#define KEY int
-#endif
-#ifndef DESCENDING
-#define DESCENDING 0
-#endif
-#ifndef PAIRS
-#define PAIRS 0
-#endif
-#ifndef BLOCK_SIZE
-#define BLOCK_SIZE 256
-#endif
-
-// The macro that takes KEY for a part of a name.
-#define JOINED(prefix, suffix) prefix##suffix
-#define OF_KEY(prefix, type) JOINED(prefix, type)
-
-#define WARP 32
-#define ALL_LANES 0xffffffffu
-#define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
-#define KEY_BITS 32
+#include "sort_keys.cuh"
 
 // How many places a block keeps in shared memory where it keeps so many keys.
 #define CARRIED(count) (PAIRS ? (count) : 1)
-
-// A number that is in the same order as the keys are: the sign's bit is turned over, and all others of a negative float.
-__device__ unsigned int rising_int(int key) { return (unsigned int)key ^ 0x80000000u; }
-__device__ unsigned int rising_unsigned(unsigned int key) { return key; }
-__device__ unsigned int rising_float(float key) {
-    unsigned int bits = __float_as_uint(key);
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-__device__ bool is_nan_int(int key) { return false; }
-__device__ bool is_nan_unsigned(unsigned int key) { return false; }
-__device__ bool is_nan_float(float key) { return key != key; }
-
-__device__ unsigned int ordered(KEY key) {
-    if (OF_KEY(is_nan_, KEY)(key)) return 0xffffffffu;
-    unsigned int rising = OF_KEY(rising_, KEY)(key);
-    return DESCENDING ? ~rising : rising;
-}
-
-__device__ bool before(KEY a, KEY b) { return ordered(a) < ordered(b); }
 
 // Put two keys in order. `stable` is whether only the keys decide; otherwise the places do where the keys are equal.
 __device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stable) {
@@ -173,7 +132,7 @@ extern "C" __global__ void sort_bitonic_merge(KEY *keys, int *places, int n) {
 // which they were; the warp's vote is the count and, below a lane's own bit, the rank (Harris and Garland, Optimizing
 // Parallel Prefix Operations for the Fermi Architecture, GPU Computing Gems, 2012, for the vote). Shared memory passes
 // the keys on. Limit: 32 keys; sections of 32 are merged by sort_merge_path.
-extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n) {
+extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n, int bits) {
     __shared__ KEY s[2][BLOCK_SIZE];
     __shared__ int p[2][CARRIED(BLOCK_SIZE)];
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -184,7 +143,7 @@ extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n) {
     KEY key = has ? keys[i] : (KEY)0;
     int place = PAIRS && has ? places[i] : 0;
     int to = 0;
-    for (int bit = 0; bit < KEY_BITS; ++bit) {
+    for (int bit = 0; bit < bits; ++bit) {
         bool one = ordered(key) >> bit & 1;
         unsigned int ones = __ballot_sync(ALL_LANES, has && one);
         unsigned int zeros = __ballot_sync(ALL_LANES, has && !one);
@@ -208,7 +167,7 @@ extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n) {
 
 // Idea: the same for a block, whose warps leave their counts in shared memory: the keys with a 0 in all warps before, and
 // in all of them, are the start of each half. Limit: one bit a pass, two barriers each; sections of a block are merged.
-extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n) {
+extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n, int bits) {
     __shared__ KEY s[BLOCK_SIZE];
     __shared__ int p[CARRIED(BLOCK_SIZE)];
     __shared__ int zeros_of_warp[WARPS];
@@ -219,7 +178,7 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n) {
     bool has = i < n;
     KEY key = has ? keys[i] : (KEY)0;
     int place = PAIRS && has ? places[i] : 0;
-    for (int bit = 0; bit < KEY_BITS; ++bit) {
+    for (int bit = 0; bit < bits; ++bit) {
         bool one = ordered(key) >> bit & 1;
         unsigned int zeros = __ballot_sync(ALL_LANES, has && !one);
         if (lane == 0) zeros_of_warp[warp] = __popc(zeros);
@@ -247,7 +206,9 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n) {
     }
 }
 
+#ifndef DIGIT_BITS
 #define DIGIT_BITS 4
+#endif
 #define DIGITS (1 << DIGIT_BITS)
 
 // A tile's keys are read in so many rounds.
@@ -258,13 +219,13 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n) {
 extern "C" __global__ void sort_radix_count(const KEY *keys, int *counts, int n, int shift) {
     __shared__ int bins[DIGITS];
     int t = threadIdx.x;
-    if (t < DIGITS) bins[t] = 0;
+    for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) bins[digit] = 0;
     __syncthreads();
     int start = blockIdx.x * ROUNDS * BLOCK_SIZE;
     int end = min(start + ROUNDS * BLOCK_SIZE, n);
     for (int i = start + t; i < end; i += BLOCK_SIZE) atomicAdd(&bins[ordered(keys[i]) >> shift & (DIGITS - 1)], 1);
     __syncthreads();
-    if (t < DIGITS) counts[t * gridDim.x + blockIdx.x] = bins[t];
+    for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) counts[digit * gridDim.x + blockIdx.x] = bins[digit];
 }
 
 // Idea: a key's place is where its digit and tile begin, plus how many of the digit came before it in the tile: in
@@ -278,7 +239,7 @@ extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places
     int t = threadIdx.x;
     int lane = t % WARP;
     int warp = t / WARP;
-    if (t < DIGITS) next[t] = starts[t * gridDim.x + blockIdx.x];
+    for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) next[digit] = starts[digit * gridDim.x + blockIdx.x];
     for (int round = 0; round < ROUNDS; ++round) {
         int i = (blockIdx.x * ROUNDS + round) * BLOCK_SIZE + t;
         bool has = i < n;
@@ -290,18 +251,18 @@ extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places
             same &= digit >> bit & 1 ? ones : ~ones;
         }
         int rank = __popc(same & ((1u << lane) - 1));
-        if (lane < DIGITS) of_warp[warp][lane] = 0;
+        for (int other = lane; other < DIGITS; other += WARP) of_warp[warp][other] = 0;
         __syncwarp();
         if (has && rank == 0) of_warp[warp][digit] = __popc(same);
         __syncthreads();
-        if (t < DIGITS) {
-            int start = next[t];
+        for (int other = t; other < DIGITS; other += BLOCK_SIZE) {
+            int start = next[other];
             for (int w = 0; w < WARPS; ++w) {
-                int count = of_warp[w][t];
-                of_warp[w][t] = start;
+                int count = of_warp[w][other];
+                of_warp[w][other] = start;
                 start += count;
             }
-            next[t] = start;
+            next[other] = start;
         }
         __syncthreads();
         if (has) {

@@ -196,7 +196,7 @@ class CompareTab(QWidget):
 
     def measure(self) -> None:
         """Measure anew what is ticked."""
-        sources = self._sources.edits(self._pattern.kernels)
+        sources = self._sources.edits(*self._pattern.files)
         if sources and (self._jobs.device is None or self._jobs.device.engine == "cuda"):
             self.failed.emit(
                 "An edited kernel is measured on the simulator only.", "Choose the simulator, or revert the kernel."

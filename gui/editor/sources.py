@@ -38,10 +38,10 @@ class KernelSources(QObject):
             made.settled.connect(lambda: self._take(made))
         return self._documents[file]
 
-    def edits(self, file: str) -> dict[str, str]:
-        """Return what a request carries as its `sources`: the file's text where it is edited."""
-        document = self._documents.get(file)
-        return {file: document.text} if document is not None and document.edited else {}
+    def edits(self, *files: str) -> dict[str, str]:
+        """Return what a request carries as its `sources`: the text of each of the files that is edited."""
+        documents = {file: self._documents[file] for file in files if file in self._documents}
+        return {file: document.text for file, document in documents.items() if document.edited}
 
     @property
     def unsaved(self) -> list[KernelDocument]:

@@ -62,7 +62,7 @@ class StepTab(QWidget):
         self.sources = sources
         self.image: Mapping[str, Array] = {}
         self.followed: tuple[int, int] | None = None
-        self._file = pattern.kernels
+        self._file = pattern.file_of(variant)
         self._kind_chosen: str | None = None
         self._stale = True
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
@@ -192,8 +192,8 @@ class StepTab(QWidget):
     def show_variant(self, name: str) -> None:
         """Record another variant."""
         self.variant = name
-        self._file = self.pattern.kernels
-        self.source.show_kernel(self.pattern.kernels, self.pattern.variant(name).kernels[0])
+        self._file = self.pattern.file_of(name)
+        self.source.show_kernel(self._file, self.pattern.variant(name).kernels[0])
         self.record_soon()
 
     def show_image(self, image: Array, maxval: int) -> None:
@@ -210,7 +210,7 @@ class StepTab(QWidget):
             self._soon.start()
 
     def _take_edit(self, file: str) -> None:
-        if file == self.pattern.kernels:
+        if file == self.pattern.file_of(self.variant):
             self.record_soon()
 
     def record(self) -> None:
@@ -229,7 +229,7 @@ class StepTab(QWidget):
                 folder.adopt(handle)
         request = StepPattern(
             self.pattern.name, self.variant, dict(self.settings.params), inputs, self.settings.input_seed,
-            self.settings.schedule, self.sources.edits(self.pattern.kernels),
+            self.settings.schedule, self.sources.edits(self.pattern.file_of(self.variant)),
         )  # fmt: skip
         self.stepper.record(request)
 
@@ -368,7 +368,7 @@ class StepTab(QWidget):
         if self.pictures.currentWidget() is self.orders:
             self.orders.show_moment(moment)
         event = max(moment - 1, 0)
-        file = models.files[event] if moment else self.pattern.kernels
+        file = models.files[event] if moment else self.pattern.file_of(self.variant)
         # What a header of the simulator's own does has no text to be shown.
         told = bool(models.recording.text(file))
         if told or not moment:
@@ -379,11 +379,11 @@ class StepTab(QWidget):
 
     def _show_file(self, file: str) -> None:
         """Show the file of the statement that has just run: a header's functions have their lines there."""
-        name, own = Path(file).name, self.pattern.kernels
+        name, own = Path(file).name, self.pattern.file_of(self.variant)
         known = own if name == Path(own).name else name if (KERNELS / name).is_file() else file
         if known != self._file:
             self._file = known
-            kernel = self.pattern.variant(self.variant).kernels[0] if known == self.pattern.kernels else ""
+            kernel = self.pattern.variant(self.variant).kernels[0] if known == own else ""
             self.source.show_kernel(known, kernel)
             self._mark_findings()
 

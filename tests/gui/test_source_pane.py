@@ -13,7 +13,7 @@ from gui.source_pane import SourcePane
 
 WAVE = QTextCharFormat.UnderlineStyle.WaveUnderline
 EVERY_KERNEL = [
-    (pattern.kernels, kernel)
+    (variant.file or pattern.kernels, kernel)
     for pattern in all_patterns().values()
     for variant in pattern.variants
     for kernel in variant.kernels

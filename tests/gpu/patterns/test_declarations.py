@@ -19,21 +19,20 @@ PATTERNS = [*all_patterns().values(), NBODY]
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_every_kernel_belongs_to_a_variant(pattern: Pattern) -> None:
-    source = (KERNELS / pattern.kernels).read_text()
-    in_file = re.findall(_KERNEL, source)
-    helpers = pattern.helpers.get(pattern.kernels, ())
-    assert sorted(in_file) == sorted(
-        {kernel for variant in pattern.variants for kernel in variant.kernels} | {*helpers}
-    )
+    for file in pattern.files:
+        in_file = re.findall(_KERNEL, (KERNELS / file).read_text())
+        launched = [variant.kernels for variant in pattern.variants if pattern.file_of(variant.name) == file]
+        helpers = pattern.helpers.get(file, ())
+        assert sorted(in_file) == sorted({kernel for kernels in launched for kernel in kernels} | {*helpers})
     first = [variant.kernels[0] for variant in pattern.variants]
     assert len(set(first)) == len(first)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_the_ladder_at_the_head_of_the_file_names_every_kernel(pattern: Pattern) -> None:
-    source = (KERNELS / pattern.kernels).read_text()
-    head = source[: source.index("\n#")]
     for variant in pattern.variants:
+        source = (KERNELS / pattern.file_of(variant.name)).read_text()
+        head = source[: source.index("\n#")]
         for kernel in variant.kernels:
             assert re.search(rf"^// {kernel}\b", head, re.MULTILINE), kernel
 
@@ -90,7 +89,7 @@ def test_examples_are_settings_that_the_pattern_takes(pattern: Pattern) -> None:
 
 
 def test_every_kernel_file_belongs_to_a_pattern() -> None:
-    files = {file for pattern in PATTERNS for file in (pattern.kernels, *pattern.helpers)}
+    files = {file for pattern in PATTERNS for file in (*pattern.files, *pattern.helpers)}
     assert {file.name for file in KERNELS.glob("*.cu")} == files
 
 

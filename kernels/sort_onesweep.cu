@@ -1,0 +1,236 @@
+// Sort, the fast rung: a radix sort that moves each key once a pass. Keys, order and places are as sort_keys.cuh says. A
+// pass takes DIGIT_BITS bits, the lowest first, and keeps the order of keys whose digit is the same: it is stable.
+// BLOCK_SIZE is a multiple of 32; a tile has KEYS_A_THREAD keys for each thread. Least traffic of a pass: 4 bytes read
+// and 4 written a key, and the same a place.
+//
+// rung                 idea                                            what still limits it
+// sort_onesweep        a tile asks those before for its places         8 votes and 3 trips to shared memory a key
+// sort_digit_counts    (before it: all digits of all passes at once)   a pass over memory
+
+#include "sort_keys.cuh"
+
+#ifndef KEYS_A_THREAD
+#define KEYS_A_THREAD 16
+#endif
+#ifndef DIGIT_BITS
+#define DIGIT_BITS 8
+#endif
+
+#define DIGITS (1 << DIGIT_BITS)
+#define PASSES (KEY_BITS / DIGIT_BITS)
+#define TILE (KEYS_A_THREAD * BLOCK_SIZE)
+
+// Four keys of 16 bytes, as loads take them.
+#define VECTOR_int int4
+#define VECTOR_unsigned uint4
+#define VECTOR_float float4
+#define VECTOR OF_KEY(VECTOR_, KEY)
+
+__device__ unsigned int digit_of(KEY key, int shift) { return ordered(key) >> shift & (DIGITS - 1); }
+
+__device__ void count_digits(unsigned int (*bins)[DIGITS], KEY key) {
+    unsigned int bits = ordered(key);
+#pragma unroll
+    for (int pass = 0; pass < PASSES; ++pass) atomicAdd(&bins[pass][bits >> pass * DIGIT_BITS & (DIGITS - 1)], 1u);
+}
+
+// How many keys have each digit, for every pass: no pass changes that, so that one reading of the keys is enough.
+// `counts` are DIGITS for each pass, 0 at first.
+extern "C" __global__ void sort_digit_counts(const KEY *keys, unsigned int *counts, int n) {
+    __shared__ unsigned int bins[PASSES][DIGITS];
+    int first = blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    int step = gridDim.x * BLOCK_SIZE;
+    for (int i = threadIdx.x; i < PASSES * DIGITS; i += BLOCK_SIZE) bins[i / DIGITS][i % DIGITS] = 0;
+    __syncthreads();
+    for (int i = first; i < n / 4; i += step) {
+        VECTOR four = ((const VECTOR *)keys)[i];
+        count_digits(bins, four.x);
+        count_digits(bins, four.y);
+        count_digits(bins, four.z);
+        count_digits(bins, four.w);
+    }
+    for (int i = n / 4 * 4 + first; i < n; i += step) count_digits(bins, keys[i]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < PASSES * DIGITS; i += BLOCK_SIZE) {
+        unsigned int count = bins[i / DIGITS][i % DIGITS];
+        if (count != 0) atomicAdd(&counts[i], count);
+    }
+}
+
+// Threads take digits in rounds: thread t those that are t modulo BLOCK_SIZE.
+#define ROUNDS ((DIGITS + BLOCK_SIZE - 1) / BLOCK_SIZE)
+
+// Replace a count for each digit by how many come before it: `own` holds those of a thread's digits. All threads take
+// part; `totals` is theirs alone.
+__device__ void scan_digits(unsigned int *own, unsigned int *totals) {
+    int lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP;
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        unsigned int sum = own[round];
+        for (int distance = 1; distance < WARP; distance *= 2) {
+            unsigned int other = __shfl_up_sync(ALL_LANES, sum, distance);
+            if (lane >= distance) sum += other;
+        }
+        if (lane == WARP - 1) totals[round * WARPS + warp] = sum;
+        own[round] = sum - own[round];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        for (int group = 0; group < round * WARPS + warp; ++group) own[round] += totals[group];
+    }
+    __syncthreads();
+}
+
+// The lanes of a warp whose digit is the same, as a mask: they have the same vote on every bit of it.
+__device__ unsigned int lanes_alike(unsigned int digit) {
+    unsigned int alike = ALL_LANES;
+#pragma unroll
+    for (int bit = 0; bit < DIGIT_BITS; ++bit) {
+        bool one = digit >> bit & 1;
+        unsigned int ones = __ballot_sync(ALL_LANES, one);
+        alike &= one ? ones : ~ones;
+    }
+    return alike;
+}
+
+// A tile's state for a digit is one word, so that whoever sees that it is there also sees its value: nothing yet (0), how
+// many keys of the tile have the digit, plus 1, or, with the highest bit, where keys of the digit go after the tile's.
+#define COMPLETE 0x80000000u
+
+// Return where a tile's first key of a digit goes: the tiles before say how many of theirs come first, up to the nearest
+// that knows of all before it.
+__device__ unsigned int look_back(const volatile unsigned int *states, int tile, int digit) {
+    unsigned int before_tile = 0;
+    unsigned int state = 0;
+    for (int other = tile - 1; !(state & COMPLETE); --other) {
+        while ((state = states[other * DIGITS + digit]) == 0) {
+        }
+        before_tile += state & COMPLETE ? state & ~COMPLETE : state - 1;
+    }
+    return before_tile;
+}
+
+// Idea: a pass reads each key once and writes it once. A tile's keys are ranked within each warp by votes, and counted;
+// the counts are published at once, so that other tiles know before this one knows where its keys go: decoupled look-back
+// for each digit (Adinets and Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022). Within the
+// tile the keys go to their places in shared memory first, so that neighbours write side by side. Tiles are numbered in
+// the order in which blocks start: states[0] counts them, DIGITS states for each tile follow, and then the next pass has
+// its own; all start as 0. Limit: the
+// votes, and what shared memory takes and gives.
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
+    sort_onesweep(const KEY *keys, const int *places, KEY *keys_out, int *places_out, const unsigned int *counts,
+                  unsigned int *states, int n, int pass) {
+    __shared__ KEY s[TILE];
+    __shared__ unsigned int next[WARPS][DIGITS];
+    __shared__ unsigned int first_of[DIGITS];
+    __shared__ unsigned int totals[ROUNDS * WARPS];
+    __shared__ int tile_of_block;
+    int t = threadIdx.x;
+    int lane = t % WARP;
+    int warp = t / WARP;
+    int shift = pass * DIGIT_BITS;
+    counts += pass * DIGITS;
+    states += pass * (1 + gridDim.x * DIGITS);
+    if (t == 0) tile_of_block = (int)atomicAdd(&states[0], 1u);
+    for (int digit = lane; digit < DIGITS; digit += WARP) next[warp][digit] = 0;
+    __syncthreads();
+    int tile = tile_of_block;
+    int size = min(TILE, n - tile * TILE);
+    int first = warp * KEYS_A_THREAD * WARP + lane;
+
+    // What lies beyond the end has the last digit, and stays behind all keys that do.
+    KEY key[KEYS_A_THREAD];
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = first + k * WARP;
+        key[k] = i < size ? keys[tile * TILE + i] : LAST_KEY;
+    }
+    unsigned int rank[KEYS_A_THREAD];
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        unsigned int digit = digit_of(key[k], shift);
+        unsigned int alike = lanes_alike(digit);
+        rank[k] = next[warp][digit] + __popc(alike & ((1u << lane) - 1));
+        __syncwarp();
+        if (alike >> lane == 1) next[warp][digit] = rank[k] + 1;
+        __syncwarp();
+    }
+    __syncthreads();
+
+    unsigned int own[ROUNDS], start[ROUNDS];
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        int d = round * BLOCK_SIZE + t;
+        own[round] = 0;
+        if (d < DIGITS) {
+            for (int w = 0; w < WARPS; ++w) own[round] += next[w][d];
+            if (tile > 0) atomicExch(&states[1 + tile * DIGITS + d], own[round] + 1);
+        }
+        start[round] = own[round];
+    }
+    scan_digits(start, totals);
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        int d = round * BLOCK_SIZE + t;
+        unsigned int sum = start[round];
+        for (int w = 0; w < WARPS && d < DIGITS; ++w) {
+            unsigned int count = next[w][d];
+            next[w][d] = sum;
+            sum += count;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        rank[k] += next[warp][digit_of(key[k], shift)];
+        s[rank[k]] = key[k];
+    }
+
+    unsigned int begin[ROUNDS];
+    if (tile == 0) {
+#pragma unroll
+        for (int round = 0; round < ROUNDS; ++round) {
+            int d = round * BLOCK_SIZE + t;
+            begin[round] = d < DIGITS ? counts[d] : 0;
+        }
+        scan_digits(begin, totals);
+    }
+#pragma unroll
+    for (int round = 0; round < ROUNDS; ++round) {
+        int d = round * BLOCK_SIZE + t;
+        if (d < DIGITS) {
+            if (tile > 0) begin[round] = look_back(states + 1, tile, d);
+            atomicExch(&states[1 + tile * DIGITS + d], COMPLETE | (begin[round] + own[round]));
+            first_of[d] = begin[round] - start[round];
+        }
+    }
+    __syncthreads();
+
+    unsigned int to[KEYS_A_THREAD];
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = k * BLOCK_SIZE + t;
+        if (i < size) {
+            to[k] = first_of[digit_of(s[i], shift)] + i;
+            keys_out[to[k]] = s[i];
+        }
+    }
+    if (PAIRS) {
+        // The places go the same way, through the same memory.
+        int *p = (int *)s;
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) {
+            int i = first + k * WARP;
+            if (i < size) p[rank[k]] = places[tile * TILE + i];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) {
+            int i = k * BLOCK_SIZE + t;
+            if (i < size) places_out[to[k]] = p[i];
+        }
+    }
+}
