@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from gpu import interrupts
@@ -175,6 +176,11 @@ def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
         )
         own.add_argument("--output", metavar="FILE", help="where the result goes: .npy or .csv")
         return
+    if pattern.view == "bodies":
+        own.add_argument("--input", metavar="FILE", help="bodies, as .csv (x y z vx vy vz m) or .tipsy")
+        own.add_argument("--output", metavar="FILE", help="where the bodies go: .csv, .tipsy or .npy")
+        own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
+        return
     own.add_argument("--input", metavar="FILE", help="an image (default: a photograph that comes with Lockstep)")
     own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
 
@@ -212,7 +218,7 @@ def _complain(error: LockstepError, *, evidence: bool = False) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from gpu import cli_run
+    from gpu import cli_bodies, cli_run
 
     given = {
         name.removeprefix(_PARAMETER): value
@@ -225,8 +231,9 @@ def _run(options: argparse.Namespace) -> int:
         made = source in known.options and source != _FILE
         given[_SOURCE] = source if made else _FILE
         source = None if made else source
+    run = partial(cli_bodies.run, frames=options.frames) if options.pattern.view == "bodies" else cli_run.run
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
-        right = cli_run.run(
+        right = run(
             options.pattern,
             options.variant or options.pattern.default_variant,
             given,

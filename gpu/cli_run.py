@@ -45,7 +45,7 @@ def run(
     """
     variant = pattern.variant(variant_name)
     params = pattern.check(given)
-    _refuse_idle_parameters(pattern, given, params)
+    refuse_idle_parameters(pattern, given, params)
     if target:
         export.check_target(target)
     of_image = pattern.of_images
@@ -87,7 +87,7 @@ def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int
     return inputs, f"{origin}, {shape} x {params.get('dtype', 'float32')}"
 
 
-def _refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:
+def refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:
     """Refuse what was asked for and would be without effect."""
     for parameter in pattern.parameters:
         if parameter.name in given and not parameter.applies(params) and parameter.only_if:

@@ -18,26 +18,27 @@ _PRINTED_ELEMENTS = 10
 
 def report_as_json(report: Report) -> str:
     """Return a run's figures; what is infinite or was not computed is null."""
+    return json.dumps(report_data(report), indent=2, allow_nan=False)
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """Return a run's figures as JSON takes them."""
     deviation = report.deviation
-    return json.dumps(
-        {
-            "pattern": report.pattern,
-            "engine": report.engine,
-            "executor": report.executor,
-            "fallback": report.fallback,
-            "device": report.device,
-            "variant": report.variant,
-            "time_ms": asdict(report.time_ms),
-            "throughput": asdict(report.throughput),
-            "error": {
-                "max_abs": _finite(deviation.max_abs if deviation else None),
-                "max_rel": _finite(deviation.max_rel if deviation else None),
-            },
-            "verified": report.verified,
+    return {
+        "pattern": report.pattern,
+        "engine": report.engine,
+        "executor": report.executor,
+        "fallback": report.fallback,
+        "device": report.device,
+        "variant": report.variant,
+        "time_ms": asdict(report.time_ms),
+        "throughput": asdict(report.throughput),
+        "error": {
+            "max_abs": _finite(deviation.max_abs if deviation else None),
+            "max_rel": _finite(deviation.max_rel if deviation else None),
         },
-        indent=2,
-        allow_nan=False,
-    )
+        "verified": report.verified,
+    }
 
 
 def report_as_text(report: Report, pattern: Pattern, about: str, result: Array | None, target: str | None) -> str:
@@ -76,7 +77,12 @@ def report_as_text(report: Report, pattern: Pattern, about: str, result: Array |
         rows.append(("result", " ".join(map(_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
     if target:
         rows.append(("saved", target))
-    return "\n".join([pattern.title, *(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)])
+    return f"{pattern.title}\n{rows_as_text(rows)}"
+
+
+def rows_as_text(rows: Iterable[tuple[str, str]]) -> str:
+    """Return lines of a name and what there is to say of it."""
+    return "\n".join(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)
 
 
 def patterns_as_json(patterns: Iterable[Pattern]) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu import images
 from gpu.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -90,6 +89,8 @@ def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
     InputError
         Where the file cannot be written.
     """
+    from gpu import images  # with Pillow, which most who know this module have no use for
+
     check_target(path)
     kind = Path(path).suffix.lower()
     with images.replacing(Path(path)) as file:
@@ -166,6 +167,8 @@ def _row(fields: list[str], where: str) -> list[float]:
 
 
 def _read_tipsy(path: Path) -> Array:
+    if path.stat().st_size > 4 * MAXIMUM * max(_WORDS.values()) + 32:
+        raise InputError(f"{path.name} has more than {MAXIMUM} bodies, which is as many as are simulated.")
     data = path.read_bytes()
     for order in ">", "<":
         for padding in 4, 0:
