@@ -91,6 +91,8 @@ class CodeEdit(QPlainTextEdit):
                 old.settled.disconnect(self._find_kernel)
                 old.problems_changed.disconnect(self._mark)
             self.setDocument(document)
+            # Qt gives a document its editor's font only when that font changes.
+            document.setDefaultFont(self.font())
             document.settled.connect(self._find_kernel)
             document.problems_changed.connect(self._mark)
         self.kernel = kernel
@@ -349,6 +351,8 @@ class CodeEdit(QPlainTextEdit):
             self._restyle()
 
     def _restyle(self) -> None:
+        if (document := self.document()) is not None:
+            document.setDefaultFont(self.font())
         self.setTabStopDistance(4 * QFontMetricsF(code_font(look().small_px)).horizontalAdvance(" "))
         self._place_gutter()
         self._colour()

@@ -42,6 +42,20 @@ def test_a_declaration_or_a_call_is_not_the_kernel():
     assert kernel_lines(text, "k") == (3, 4)
 
 
+def test_every_file_is_set_in_the_font_of_code_in_whatever_order_they_come(qtbot):
+    pane = SourcePane()
+    qtbot.addWidget(pane)
+    pane.setStyleSheet('QPlainTextEdit[role="code"] { font-size: 23px; }')
+    with qtbot.waitExposed(pane):
+        pane.show()
+    for file, kernel in (("scan.cu", "scan_blelloch"), ("reduction.cu", "reduce_tree"), ("scan.cu", "scan_blelloch")):
+        pane.show_kernel(file, kernel)
+        assert pane.code.document().defaultFont().pixelSize() == 23
+    pane.setStyleSheet('QPlainTextEdit[role="code"] { font-size: 31px; }')
+    pane.show_kernel("reduction.cu", "reduce_tree")
+    assert pane.code.document().defaultFont().pixelSize() == 31
+
+
 @pytest.mark.parametrize(("file", "kernel"), EVERY_KERNEL)
 def test_the_pane_scrolls_to_the_kernel_and_colours_it(qtbot, file, kernel):
     pane = SourcePane()
