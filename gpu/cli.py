@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from gpu import interrupts
 from gpu.errors import CompileError, KernelError, LockstepError
 from gpu.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
+from gpu.text_parameters import Edges, Text
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
 
@@ -181,7 +182,10 @@ def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
         own.add_argument("--output", metavar="FILE", help="where the bodies go: .csv, .tipsy or .npy")
         own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
         return
-    own.add_argument("--input", metavar="FILE", help="an image (default: a photograph that comes with Lockstep)")
+    others = "; a text or numbers where those are counted" if pattern.input_kind else ""
+    own.add_argument(
+        "--input", metavar="FILE", help=f"an image (default: a photograph that comes with Lockstep){others}"
+    )
     own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
 
 
@@ -194,7 +198,9 @@ def _seed(text: str) -> int:
 def _metavar(parameter: Parameter) -> str:
     if isinstance(parameter, Choice):
         return "|".join(parameter.options)
-    return "FILE" if isinstance(parameter, Matrix) else "N"
+    if isinstance(parameter, Text):
+        return "TEXT"
+    return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, Edges) else "N"
 
 
 def _help(parameter: Parameter) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu import array_files, chart, cli_text, engines, export, images
+from gpu import array_files, chart, cli_text, engines, export, images, text_files
 from gpu.errors import InputError
 from gpu.execute import Outcome, run_pattern
 from gpu.pattern import Array, Inputs, Params, Pattern
+from gpu.patterns import array_inputs
 
 
 def run(
@@ -44,14 +45,27 @@ def run(
     as_json : bool
     """
     variant = pattern.variant(variant_name)
+    given = {**_implied(pattern, given), **given}
+    if source and pattern.takes(pattern.check(given)) == "text":
+        given["text"] = text_files.read_text(source)
     params = pattern.check(given)
     refuse_idle_parameters(pattern, given, params)
     if target:
         export.check_target(target)
-    of_image = pattern.of_images
+    kind = pattern.takes(params)
+    of_image = kind == "image"
     if not of_image and target and export.is_image(target):
         raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
-    inputs, about = _read_image(source, target) if of_image else _read_values(pattern, params, source, seed)
+    match kind:
+        case "image":
+            inputs, about = _read_image(source, target)
+        case "text":
+            inputs = pattern.inputs({}, params, seed)
+            about = f"{Path(source).name if source else 'text'}, {inputs['text'].size} characters"
+        case _:
+            if source and pattern.input_kind is not None:
+                params["numbers"] = array_inputs.FROM_FILE
+            inputs, about = _read_values(pattern, params, source, seed)
     pattern.accept(inputs, params)
     with closing(engines.create(engine_name, executor)) as engine:
         outcome = run_pattern(engine, pattern, variant, inputs, params, lambda progress: None)
@@ -61,7 +75,8 @@ def run(
         print(cli_text.report_as_json(outcome.report))
     else:
         values = None if of_image else outcome.outputs[pattern.result].ravel()
-        print(cli_text.report_as_text(outcome.report, pattern, about, values, target))
+        names = pattern.names(params) if pattern.names else ()
+        print(cli_text.report_as_text(outcome.report, pattern, about, values, target, names))
     return outcome.report.verified is not False or variant.cautionary != ""
 
 
@@ -82,9 +97,22 @@ def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int
     """Return an array as a pattern takes it, and what people say of it."""
     given = {"values": array_files.read_array(source, pattern.dimensions)} if source else {}
     inputs = pattern.inputs(given, params, seed)
-    origin = Path(source).name if source else f"{params['input']}, seed {seed}"
+    origin = Path(source).name if source else f"{params.get('input', params.get('numbers'))}, seed {seed}"
     shape = " x ".join(map(str, inputs["values"].shape))
     return inputs, f"{origin}, {shape} x {params.get('dtype', 'float32')}"
+
+
+def _implied(pattern: Pattern, given: Params) -> dict[str, str]:
+    """Return what kind of input follows from a parameter that counts with one kind only, where none is chosen."""
+    implied: dict[str, str] = {}
+    if pattern.input_kind is None:
+        return implied
+    for parameter in pattern.parameters:
+        if parameter.name in given and parameter.only_if:
+            choice, options = parameter.only_if
+            if choice not in given and len(options) == 1:
+                implied.setdefault(choice, options[0])
+    return implied
 
 
 def refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 from gpu.devices import DeviceStatus
 from gpu.jobs import Report
 from gpu.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
+from gpu.text_parameters import Edges, Text, as_text
 
 _RIGHT_OF_NAMES = 12
 _PRINTED_ELEMENTS = 10
+_SHOWN_CHARACTERS = 30
 
 
 def report_as_json(report: Report) -> str:
@@ -41,7 +43,9 @@ def report_data(report: Report) -> dict[str, Any]:
     }
 
 
-def report_as_text(report: Report, pattern: Pattern, about: str, result: Array | None, target: str | None) -> str:
+def report_as_text(
+    report: Report, pattern: Pattern, about: str, result: Array | None, target: str | None, names: Sequence[str] = ()
+) -> str:
     """Return a run's figures, with their units and where they come from.
 
     Parameters
@@ -54,6 +58,8 @@ def report_as_text(report: Report, pattern: Pattern, about: str, result: Array |
         The values to print, where the result is not an image: all, or the first few.
     target : str or None
         The file that the result was saved in.
+    names : sequence of str
+        What the result's values are called; nothing where they go by their places.
     """
     variant = pattern.variant(report.variant)
     times = report.time_ms
@@ -72,7 +78,10 @@ def report_as_text(report: Report, pattern: Pattern, about: str, result: Array |
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
         rows.append(("error", f"{errors}  against a reference on the CPU"))
     rows.append(("verified", _verdict(report.verified, variant)))
-    if result is not None:
+    if result is not None and names:
+        named = [f"{name} {_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
+        rows.append(("result", "   ".join(named)))
+    elif result is not None:
         more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
         rows.append(("result", " ".join(map(_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
     if target:
@@ -134,6 +143,10 @@ def _parameter_data(parameter: Parameter) -> dict[str, Any]:
         case Real():
             data |= {key: getattr(parameter, key) for key in ("default", "minimum", "maximum")}
             data |= {"kind": "real", "unit": parameter.unit}
+        case Text():
+            data |= {"kind": "text", "default": parameter.default, "maximum": parameter.maximum}
+        case Edges():
+            data |= {"kind": "edges", "default": parameter.default, "maximum": parameter.maximum}
         case Matrix():
             data |= {"kind": "matrix", "default": parameter.default, "maximum": parameter.maximum}
     if parameter.only_if:
@@ -163,6 +176,12 @@ def _parameter_text(parameter: Parameter) -> str:
             return f"{parameter.minimum} to {parameter.maximum}{steps} (default {parameter.default})"
         case Real():
             return f"{parameter.minimum:g} to {parameter.maximum:g} (default {parameter.default:g})"
+        case Text():
+            return (
+                f"a text of up to {parameter.maximum} characters (default: {parameter.default[:_SHOWN_CHARACTERS]}...)"
+            )
+        case Edges():
+            return f"rising numbers, up to {parameter.maximum} (default {as_text(parameter.default)})"
         case Matrix():
             return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"
     return parameter.help

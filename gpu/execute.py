@@ -32,6 +32,7 @@ from gpu.jobs import (
     LoadArray,
     LoadBodies,
     LoadImage,
+    LoadText,
     Report,
     Request,
     Result,
@@ -76,6 +77,11 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu import array_files
 
             return Result(_share({"values": array_files.read_array(path, dimensions)}, folder))
+        case LoadText(path):
+            from gpu import text_files
+
+            characters = text_files.read_text(path).encode("latin-1", "replace")
+            return Result(_share({"text": np.frombuffer(characters, np.uint8)}, folder))
         case SaveArray(path, array, maxval):
             from gpu import export
 

@@ -37,6 +37,16 @@ class LoadArray:
 
 
 @dataclass(frozen=True)
+class LoadText:
+    """Read a file of text.
+
+    The Result's array is `text`: uint8, its characters in Latin-1, question marks for those that are not in it.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
 class SaveArray:
     """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv.
 
@@ -240,6 +250,7 @@ class AdvanceBodies:
 Request = (
     LoadImage
     | LoadArray
+    | LoadText
     | SaveArray
     | RunPattern
     | CheckPattern

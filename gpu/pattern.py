@@ -17,7 +17,7 @@ from gpu.errors import InputError
 Array = npt.NDArray[Any]
 Inputs = Mapping[str, Array]
 Outputs = Mapping[str, Array]
-Value = str | int | float | Array
+Value = str | int | float | tuple[float, ...] | Array
 Params = Mapping[str, Any]
 
 
@@ -356,6 +356,10 @@ class Pattern:
         Demonstrations.
     helpers : mapping of str to tuple of str
         The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
+    input_kind : callable or None
+        params -> "image", "text" or "values": what a run takes, where the parameters decide that.
+    names : callable or None
+        params -> what the values of the result are called; nothing where they go by their places.
     """
 
     name: str
@@ -379,10 +383,18 @@ class Pattern:
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    input_kind: Callable[[Params], str] | None = None
+    names: Callable[[Params], tuple[str, ...]] | None = None
+
+    def takes(self, params: Params) -> str:
+        """Return what a run takes with these parameters: "image", "text" or "values"."""
+        if self.input_kind is not None:
+            return self.input_kind(params)
+        return "image" if self.of_images else "values"
 
     @property
     def of_images(self) -> bool:
-        """Whether it takes an image, and not numbers."""
+        """Whether it is one of images, even if it may take something else."""
         return self.view in ("filtered-image", "image-counts")
 
     @property

@@ -16,6 +16,7 @@ _IMAGE_RESULT = (
     "PNG image (*.png);;Grey image (*.pgm);;Colour image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
 )
 _NUMBERS = "Numbers (*.npy *.csv *.txt);;All files (*)"
+_TEXTS = "Texts (*.txt);;All files (*)"
 _COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
 
 
@@ -30,9 +31,12 @@ class Files:
         return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
 
     def ask_open(self) -> None:
-        """Ask for an image, or for numbers where those are what the pattern takes, and open the file."""
-        numbers = not self._window.bench.pattern.of_images
-        title, kinds = ("Open numbers", _NUMBERS) if numbers else ("Open image", _READABLE)
+        """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
+        title, kinds = {
+            "image": ("Open image", _READABLE),
+            "text": ("Open text", _TEXTS),
+            "values": ("Open numbers", _NUMBERS),
+        }[self._window.bench.takes]
         name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
         if name:
             self._window.open(Path(name))
@@ -50,7 +54,7 @@ class Files:
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
         read = outcome.image.path if outcome.image is not None else outcome.file
-        stem = read.stem if read is not None else outcome.params["input"]
+        stem = read.stem if read is not None else outcome.params.get("input", outcome.params.get("of"))
         suggested = self._folder() / f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
         name, _ = QFileDialog.getSaveFileName(
             self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT

@@ -8,10 +8,21 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLineEdit, QSlider, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu.errors import InputError
 from gpu.pattern import Choice, Integer, Matrix, Parameter, Real
+from gpu.text_parameters import Edges, Text, as_text
 from gui.matrix_editor import MatrixEditor
 from gui.theme import look
 from gui.widgets import label, restyle
@@ -204,11 +215,63 @@ class MatrixField(Field):
         self.changed.emit()
 
 
+class TextField(Field):
+    """A text of several lines, typed or pasted. A run view may place its `editor` where there is more room."""
+
+    def __init__(self, parameter: Text) -> None:
+        super().__init__(parameter)
+        self.editor = QPlainTextEdit()
+        self.editor.setAccessibleName(parameter.label)
+        self.editor.setAccessibleDescription(parameter.help)
+        self.editor.setTabChangesFocus(True)
+        self.editor.setMinimumSize(look().px(180), look().px(56))
+        self._lay_out(self.editor)
+        self.set_value(parameter.initial)
+        self.editor.textChanged.connect(self.changed)
+
+    @property
+    def value(self) -> str:
+        return self.editor.toPlainText()
+
+    def set_value(self, value: Any) -> None:
+        if value != self.editor.toPlainText():
+            self.editor.blockSignals(True)
+            self.editor.setPlainText(value)
+            self.editor.blockSignals(False)
+
+
+class EdgesField(Field):
+    """A line of rising numbers."""
+
+    def __init__(self, parameter: Edges) -> None:
+        super().__init__(parameter)
+        self.box = QLineEdit()
+        self.box.setAccessibleName(parameter.label)
+        self.box.setAccessibleDescription(parameter.help)
+        self.box.setMinimumWidth(look().px(200))
+        self._lay_out(self.box)
+        self.set_value(parameter.initial)
+        self.box.textEdited.connect(self.changed)
+
+    @property
+    def value(self) -> str:
+        return self.box.text()
+
+    def set_value(self, value: Any) -> None:
+        self.box.setText(as_text(value))
+        self.box.setCursorPosition(0)
+
+    def mark(self, bad: bool) -> None:
+        restyle(self.box, "bad", bad)
+
+
 _FIELDS: dict[type[Parameter], type[Field]] = {
     Choice: ChoiceField,
     Integer: IntegerField,
     Real: RealField,
     Matrix: MatrixField,
+    Text: TextField,
+    Edges: EdgesField,
 }
 
 
@@ -229,6 +292,7 @@ class ParameterForm(QWidget):
     def __init__(self, parameters: tuple[Parameter, ...], columns: int = 0) -> None:
         super().__init__()
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
+        self._lent: set[str] = set()
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
         shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
@@ -247,6 +311,13 @@ class ParameterForm(QWidget):
         layout.addLayout(line)
         layout.addWidget(self.error)
         self._show_what_counts()
+
+    def lend(self, name: str) -> Field:
+        """Return a field that is placed elsewhere from now on."""
+        field = self.fields[name]
+        self._lent.add(name)
+        field.hide()
+        return field
 
     @property
     def values(self) -> dict[str, Any]:
@@ -289,7 +360,7 @@ class ParameterForm(QWidget):
     def _show_what_counts(self) -> None:
         values = self.values
         for field in self.fields.values():
-            if not isinstance(field, MatrixField):
+            if not isinstance(field, MatrixField) and field.parameter.name not in self._lent:
                 field.setVisible(field.parameter.applies(values))
 
 

@@ -129,6 +129,7 @@ class MainWindow(QMainWindow):
         self.bench.clearance.refused.connect(self._show_refusal)
         self.bench.image_changed.connect(self._show_image)
         self.bench.values_changed.connect(self._show_values)
+        self.bench.text_changed.connect(self._show_text)
         self.bench.progressed.connect(lambda progress: self.header.show_progress(progress.fraction))
         self.bench.run_finished.connect(self._show_outcome)
         self.bench.run_failed.connect(self.show_failure)
@@ -263,7 +264,10 @@ class MainWindow(QMainWindow):
         self.status.say(f"Opening {path.name}…")
         if self.own.shown is not None:
             self._show_page(self.bench.chosen)
-        if path.suffix.lower() in NUMBERS and self.bench.pattern.of_images:
+        if self.bench.holds_text(path):
+            self.bench.open_text(path)
+            return
+        if path.suffix.lower() in NUMBERS and self.bench.pattern.of_images and not self.bench.holds_numbers(path):
             self.choose_pattern(next(name for name, each in self.bench.patterns.items() if not each.of_images))
         if self.bench.holds_numbers(path):
             self.bench.open_values(path)
@@ -277,11 +281,18 @@ class MainWindow(QMainWindow):
         self.status.say(f"{opened.path.name}: {as_count(opened.values.size)} numbers")
         self.page.show_values(self.bench.settings[self.bench.chosen].params)
 
+    def _show_text(self, name: str) -> None:
+        self.banner.hide()
+        self.status.say(name)
+        self.page.show_values(self.bench.settings[self.bench.chosen].params)
+
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
         self._name_input()
         for page in self.pages.values():
             page.show_image(image)
+        if self.page.pattern.input_kind is not None:
+            self.page.show_values(self.bench.settings[self.bench.chosen].params)
         self.sidebar.mark_image(image.path)
         self.memory.image = image.path
         if image.path not in self.sidebar.thumbnails:

@@ -155,5 +155,13 @@ class Memory:
         self._store.sync()
 
 
+_LONGEST_TEXT = 10_000
+"""Characters of a parameter that is remembered: a book is opened again."""
+
+
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in params.items()
+        if not (isinstance(value, str) and len(value) > _LONGEST_TEXT)
+    }

@@ -13,10 +13,11 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 from gpu import array_files
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic
-from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, Report, Result, RunPattern, SaveArray
+from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, LoadText, Report, Result, RunPattern, SaveArray
 from gpu.pattern import Array, Pattern
 from gpu.patterns import all_patterns
 from gpu.patterns.array_inputs import FROM_FILE
+from gpu.patterns.counted import LETTERS, LEVELS, RANGES
 from gpu.shared import SharedArray
 from gui.editor.clearance import Clearance, Refusal
 from gui.editor.sources import KernelSources
@@ -106,6 +107,7 @@ class Workbench(QObject):
 
     image_changed = pyqtSignal(object)
     values_changed = pyqtSignal(object)
+    text_changed = pyqtSignal(str)
     progressed = pyqtSignal(object)
     run_finished = pyqtSignal(object)
     run_failed = pyqtSignal(object)
@@ -186,14 +188,41 @@ class Workbench(QObject):
 
     def restore(self, name: str, variant: str, params: Mapping[str, Any]) -> None:
         """Take a pattern's settings of the last time; a file of numbers is not open any more."""
-        kept = {key: value for key, value in params.items() if (key, value) != ("input", FROM_FILE)}
+        kept = {key: value for key, value in params.items() if not (key in ("input", "numbers") and value == FROM_FILE)}
         self.settings[name] = Settings(variant, self.patterns[name].check(kept))
 
     # --- input
 
     def holds_numbers(self, path: Path) -> bool:
         """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
-        return not self.pattern.of_images and path.suffix.lower() in array_files.ENDINGS
+        return self.takes == "values" and path.suffix.lower() in array_files.ENDINGS
+
+    def holds_text(self, path: Path) -> bool:
+        """Whether a file of that name is opened for its letters."""
+        return self.takes == "text" and path.suffix.lower() == ".txt"
+
+    @property
+    def takes(self) -> str:
+        """Return what the chosen pattern runs on as it is set: "image", "text" or "values"."""
+        return self.pattern.takes(self.settings[self.chosen].params)
+
+    def open_text(self, path: Path) -> None:
+        """Read a text whose letters the chosen pattern counts; when that fails all stays as it was."""
+        name = self.chosen
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                if event.kind != "cancelled":
+                    self.problem.emit(event)
+                return
+            text = event.arrays["text"].open().tobytes().decode("latin-1")
+            self.settings[name].params |= {"of": LETTERS, "text": text}
+            self.text_changed.emit(path.name)
+            if self.chosen == name:
+                self.run(verify=True)
+
+        self._make_way()
+        self.jobs.post("open", LoadText(str(path)), done, priority=3)
 
     def open_values(self, path: Path) -> None:
         """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
@@ -206,7 +235,8 @@ class Workbench(QObject):
                 return
             handle = event.arrays["values"]
             self.values = OpenValues(path, {"values": handle}, handle.open())
-            self.settings[name].params["input"] = FROM_FILE
+            of_images = self.patterns[name].of_images
+            self.settings[name].params |= {"of": RANGES, "numbers": FROM_FILE} if of_images else {"input": FROM_FILE}
             self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
             self.values_changed.emit(self.values)
             if self.chosen == name:
@@ -225,6 +255,8 @@ class Workbench(QObject):
                 if self.image is None and fallback is not None and fallback != path:
                     self.open(fallback)
                 return
+            if fallback is None and self.pattern.of_images and self.takes != "image":
+                self.settings[self.chosen].params["of"] = LEVELS  # somebody opened it to see it counted
             self._take_image(path, event)
 
         self._make_way()
@@ -277,9 +309,11 @@ class Workbench(QObject):
     def input_words(self) -> tuple[str, str]:
         """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
         pattern, params = self.pattern, self.settings[self.chosen].params
-        if pattern.of_images:
+        if self.takes == "text":
+            return "Text", f"{len(params['text']):,} characters".replace(",", "\u2009")
+        if self.takes == "image":
             return ("", "") if self.image is None else (self.image.path.name, self.image.description)
-        if params.get("input") == FROM_FILE and self.values is not None:
+        if self._from_file and self.values is not None:
             return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
         units = {parameter.name: parameter.unit for parameter in pattern.parameters}
         words = [f"{params['n']:,} {units['n']}".replace(",", "\u2009")] if "n" in params else []
@@ -323,11 +357,17 @@ class Workbench(QObject):
 
     def _inputs(self) -> Mapping[str, SharedArray] | None:
         """Return what the chosen pattern runs on: nothing where it makes its input; None where it cannot run yet."""
-        if self.pattern.of_images:
+        if self.takes == "text":
+            return {}
+        if self.takes == "image":
             return None if self.image is None else self.image.inputs
-        from_file = self.settings[self.chosen].params.get("input") == FROM_FILE
         fits = self.values is not None and self.values.values.ndim == self.pattern.dimensions
-        return self.values.inputs if from_file and fits and self.values is not None else {}
+        return self.values.inputs if self._from_file and fits and self.values is not None else {}
+
+    @property
+    def _from_file(self) -> bool:
+        params = self.settings[self.chosen].params
+        return FROM_FILE in (params.get("input"), params.get("numbers"))
 
     def run_soon(self) -> None:
         """Run a moment from now; until then more changes may come."""
@@ -364,7 +404,7 @@ class Workbench(QObject):
             self._post_run(request)
 
     def _post_run(self, request: RunPattern) -> None:
-        image = self.image if self.patterns[request.pattern].of_images else None
+        image = self.image if self.patterns[request.pattern].takes(request.params) == "image" else None
         file = self.values.path if self.values is not None and request.inputs and image is None else None
         self.jobs.post(
             "run", request, lambda event: self._take_run(request, image, event, file), self.progressed.emit, 2

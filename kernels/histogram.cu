@@ -1,6 +1,8 @@
 // Histogram: how many of `n` pixels fall into each of `bin_count` bins. Pixels are of type PIXEL with values from 0 to
 // LEVELS - 1; an image of several channels is one plane after the other, and blockIdx.y says which. `bins` starts as
-// zeros. Least traffic: each pixel read once.
+// zeros. Least traffic: each pixel read once. With LETTERS the pixels are the characters of a text, and so many letters
+// of the alphabet make a bin; with RANGES they are floats, and EDGES says where each range begins. In the last bin are
+// then those that fall into no other.
 //
 // rung                        idea                                        what still limits it
 // histogram_block_partition   a contiguous section a thread               loads not coalesced, all wait for few addresses
@@ -9,6 +11,7 @@
 // histogram_aggregated        a run of equal pixels counts at once        only runs help; pixels are loaded one by one
 // histogram_written_out and   each block's bins in a row of their own,    a second launch; equal pixels queue as before
 // histogram_merge             and a kernel that adds up the rows
+// histogram_texture           pixels fetched through a texture            one fetch a pixel, one shared atomic a pixel
 // histogram_peak              16-byte loads, a counter a lane and level   memory's bandwidth
 //
 // histogram_racy              no atomics: a lesson, and wrong             lost updates
@@ -32,7 +35,38 @@
 #define MERGE_BINS 32
 #define MERGE_ROWS 8
 
+#ifdef RANGES
+#define AS_PIXEL(bits) __uint_as_float(bits)
+
+// The beginning of each range, and the end of the last, which belongs to it.
+__constant__ float EDGES[RANGES + 1];
+
+__device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
+    if (!(value >= EDGES[0] && value <= EDGES[RANGES])) return RANGES;  // not a number, too
+    int low = 0;
+    int high = RANGES;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (value >= EDGES[middle])
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+#else
+#define AS_PIXEL(bits) ((PIXEL)(bits))
+
+#ifdef LETTERS
+// In ASCII a capital and its small letter differ in one bit.
+__device__ unsigned int bin_of(PIXEL character, unsigned int bin_count) {
+    unsigned int letter = (character | 0x20u) - 'a';
+    return letter < 26 ? letter / LETTERS : bin_count - 1;
+}
+#else
 __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) { return value * bin_count / LEVELS; }
+#endif
+#endif
 
 // Idea: split the pixels as one would among people, a section each. Limit: the threads of a warp read far apart, so
 // each load moves a sector for a pixel; and atomics on a few global addresses queue up.
@@ -128,9 +162,25 @@ extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned
     bins[blockIdx.y * bin_count + bin] = sum;
 }
 
+// Idea: the texture unit fetches, with a cache and a path of its own beside the loads. Image memory was once cached in no
+// other way; today loads are as good, so this is here to be measured. Limit: one fetch and one shared atomic a pixel.
+extern "C" __global__ void histogram_texture(cudaTextureObject_t image, unsigned int *bins, int n, int bin_count) {
+    extern __shared__ unsigned int block_bins[];
+    for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) block_bins[bin] = 0;
+    __syncthreads();
+
+    int first = blockIdx.y * n;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&block_bins[bin_of(tex1Dfetch<PIXEL>(image, first + i), bin_count)], 1u);
+    __syncthreads();
+
+    for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x)
+        if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
+}
+
 // The counter of a pixel's level, or of its bin where there are too many levels for shared memory.
-__device__ unsigned int slot_of(unsigned int value, unsigned int bin_count) {
-    return LEVELS <= FEW_LEVELS ? value : value * bin_count / LEVELS;
+__device__ unsigned int slot_of(unsigned int bits, unsigned int bin_count) {
+    return LEVELS <= FEW_LEVELS ? bits : bin_of(AS_PIXEL(bits), bin_count);
 }
 
 // Count the pixels of a 4-byte word.
@@ -138,7 +188,7 @@ __device__ void count_word(unsigned int *counters, unsigned int word, unsigned i
     const int bits = 8 * sizeof(PIXEL);
 #pragma unroll
     for (int shift = 0; shift < 32; shift += bits)
-        atomicAdd(&counters[slot_of(word >> shift & ((1u << bits) - 1), bin_count) * COPIES], 1u);
+        atomicAdd(&counters[slot_of(word >> shift & (~0u >> (32 - bits)), bin_count) * COPIES], 1u);
 }
 
 __device__ void count_vector(unsigned int *counters, uint4 loaded, unsigned int bin_count) {
@@ -178,8 +228,11 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     }
     for (; i < loads; i += threads) count_vector(own, __ldcs(&vectors[i]), bin_count);
     int rest = n - loads * pixels;
-    for (int j = thread; j < rest; j += threads)
-        atomicAdd(&own[slot_of(plane[j < head ? j : j + loads * pixels], bin_count) * COPIES], 1u);
+    for (int j = thread; j < rest; j += threads) {
+        PIXEL value = plane[j < head ? j : j + loads * pixels];
+        unsigned int slot = LEVELS <= FEW_LEVELS ? (unsigned int)value : bin_of(value, bin_count);
+        atomicAdd(&own[slot * COPIES], 1u);
+    }
     __syncthreads();
 
     for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {

@@ -12,6 +12,7 @@ from gpu import verify
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row
 from gpu.engines.base import Engine
+from gpu.errors import LaunchError
 from gpu.pattern import Inputs, Params, Variant
 from gpu.patterns import find_pattern
 
@@ -53,7 +54,12 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
         if variant.obstacle(inputs, params):
             continue
         recorder = RecordingEngine(engine)
-        result = _run(recorder, variant, inputs, params)[pattern.result]
+        try:
+            result = _run(recorder, variant, inputs, params)[pattern.result]
+        except LaunchError as error:
+            recorder.finish()
+            yield Row(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)
+            continue
         _, verified = verify.compare(
             variant.comparable(params, result),
             variant.comparable(params, reference),

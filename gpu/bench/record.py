@@ -40,6 +40,9 @@ class RecordingEngine:
     def free(self, buffer: Buffer) -> None:
         self._kept.append(buffer)
 
+    def texture(self, buffer: Buffer) -> Argument:
+        return self._inner.texture(buffer)
+
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         def action() -> None:
             self._inner.launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)

@@ -137,6 +137,13 @@ class Engine(Protocol):
         """Give a buffer's memory back at once."""
         ...
 
+    def texture(self, buffer: Buffer) -> Argument:
+        """Return a texture object for a kernel that fetches a buffer's elements, which are integers or float32.
+
+        It lives as long as the buffer. LaunchError where there is none, with the reason.
+        """
+        ...
+
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         """Run a kernel over `grid` blocks of `block` threads (x, y, z); scalars are NumPy scalars of the right type."""
         ...

@@ -7,13 +7,14 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu.engines import textures
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes, kernel_text
 from gpu.errors import (
     CompileError,
@@ -51,6 +52,7 @@ class CudaBuffer:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     memory: Any
+    textures: list[int] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -211,8 +213,25 @@ class CudaEngine:
         if buffer.memory is not None:
             with self._guarded():
                 self._context.synchronize()  # freeing waits too, but with Python's lock held, and swallows errors
+                for texture in buffer.textures:
+                    textures.destroy(texture)
+                buffer.textures.clear()
                 buffer.memory.free()
             buffer.memory = None
+
+    def texture(self, buffer: Buffer) -> np.uint64:
+        assert isinstance(buffer, CudaBuffer)
+        with self._guarded():
+            most = cuda.Context.get_device().get_attribute(cuda.device_attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH)
+        count = buffer.size // buffer.dtype.itemsize
+        if count > most:
+            raise LaunchError(
+                f"A texture over memory has at most {most} elements on this GPU, not {count}.",
+                advice="Take a smaller input, or a variant that loads.",
+            )
+        made = textures.create(int(buffer.memory), buffer.dtype, count)
+        buffer.textures.append(made)
+        return np.uint64(made)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, CudaKernel)

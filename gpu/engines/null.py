@@ -56,6 +56,9 @@ class NullEngine:
     def free(self, buffer: Buffer) -> None:
         pass
 
+    def texture(self, buffer: Buffer) -> Buffer:
+        return buffer
+
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         pass
 

@@ -1,4 +1,4 @@
-"""Histogram of an image's levels, a channel at a time."""
+"""Histogram: counts of an image's levels, of a text's letters, of numbers by ranges."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ from collections.abc import Generator
 import numpy as np
 
 from gpu.engines.base import Engine, Module
-from gpu.pattern import Array, Cost, HostProgram, Inputs, Integer, Outputs, Params, Pattern, Progress, Variant, Work
-from gpu.patterns.image_planes import middle, planes_of, screen_picture
+from gpu.pattern import (
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Variant,
+    Work,
+)
+from gpu.patterns import counted
+from gpu.patterns.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
+from gpu.patterns.image_planes import middle, screen_picture
+from gpu.text_parameters import Edges, Text
 
 ORDER = 2
 
 _FILE = "histogram.cu"
 _BLOCK = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8
-_PIXEL_TYPES = {"uint8": "unsigned char", "uint16": "unsigned short"}
 _MERGE_BLOCK = (32, 8, 1)
 
 # The last rung's own, of which `FEW_LEVELS` and `PEAK_BLOCK` stand in the kernel file too.
@@ -27,35 +41,34 @@ _PEAK_SHARED_BYTES = 48 * 1024
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
 
-
-def _levels(inputs: Inputs) -> int:
-    return int(inputs["maxval"]) + 1
+_TEXTURE_ELEMENTS = 2**27  # what every GPU of today has at least
 
 
-def _build(engine: Engine, inputs: Inputs, **more: int) -> Module:
-    types: dict[str, int | str] = {"PIXEL": _PIXEL_TYPES[inputs["image"].dtype.name], "LEVELS": _levels(inputs)}
-    return engine.build(_FILE, types | more)
+def _build(engine: Engine, task: Counted, **more: int) -> Module:
+    module = engine.build(_FILE, {**task.macros, **more})
+    if task.edges is not None:
+        module.set_constant("EDGES", task.edges)
+    return module
 
 
-def _host_program(kernel_name: str, *, private_bins: bool = False) -> HostProgram:
+def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool = False) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        image, bins = inputs["image"], params["bins"]
-        kernel = _build(engine, inputs).kernel(kernel_name)
-
-        planes = planes_of(image, image.dtype)
-        channels, pixels = planes.shape[0], planes.shape[1] * planes.shape[2]
-        data = engine.upload(planes)
-        del planes
+        task = counted.counted(inputs, params)
+        kernel = _build(engine, task).kernel(kernel_name)
+        channels, pixels = task.planes.shape
+        data = engine.upload(task.planes)
+        bins = task.bins
+        del task
         counts = engine.allocate((channels, bins), np.uint32)
         engine.fill(counts, 0)
         yield Progress(0.1, "uploaded")
 
-        blocks = min(-(-pixels // _BLOCK), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+        blocks = min(max(1, -(-pixels // _BLOCK)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
         engine.launch(
             kernel,
             (blocks, channels, 1),
             (_BLOCK, 1, 1),
-            data,
+            engine.texture(data) if fetched else data,
             counts,
             np.int32(pixels),
             np.int32(bins),
@@ -71,15 +84,21 @@ def _host_program(kernel_name: str, *, private_bins: bool = False) -> HostProgra
     return run
 
 
+def _too_long_for_a_texture(inputs: Inputs, params: Params) -> str:
+    elements = counted.counted(inputs, params).planes.size
+    if 0 < elements <= _TEXTURE_ELEMENTS:
+        return ""
+    return f"A texture over memory has from one to {_TEXTURE_ELEMENTS} elements, and this input has {elements}."
+
+
 def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    image, bins = inputs["image"], params["bins"]
-    module = _build(engine, inputs)
+    task = counted.counted(inputs, params)
+    bins = task.bins
+    module = _build(engine, task)
     count, merge = module.kernel("histogram_written_out"), module.kernel("histogram_merge")
-    planes = planes_of(image, image.dtype)
-    channels, pixels = planes.shape[0], planes.shape[1] * planes.shape[2]
-    blocks = min(-(-pixels // _BLOCK), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
-    data = engine.upload(planes)
-    del planes
+    channels, pixels = task.planes.shape
+    blocks = min(max(1, -(-pixels // _BLOCK)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+    data = engine.upload(task.planes)
     partial = engine.allocate((channels, blocks, bins), np.uint32)
     yield Progress(0.1, "uploaded")
 
@@ -108,20 +127,19 @@ def _copies(slots: int) -> int:
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    image, bins = inputs["image"], params["bins"]
-    slots = _levels(inputs) if _levels(inputs) <= _FEW_LEVELS else bins
+    task = counted.counted(inputs, params)
+    bins = task.bins
+    slots = task.levels if task.levels <= _FEW_LEVELS else bins
     copies = _copies(slots)
-    kernel = _build(engine, inputs, COPIES=copies, LOADS=_PEAK_LOADS).kernel("histogram_peak")
-    planes = planes_of(image, image.dtype)
-    channels, pixels = planes.shape[0], planes.shape[1] * planes.shape[2]
-    data = engine.upload(planes)
-    del planes
+    kernel = _build(engine, task, COPIES=copies, LOADS=_PEAK_LOADS).kernel("histogram_peak")
+    channels, pixels = task.planes.shape
+    data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
     engine.fill(counts, 0)
     yield Progress(0.1, "uploaded")
 
     fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // channels)
-    blocks = min(-(-pixels * image.itemsize // (_PEAK_BLOCK * _LOAD_BYTES)), fill)
+    blocks = min(max(1, -(-task.planes.nbytes // channels // (_PEAK_BLOCK * _LOAD_BYTES))), fill)
     sizes = (np.int32(pixels), np.int32(bins))
     shared_bytes = 4 * slots * copies
     engine.launch(kernel, (blocks, channels, 1), (_PEAK_BLOCK, 1, 1), data, counts, *sizes, shared_bytes=shared_bytes)
@@ -133,42 +151,40 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     return {"counts": result}
 
 
-def _reference(inputs: Inputs, params: Params) -> Array:
-    """Count in pieces: `bincount` wants 8-byte integers."""
-    bins, levels = params["bins"], _levels(inputs)
-    bin_of_level = np.arange(levels, dtype=np.int64) * bins // levels
-    counts = []
-    for plane in planes_of(inputs["image"], inputs["image"].dtype):
-        per_level = np.zeros(levels, np.int64)
-        flat = plane.ravel()
-        for start in range(0, flat.size, 2**22):
-            per_level += np.bincount(flat[start : start + 2**22], minlength=levels)
-        counts.append(np.bincount(bin_of_level, weights=per_level, minlength=bins).astype(np.int64))
-    return np.stack(counts)
-
-
 def _cost(inputs: Inputs, params: Params) -> Cost:
-    image = inputs["image"]
-    channels = 1 if image.ndim == 2 else image.shape[2]
-    return Cost(bytes_read=image.nbytes, bytes_written=4 * params["bins"] * channels, flops=0)
+    task = counted.counted(inputs, params)
+    return Cost(bytes_read=task.planes.nbytes, bytes_written=4 * task.bins * len(task.planes), flops=0)
 
 
 def _work(inputs: Inputs, params: Params) -> Work:
-    height, width = inputs["image"].shape[:2]
-    return Work(height * width, "pixel")
+    unit = {LEVELS: "pixel", LETTERS: "character", RANGES: "value"}[params["of"]]
+    return Work(counted.counted(inputs, params).planes.shape[1], unit)
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    if "image" not in inputs:
+        return {}
     return {"picture": screen_picture(inputs["image"], int(inputs["maxval"]))}
+
+
+def _step_input(inputs: Inputs) -> Inputs:
+    return middle(inputs) if "image" in inputs else counted.small(inputs)
 
 
 PATTERN = Pattern(
     name="histogram",
     title="Histogram",
-    summary="How many pixels have each brightness.",
+    summary="How many pixels have each brightness; how often letters and numbers occur.",
     kernels=_FILE,
     view="image-counts",
     parameters=(
+        Choice(
+            name="of",
+            label="Count",
+            help="Levels of an image, letters of a text, or numbers by ranges.",
+            options=(LEVELS, LETTERS, RANGES),
+            default=LEVELS,
+        ),
         Integer(
             name="bins",
             label="Bins",
@@ -176,6 +192,50 @@ PATTERN = Pattern(
             default=256,
             minimum=1,
             maximum=8192,
+            only_if=("of", (LEVELS,)),
+        ),
+        Text(
+            name="text",
+            label="Text",
+            help="Its letters are counted, capitals as small ones; other characters are counted apart.",
+            default=SAMPLE_TEXT,
+            maximum=2**20,
+            only_if=("of", (LETTERS,)),
+        ),
+        Integer(
+            name="letters",
+            label="Letters a bin",
+            help="How many letters of the alphabet make a bin.",
+            default=4,
+            minimum=1,
+            maximum=counted.ALPHABET,
+            only_if=("of", (LETTERS,)),
+        ),
+        Edges(
+            name="edges",
+            label="Edges",
+            help="Where ranges of numbers begin, and where the last ends.",
+            default=(-3, -2, -1, 0, 1, 2, 3),
+            maximum=1025,
+            only_if=("of", (RANGES,)),
+        ),
+        Choice(
+            name="numbers",
+            label="Numbers",
+            help="How the numbers are distributed, or that they come from a file.",
+            options=counted.NUMBERS,
+            default=counted.NUMBERS[0],
+            only_if=("of", (RANGES,)),
+        ),
+        Integer(
+            name="n",
+            label="How many",
+            help="How many numbers are made, where no file gives them.",
+            unit="elements",
+            default=2**20,
+            minimum=0,
+            maximum=2**30,
+            only_if=("of", (RANGES,)),
         ),
     ),
     variants=(
@@ -220,6 +280,15 @@ PATTERN = Pattern(
             kernels=("histogram_written_out", "histogram_merge"),
         ),
         Variant(
+            "texture",
+            "Through a texture",
+            run=_host_program("histogram_texture", private_bins=True, fetched=True),
+            idea="The texture unit fetches the pixels, through a path of its own.",
+            limit="One fetch and one shared atomic a pixel.",
+            kernels=("histogram_texture",),
+            obstacle=_too_long_for_a_texture,
+        ),
+        Variant(
             "peak",
             "Peak",
             run=_peak,
@@ -239,11 +308,15 @@ PATTERN = Pattern(
     ),
     default_variant="privatized",
     result="counts",
-    reference=_reference,
+    reference=counted.reference,
     tolerance=lambda inputs, params: 0.0,
     cost=_cost,
     work=_work,
     present=_present,
-    step_params={"bins": 8},
-    step_input=middle,
+    accept=counted.accept,
+    make_input=counted.make_input,
+    input_kind=counted.kind,
+    names=counted.names,
+    step_params={"bins": 8, "text": "Programming massively parallel processors", "n": 64},
+    step_input=_step_input,
 )

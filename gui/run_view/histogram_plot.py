@@ -13,6 +13,8 @@ from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from gpu.pattern import Array
 from gui.theme import Look, code_font, look
 
+_MOST_NAMES = 14
+
 CHANNELS = {1: ("count",), 3: ("red", "green", "blue")}
 
 
@@ -63,6 +65,14 @@ class HistogramPlot(QWidget):
         self._redraw()
         if new_range:
             self.fit()
+
+    def name_bins(self, names: tuple[str, ...]) -> None:
+        """Write names below the bins, as many as there is room for; without any their numbers."""
+        axis = self.plot.getAxis("bottom")
+        every = -(-len(names) // _MOST_NAMES)
+        axis.setTicks(
+            [[(place + 0.5, name) for place, name in enumerate(names) if place % every == 0]] if names else None
+        )
 
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Choose the scale of the counts."""

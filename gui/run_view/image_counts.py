@@ -1,11 +1,16 @@
-"""An image and the histogram of its levels."""
+"""What is counted, an image, a text or numbers, and the histogram of it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QGridLayout, QLabel, QSplitter, QVBoxLayout
+from PyQt6.QtWidgets import QGridLayout, QLabel, QSplitter, QStackedWidget, QVBoxLayout
 
+from gpu.pattern import Array, Pattern
+from gpu.patterns.array_inputs import FROM_FILE
+from gui.forms import ParameterForm, TextField
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
@@ -16,20 +21,34 @@ _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 
 
 class ImageCountsView(RunView):
-    """The Run tab of a pattern that counts an image's levels."""
+    """The Run tab of a pattern that counts an image's levels, a text's letters, or numbers.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    pattern : Pattern
+    form : ParameterForm
+        Holds the field `text`, whose editor is placed here.
+    """
+
+    def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
+        self._pattern = pattern
+        self._params: dict[str, Any] = pattern.check({})
+        field = form.lend("text")
+        assert isinstance(field, TextField)
+        self.editor = field.editor
         self.pane = ImagePane("Image")
         picture_card, self._text = titled_pane(self.pane, "Image")
         self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: the right counts")
         self.facts_card = Card("Counts")
         self.facts: dict[str, QLabel] = {}
+        self._words: dict[str, QLabel] = {}
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(6)
         for line, name in enumerate(_FACTS):
-            grid.addWidget(label(name, "caption"), line, 0)
+            self._words[name] = label(name, "caption")
+            grid.addWidget(self._words[name], line, 0)
             self.facts[name] = label("–", "code", name=name)
             grid.addWidget(self.facts[name], line, 1, Qt.AlignmentFlag.AlignRight)
         grid.setColumnStretch(1, 1)
@@ -39,7 +58,19 @@ class ImageCountsView(RunView):
         self.pane.hovered.connect(self._read)
 
         above = QSplitter(Qt.Orientation.Horizontal)
-        above.addWidget(picture_card)
+        self.text_card = Card("Text")
+        self.text_card.head.addStretch(1)
+        self.text_card.head.addWidget(label("type, paste, or open a .txt file", "caption"))
+        self.text_card.body.addWidget(self.editor, 1)
+        self.numbers_card = Card("Numbers")
+        self.numbers_about = label("", "muted", wrap=True, name="Which numbers are counted")
+        self.numbers_card.body.addWidget(self.numbers_about)
+        self.numbers_card.body.addStretch(1)
+        self.stack = QStackedWidget()
+        self._cards = {"image": picture_card, "text": self.text_card, "values": self.numbers_card}
+        for card in self._cards.values():
+            self.stack.addWidget(card)
+        above.addWidget(self.stack)
         above.addWidget(self.facts_card)
         above.setStretchFactor(0, 3)
         above.setStretchFactor(1, 1)
@@ -63,25 +94,57 @@ class ImageCountsView(RunView):
         self.levels.forget()
         self._read(None)
 
+    def show_params(self, params: dict[str, Any]) -> None:
+        self._params = params
+        self.stack.setCurrentWidget(self._cards[self._pattern.takes(params)])
+        if self._pattern.takes(params) == "values":
+            kind = params["numbers"]
+            self.numbers_about.setText(
+                "Numbers of a file: one a line, or a .npy."
+                if kind == FROM_FILE
+                else f"{as_count(params['n'])} random numbers of the {kind} distribution."
+            )
+
     def show_outcome(self, outcome: Outcome) -> None:
         counts, image = outcome.arrays["counts"], outcome.image
+        names = self._pattern.names(outcome.params) if self._pattern.names else ()
         self.levels.forget("before")
-        self.levels.show_counts("after", counts, image.maxval)
+        self.levels.show_counts("after", counts, image.maxval if image is not None else 0, names)
+        shown = self._of_image(counts, image) if image is not None else self._of_named(counts[0], names, outcome)
+        self.levels.say_note("Point at a bin, or walk with the arrow keys, to read its count.")
+        for name, text in shown.items():
+            self.facts[name].setText(text)
+        self._words["pixels"].setText({"text": "characters", "values": "numbers"}.get(self._kind(outcome), "pixels"))
+        self._words["empty bins"].setText("empty bins" if image is not None else f"in no bin ({names[-1]})")
+
+    def _kind(self, outcome: Outcome) -> str:
+        return self._pattern.takes(outcome.params)
+
+    def _of_image(self, counts: Array, image: OpenImage) -> dict[str, str]:
         due, done = image.values.size, int(counts.sum(dtype=np.int64))
         per_bin = counts.sum(axis=0, dtype=np.int64)
         bins = counts.shape[1]
         fullest = int(per_bin.argmax())
         level = -(-fullest * (image.maxval + 1) // bins)
         share = per_bin[fullest] / max(1, done)
-        shown = {
+        return {
             "pixels": as_count(due // image.channels) + (f" × {image.channels}" if image.channels > 1 else ""),
             "counted": as_count(done),
             "fullest bin": f"level {level}, {share:.1%}",
             "empty bins": f"{as_count(int((per_bin == 0).sum()))} of {as_count(bins)}",
         }
-        self.levels.say_note("Point at a bin, or walk with the arrow keys, to read its count.")
-        for name, text in shown.items():
-            self.facts[name].setText(text)
+
+    def _of_named(self, counts: Array, names: tuple[str, ...], outcome: Outcome) -> dict[str, str]:
+        """Return the facts of a text or of numbers, whose last bin holds what falls into no other."""
+        done = int(counts.sum(dtype=np.int64))
+        inside, others = counts[:-1], int(counts[-1])
+        fullest = int(inside.argmax())
+        return {
+            "pixels": as_count(done),
+            "counted": as_count(done - others),
+            "fullest bin": f"{names[fullest]}, {inside[fullest] / max(1, done - others):.1%}",
+            "empty bins": as_count(others),
+        }
 
     def show_counts(self, counts: LevelCounts) -> None:
         if counts.side == "right":

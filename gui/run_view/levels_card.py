@@ -44,6 +44,7 @@ class LevelsCard(Card):
         self.body.setSpacing(4)
         self._counts: dict[str, Array] = {}
         self._maxval = 255
+        self._names: tuple[str, ...] = ()
         self.scale.group.buttonToggled.connect(self._rescale)
         self.side.group.buttonToggled.connect(lambda _, on: on and self._show())
         self.plot.hovered.connect(self._read)
@@ -55,10 +56,15 @@ class LevelsCard(Card):
         self.scale.setVisible(self.width() > look().px(215))
         self.legend.setVisible(self.width() > look().px(330))
 
-    def show_counts(self, side: str, counts: Array, maxval: int) -> None:
-        """Show the counts of one side; a card without sides has "after" only."""
+    def show_counts(self, side: str, counts: Array, maxval: int, names: tuple[str, ...] = ()) -> None:
+        """Show the counts of one side; a card without sides has "after" only.
+
+        `names` are those of the bins, where they do not go by the levels up to `maxval`.
+        """
         self._counts[side] = counts
         self._maxval = maxval
+        self._names = names
+        self.plot.name_bins(names)
         self._show()
 
     def forget(self, *sides: str) -> None:
@@ -103,6 +109,9 @@ class LevelsCard(Card):
         bins, levels = counts.shape[1], self._maxval + 1
         # Level v falls into bin v * bins // levels, so a bin begins at the first level that reaches it.
         low, high = -(-index * levels // bins), -(-(index + 1) * levels // bins) - 1
+        if self._names:
+            self.note.say(f"{self._names[index]}   {as_count(int(counts[0, index]))}")
+            return
         text = f"level {low}" if low == high else f"levels {low}–{high}" if low < high else f"bin {index}, no level"
         for channel, name in enumerate(CHANNELS.get(len(counts), ())):
             now = as_count(int(counts[channel, index]))

@@ -49,7 +49,7 @@ def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
         return MatricesView()
     from gui.run_view.image_counts import ImageCountsView
 
-    return ImageCountsView()
+    return ImageCountsView(pattern, form)
 
 
 def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:

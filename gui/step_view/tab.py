@@ -198,7 +198,7 @@ class StepTab(QWidget):
 
     def show_image(self, image: Array, maxval: int) -> None:
         """Record with another image, or a part of it that is small enough to be watched."""
-        if self.pattern.make_input is None:
+        if self.pattern.of_images:
             self.image = self.pattern.step_input({"image": image, "maxval": np.array(maxval, np.uint32)})
             self.record_soon()
 
@@ -216,7 +216,7 @@ class StepTab(QWidget):
     def record(self) -> None:
         """Record the variant with what is chosen."""
         self._soon.stop()
-        needs_image = self.pattern.make_input is None
+        needs_image = self.pattern.takes(self.settings.params) == "image"
         if needs_image and not self.image:
             self._say("Open an image: a small part of it is recorded.")
             return

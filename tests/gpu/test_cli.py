@@ -460,3 +460,38 @@ sys.exit(cli.main(["run", "convolution"], window=int, tour=len))
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
         assert process.stderr.read() == "lockstep: Stopped.\n"
+
+
+def test_run_counts_the_letters_of_a_text_that_is_given_or_in_a_file(command, tmp_path: Path):
+    file = tmp_path / "letters.txt"
+    file.write_text("Zebra, 12!")
+    for given in (["--text", "Zebra, 12!"], ["--of", "letters", "--input", str(file)]):
+        done = command("run", "histogram", "--engine", "simulator", "--executor", "lockstep", *given)
+        assert done.code == 0, done.err
+        assert "a–d 2   e–h 1   i–l 0   m–p 0   q–t 1   u–x 0   y–z 1   other 5" in done.out
+        assert "10 characters" in done.out
+
+
+def test_run_counts_numbers_of_a_file_by_ranges(command, tmp_path: Path):
+    file = tmp_path / "numbers.csv"
+    file.write_text("-1\n0.25\n0.75\n1\n9\n")
+    done = command(
+        "run", "histogram", "--executor", "lockstep", "--engine", "simulator", "--edges", "0,.5,1", "--input", str(file)
+    )
+    assert done.code == 0, done.err
+    assert "0 to 0.5 1   0.5 to 1 2   outside 2" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--of", "levels", "--text", "x"], "--text has no effect with --of levels"),
+        (["--edges", "1,0"], "rises from number to number"),
+        (["--of", "letters", "--input", "none.txt"], "There is no file none.txt"),
+        (["--of", "ranges", "--numbers", "file"], "No file of numbers is open"),
+    ],
+)
+def test_run_refuses_what_cannot_be_counted(command, options: list[str], why: str):
+    done = command("run", "histogram", *options)
+    assert done.code == 2
+    assert why in done.complaint

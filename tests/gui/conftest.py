@@ -21,6 +21,7 @@ from gpu.jobs import (
     Failure,
     LoadArray,
     LoadImage,
+    LoadText,
     Ready,
     Report,
     Result,
@@ -111,9 +112,12 @@ class FakeHost:
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
             return Result({})
+        if isinstance(request, LoadText):
+            return Result({"text": self.shared(np.frombuffer(Path(request.path).read_bytes(), np.uint8))})
         if isinstance(request, LoadArray):
             return self._load_values(Path(request.path))
-        if not find_pattern(request.pattern).of_images:
+        pattern = find_pattern(request.pattern)
+        if pattern.takes(pattern.check(request.params)) != "image":
             return self._run_array(request)
         image = request.inputs["image"].open()
         if request.pattern == "histogram":

@@ -96,6 +96,12 @@ template <typename LockstepT>
 LOCKSTEP_API inline LockstepT __ldca(const LockstepT *address) {
     return *address;
 }
+// A texture over linear memory is that memory: fetches by element are loads.
+typedef const unsigned char *cudaTextureObject_t;
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT tex1Dfetch(cudaTextureObject_t texture, int element) {
+    return ((const LockstepT *)texture)[element];
+}
 template <typename LockstepT>
 LOCKSTEP_API inline void __stcs(LockstepT *address, LockstepT value) {
     *address = value;

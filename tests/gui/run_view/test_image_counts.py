@@ -1,0 +1,69 @@
+"""The Run tab of the histogram where a text or numbers are counted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.gui.conftest import settle
+
+
+def _counting(qtbot, window, of):
+    window.choose_pattern("histogram")
+    window.page.form.change(of=of)
+    settle(qtbot, window)
+    return window.page.view
+
+
+def test_a_text_that_is_typed_is_counted(qtbot, window):
+    view = _counting(qtbot, window, "letters")
+    assert view.editor.isVisible()
+    assert not view.pane.isVisible()
+    view.editor.setPlainText("Abba, zebra!")
+    settle(qtbot, window)
+    outcome = window.bench.outcomes["histogram"]
+    assert outcome.image is None
+    assert outcome.arrays["counts"].tolist() == [[6, 1, 0, 0, 1, 0, 1, 3]]
+    assert view.facts["pixels"].text() == "12"
+    assert view.facts["counted"].text() == "9"
+    assert view.facts["fullest bin"].text() == "a–d, 66.7%"
+    view.levels.plot._hover(7)
+    assert view.levels.note.text().startswith("other")
+
+
+def test_a_file_of_text_is_opened_where_letters_are_counted(qtbot, window, tmp_path):
+    view = _counting(qtbot, window, "letters")
+    file = tmp_path / "words.txt"
+    file.write_text("quick brown fox")
+    window.open(file)
+    settle(qtbot, window)
+    assert view.editor.toPlainText() == "quick brown fox"
+    assert window.bench.outcomes["histogram"].arrays["counts"].sum() == 15
+
+
+def test_numbers_of_a_file_are_counted_by_the_edges(qtbot, window, tmp_path):
+    view = _counting(qtbot, window, "ranges")
+    file = tmp_path / "numbers.csv"
+    file.write_text("0.5\n1.5\n7\n")
+    window.open(file)
+    settle(qtbot, window)
+    assert window.page.form.values["numbers"] == "file"
+    window.page.form.change(edges=(0, 1, 2))
+    settle(qtbot, window)
+    assert window.bench.outcomes["histogram"].arrays["counts"].tolist() == [[1, 1, 1]]
+    assert view.facts["empty bins"].text() == "1"
+    before = window.bench.outcomes["histogram"]
+    field = window.page.form.fields["edges"]
+    field.box.setText("2 1")
+    field.changed.emit()
+    assert "Edges rises from number to number" in window.page.form.error.text()
+    settle(qtbot, window)
+    assert window.bench.outcomes["histogram"] is before
+
+
+def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, colour):
+    view = _counting(qtbot, window, "letters")
+    window.open(colour)
+    settle(qtbot, window)
+    assert window.page.form.values["of"] == "levels"
+    assert view.pane.isVisible()
+    assert np.array_equal(view.levels.plot.counts.sum(axis=1), [1200] * 3)
