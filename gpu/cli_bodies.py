@@ -15,6 +15,7 @@ from gpu.errors import InputError
 from gpu.execute import run_pattern
 from gpu.pattern import Inputs, Params, Pattern
 from gpu.patterns import nbody_files
+from gpu.patterns.nbody_forces import block_of
 from gpu.patterns.nbody_simulation import Simulation
 
 _FRAME = (1280, 720)
@@ -110,7 +111,7 @@ def _simulate(
     kernel_ms = 0.0
     engine.take_times()
     executed = engine.executed
-    for _ in simulation.advance(variant, steps, params["dt"], softening, int(params["block"])):
+    for _ in simulation.advance(variant, steps, params["dt"], softening, block_of(params)):
         if folder is not None:
             executed = engine.executed
             kernel_ms += engine.take_times().kernel

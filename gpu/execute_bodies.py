@@ -12,6 +12,7 @@ from gpu.jobs import AdvanceBodies, LoadBodies, Result, SaveBodies
 from gpu.pattern import Progress
 from gpu.patterns import nbody_files, nbody_picture
 from gpu.patterns.nbody import NBODY
+from gpu.patterns.nbody_forces import block_of
 from gpu.patterns.nbody_simulation import Simulation
 from gpu.shared import SharedFolder
 
@@ -71,7 +72,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
         if request.measure and not simulation.steps:
             simulation.conserved(params["softening"])  # what the drift is compared with
         engine.take_times()
-        block = int(params["block"])
+        block = block_of(params)
         for done in simulation.advance(variant.name, request.steps, params["dt"], params["softening"], block):
             tell(Progress(done / request.steps, f"step {done} of {request.steps}"))
         executed = engine.executed

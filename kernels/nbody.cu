@@ -39,16 +39,10 @@ __device__ float reciprocal_root(float x) {
 #endif
 }
 
-// Adds to `sum` the pull of `source` on a body at `place`.
-__device__ void attract(float3 &sum, float4 place, float4 source, float softening_squared) {
-    float dx = source.x - place.x;
-    float dy = source.y - place.y;
-    float dz = source.z - place.z;
+// What a mass pulls with along each unit of the way to it.
+__device__ float pull_of(float mass, float dx, float dy, float dz, float softening_squared) {
     float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
-    float pull = source.w * inverse * (inverse * inverse);
-    sum.x += dx * pull;
-    sum.y += dy * pull;
-    sum.z += dz * pull;
+    return mass * inverse * (inverse * inverse);
 }
 
 // Idea: a thread adds up the pull of every body on its own. Limit: all threads of a warp want the same body, so a load
@@ -56,10 +50,16 @@ __device__ void attract(float3 &sum, float4 place, float4 source, float softenin
 extern "C" __global__ void nbody_naive(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    float4 place = bodies[i];
-    float3 sum = make_float3(0.0f, 0.0f, 0.0f);
-    for (int j = 0; j < n; ++j) attract(sum, place, bodies[j], softening_squared);
-    accelerations[i] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+    float x = bodies[i].x, y = bodies[i].y, z = bodies[i].z;
+    float ax = 0.0f, ay = 0.0f, az = 0.0f;
+    for (int j = 0; j < n; ++j) {
+        float dx = bodies[j].x - x, dy = bodies[j].y - y, dz = bodies[j].z - z;
+        float pull = pull_of(bodies[j].w, dx, dy, dz, softening_squared);
+        ax += dx * pull;
+        ay += dy * pull;
+        az += dz * pull;
+    }
+    accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
 // Idea: the threads of a block fetch a tile of bodies together, one each, and all read it from shared memory. Past the
@@ -71,15 +71,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     int t = threadIdx.x;
     int i = blockIdx.x * BLOCK_SIZE + t;
     float4 place = bodies[min(i, n - 1)];
-    float3 sum = make_float3(0.0f, 0.0f, 0.0f);
+    float x = place.x, y = place.y, z = place.z;
+    float ax = 0.0f, ay = 0.0f, az = 0.0f;
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
 #pragma unroll 32
-        for (int k = 0; k < BLOCK_SIZE; ++k) attract(sum, place, tile[k], softening_squared);
+        for (int k = 0; k < BLOCK_SIZE; ++k) {
+            float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
+            float pull = pull_of(tile[k].w, dx, dy, dz, softening_squared);
+            ax += dx * pull;
+            ay += dy * pull;
+            az += dz * pull;
+        }
         __syncthreads();
     }
-    if (i < n) accelerations[i] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+    if (i < n) accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
 // Idea: a thread holds several bodies in registers, so that a body read from shared memory is used for each of them.
@@ -89,28 +96,34 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     __shared__ float4 tile[BLOCK_SIZE];
     int t = threadIdx.x;
     int first = blockIdx.x * BLOCK_SIZE * BODIES_PER_THREAD + t;
-    float4 place[BODIES_PER_THREAD];
-    float3 sum[BODIES_PER_THREAD];
+    float x[BODIES_PER_THREAD], y[BODIES_PER_THREAD], z[BODIES_PER_THREAD];
+    float ax[BODIES_PER_THREAD], ay[BODIES_PER_THREAD], az[BODIES_PER_THREAD];
 #pragma unroll
     for (int r = 0; r < BODIES_PER_THREAD; ++r) {
-        place[r] = bodies[min(first + r * BLOCK_SIZE, n - 1)];
-        sum[r] = make_float3(0.0f, 0.0f, 0.0f);
+        float4 place = bodies[min(first + r * BLOCK_SIZE, n - 1)];
+        x[r] = place.x, y[r] = place.y, z[r] = place.z;
+        ax[r] = ay[r] = az[r] = 0.0f;
     }
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
 #pragma unroll 8
         for (int k = 0; k < BLOCK_SIZE; ++k) {
-            float4 source = tile[k];
 #pragma unroll
-            for (int r = 0; r < BODIES_PER_THREAD; ++r) attract(sum[r], place[r], source, softening_squared);
+            for (int r = 0; r < BODIES_PER_THREAD; ++r) {
+                float dx = tile[k].x - x[r], dy = tile[k].y - y[r], dz = tile[k].z - z[r];
+                float pull = pull_of(tile[k].w, dx, dy, dz, softening_squared);
+                ax[r] += dx * pull;
+                ay[r] += dy * pull;
+                az[r] += dz * pull;
+            }
         }
         __syncthreads();
     }
 #pragma unroll
     for (int r = 0; r < BODIES_PER_THREAD; ++r) {
         int i = first + r * BLOCK_SIZE;
-        if (i < n) accelerations[i] = make_float4(sum[r].x, sum[r].y, sum[r].z, 0.0f);
+        if (i < n) accelerations[i] = make_float4(ax[r], ay[r], az[r], 0.0f);
     }
 }
 
@@ -125,24 +138,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     int part = t / BODIES;
     int i = blockIdx.x * BODIES + t % BODIES;
     float4 place = bodies[min(i, n - 1)];
-    float3 sum = make_float3(0.0f, 0.0f, 0.0f);
+    float x = place.x, y = place.y, z = place.z;
+    float ax = 0.0f, ay = 0.0f, az = 0.0f;
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
 #pragma unroll 32
-        for (int k = 0; k < BODIES; ++k) attract(sum, place, tile[part * BODIES + k], softening_squared);
+        for (int k = 0; k < BODIES; ++k) {
+            int j = part * BODIES + k;
+            float dx = tile[j].x - x, dy = tile[j].y - y, dz = tile[j].z - z;
+            float pull = pull_of(tile[j].w, dx, dy, dz, softening_squared);
+            ax += dx * pull;
+            ay += dy * pull;
+            az += dz * pull;
+        }
         __syncthreads();
     }
-    tile[t] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+    tile[t] = make_float4(ax, ay, az, 0.0f);
     __syncthreads();
     if (part > 0 || i >= n) return;
     for (int p = 1; p < THREADS_PER_BODY; ++p) {
-        float4 other = tile[p * BODIES + t];
-        sum.x += other.x;
-        sum.y += other.y;
-        sum.z += other.z;
+        ax += tile[p * BODIES + t].x;
+        ay += tile[p * BODIES + t].y;
+        az += tile[p * BODIES + t].z;
     }
-    accelerations[i] = make_float4(sum.x, sum.y, sum.z, 0.0f);
+    accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
 // Idea: what pulls one body pulls the other the opposite way (Newton's third law), so that each pair is looked at once.
@@ -189,19 +209,23 @@ extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
                 for (int k = 0; k < 32; ++k) {
                     float4 source = sources[lane + k];
 #pragma unroll
-                    for (int r = 0; r < BODIES_PER_THREAD; ++r) attract(sum[r], place[r], source, softening_squared);
+                    for (int r = 0; r < BODIES_PER_THREAD; ++r) {
+                        float dx = source.x - place[r].x, dy = source.y - place[r].y, dz = source.z - place[r].z;
+                        float pull = pull_of(source.w, dx, dy, dz, softening_squared);
+                        sum[r].x += dx * pull;
+                        sum[r].y += dy * pull;
+                        sum[r].z += dz * pull;
+                    }
                 }
                 continue;
             }
             float3 back = make_float3(0.0f, 0.0f, 0.0f);
-#pragma unroll 4
+#pragma unroll 8
             for (int k = 0; k < 32; ++k) {
                 float4 source = sources[lane + k];
 #pragma unroll
                 for (int r = 0; r < BODIES_PER_THREAD; ++r) {
-                    float dx = source.x - place[r].x;
-                    float dy = source.y - place[r].y;
-                    float dz = source.z - place[r].z;
+                    float dx = source.x - place[r].x, dy = source.y - place[r].y, dz = source.z - place[r].z;
                     float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
                     float cube = inverse * inverse * inverse;
                     float there = source.w * cube, here = place[r].w * cube;
@@ -270,16 +294,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     int t = threadIdx.x;
     int i = blockIdx.x * BLOCK_SIZE + t;
     float4 place = bodies[min(i, n - 1)];
+    float x = place.x, y = place.y, z = place.z;
     double total = 0.0;
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
         float sum = 0.0f;
         for (int k = 0; k < BLOCK_SIZE; ++k) {
-            float4 source = tile[k];
-            float dx = source.x - place.x, dy = source.y - place.y, dz = source.z - place.z;
+            float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
             float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
-            sum += start + k == i ? 0.0f : source.w * inverse;
+            sum += start + k == i ? 0.0f : tile[k].w * inverse;
         }
         total -= sum;
         __syncthreads();

@@ -24,9 +24,8 @@ from gpu.pattern import (
     Variant,
     Work,
 )
-from gpu.patterns.array_inputs import block_parameter
 from gpu.patterns.nbody_files import MAXIMUM, accept_bodies
-from gpu.patterns.nbody_forces import FILE
+from gpu.patterns.nbody_forces import AUTO, FILE, block_of
 from gpu.patterns.nbody_physics import accelerations
 from gpu.patterns.nbody_presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
 from gpu.patterns.nbody_simulation import Simulation
@@ -41,7 +40,7 @@ _STEPPED_BODIES = 16
 
 def _host_program(variant: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block, softening, steps = int(params["block"]), params["softening"], params["steps"]
+        block, softening, steps = block_of(params), params["softening"], params["steps"]
         simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
         try:
             yield Progress(0.0, "uploaded")
@@ -149,7 +148,14 @@ NBODY = Pattern(
             minimum=0.0,
             maximum=10.0,
         ),
-        block_parameter(),
+        Choice(
+            name="block",
+            label="Block",
+            help="Threads in a block, where the kernel lets one choose; auto is what suits it.",
+            unit="threads",
+            options=(AUTO, *(str(2**power) for power in range(3, 11))),
+            default=AUTO,
+        ),
     ),
     variants=(
         Variant(

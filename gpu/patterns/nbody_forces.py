@@ -8,16 +8,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpu.engines.base import Buffer, Engine, Kernel
+from gpu.pattern import Params
 
 FILE = "nbody.cu"
 
+AUTO = "auto"
+"""The block that suits the kernel."""
+
 _WARP = 32
-_REGISTER_BODIES = 4
+_BLOCK = 256
+_REGISTER_BODIES = 2
+# Large blocks read each tile less often, and let more threads share a body.
+_SPLIT_BLOCK = 1024
 _THREADS_PER_MULTIPROCESSOR = 1024
 _MOST_THREADS_PER_BODY = 32
 _PAIR_BLOCK = 128
-# So that the last warps to finish leave little of the chip idle for long.
-_PAIR_WARPS_PER_MULTIPROCESSOR = 256
+# Parts of what a tile meets: so many that the last warps to finish leave little of the chip idle for long.
+_PAIR_PARTS = 64
 
 
 @dataclass(frozen=True)
@@ -45,27 +52,37 @@ class Plan:
     adds: bool = False
 
 
-def _one_body_a_thread(kernel: str) -> Callable[[int, int, int], Plan]:
-    return lambda n, block, multiprocessors: Plan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
+Planner = Callable[[int, int | None, int], Plan]
+"""(bodies, threads in a block or None for what suits the kernel, multiprocessors) -> Plan."""
 
 
-def _registers(n: int, block: int, multiprocessors: int) -> Plan:
+def _one_body_a_thread(kernel: str) -> Planner:
+    def plan(n: int, block: int | None, multiprocessors: int) -> Plan:
+        block = block or _BLOCK
+        return Plan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
+
+    return plan
+
+
+def _registers(n: int, block: int | None, multiprocessors: int) -> Plan:
+    block = block or _BLOCK
     defines = {"BLOCK_SIZE": block, "BODIES_PER_THREAD": _REGISTER_BODIES}
     return Plan("nbody_registers", -(-n // (block * _REGISTER_BODIES)), block, {**defines})
 
 
-def _split(n: int, block: int, multiprocessors: int) -> Plan:
+def _split(n: int, block: int | None, multiprocessors: int) -> Plan:
+    block = block or _SPLIT_BLOCK
     shared_by = threads_per_body(n, block, multiprocessors)
     defines = {"BLOCK_SIZE": block, "THREADS_PER_BODY": shared_by}
     return Plan("nbody_split", -(-n // (block // shared_by)), block, {**defines})
 
 
-def _pairs(n: int, block: int, multiprocessors: int) -> Plan:
+def _pairs(n: int, block: int | None, multiprocessors: int) -> Plan:
     """Plan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
     bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**13 else 2
     tiles = -(-n // (_WARP * bodies_per_lane))
     met = tiles // 2 + 1
-    tiles_per_warp = max(1, tiles * met // (multiprocessors * _PAIR_WARPS_PER_MULTIPROCESSOR))
+    tiles_per_warp = max(1, met // _PAIR_PARTS)
     warps = tiles * -(-met // tiles_per_warp)
     threads = min(_PAIR_BLOCK, _WARP * warps)
     return Plan(
@@ -81,7 +98,7 @@ def _pairs(n: int, block: int, multiprocessors: int) -> Plan:
 def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
     """Return how many threads share a body, so that all multiprocessors have threads enough: a power of two."""
     wanted = multiprocessors * _THREADS_PER_MULTIPROCESSOR
-    # A warp's lanes share a part of the tile, where a block has warps at all.
+    # A warp's lanes share a part of the tile, where a block has as many.
     most = min(_MOST_THREADS_PER_BODY, max(block // _WARP, 2))
     shared_by = 1
     while shared_by < most and shared_by * n < wanted:
@@ -89,14 +106,19 @@ def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
     return shared_by
 
 
-PLANS: dict[str, Callable[[int, int, int], Plan]] = {
+PLANS: dict[str, Planner] = {
     "naive": _one_body_a_thread("nbody_naive"),
     "tiled": _one_body_a_thread("nbody_tiled"),
     "registers": _registers,
     "split": _split,
     "pairs": _pairs,
 }
-"""(bodies, threads in a block, multiprocessors) -> Plan, by the variant's name."""
+"""By the variant's name."""
+
+
+def block_of(params: Params) -> int | None:
+    """Return how many threads a block has by the parameter `block`; None for what suits the kernel."""
+    return None if params["block"] == AUTO else int(params["block"])
 
 
 class Forces:
@@ -108,11 +130,11 @@ class Forces:
     variant : str
         A key of `PLANS`.
     n : int
-    block : int
-        Threads in a block, where the variant lets one choose.
+    block : int or None
+        Threads in a block, where the variant lets one choose; None for what suits it.
     """
 
-    def __init__(self, engine: Engine, variant: str, n: int, block: int) -> None:
+    def __init__(self, engine: Engine, variant: str, n: int, block: int | None = None) -> None:
         self._engine = engine
         self._count = np.int32(n)
         self._plan = PLANS[variant](n, block, engine.device.multiprocessors)

@@ -62,18 +62,19 @@ class Simulation:
         for buffer in (self._bodies, self._velocities, self._accelerations, self._origins):
             self._engine.free(buffer)
 
-    def accelerations(self, variant: str, softening: float, block: int = _BLOCK) -> Array:
+    def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
         """Return the accelerations where the bodies are: float32, shape (n, 3)."""
         self._accelerate(Forces(self._engine, variant, self.count, block), softening_squared(softening))
         return np.ascontiguousarray(self._engine.download(self._accelerations)[:, :3])
 
-    def advance(self, variant: str, steps: int, dt: float, softening: float, block: int = _BLOCK) -> Iterator[int]:
+    def advance(self, variant: str, steps: int, dt: float, softening: float, block: int | None = None) -> Iterator[int]:
         """Do so many steps, and yield how many are done after each."""
         forces = Forces(self._engine, variant, self.count, block)
         squared = softening_squared(softening)
-        module = self._engine.build(FILE, {"BLOCK_SIZE": block})
+        moved = block or _BLOCK
+        module = self._engine.build(FILE, {"BLOCK_SIZE": moved})
         kick_drift, kick = module.kernel("leapfrog_kick_drift"), module.kernel("leapfrog_kick")
-        grid, threads, count = (-(-self.count // block), 1, 1), (block, 1, 1), np.int32(self.count)
+        grid, threads, count = (-(-self.count // moved), 1, 1), (moved, 1, 1), np.int32(self.count)
         half, whole = np.float32(dt / 2), np.float32(dt)
         if steps and self._softened_by != squared:
             self._accelerate(forces, squared)

@@ -212,12 +212,13 @@ def test_every_variant_has_a_plan() -> None:
 def test_plans_cover_all_bodies_and_fit_a_device(variant: str) -> None:
     for n in (1, 31, 4096, 10_000, 65_536, 262_144, 2**20):
         for multiprocessors in (1, 16, 132):
-            plan = PLANS[variant](n, 256, multiprocessors)
-            assert plan.block <= 1024
-            assert plan.grid >= 1
-            threads = plan.grid * plan.block
-            assert threads * 8 >= n
-            assert threads < 2**31
+            for block in (None, 256):
+                plan = PLANS[variant](n, block, multiprocessors)
+                assert plan.block <= 1024
+                assert plan.grid >= 1
+                threads = plan.grid * plan.block
+                assert threads * 8 >= n
+                assert threads < 2**31
 
 
 def test_threads_share_a_body_where_bodies_are_few() -> None:
