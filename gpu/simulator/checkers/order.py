@@ -6,6 +6,7 @@ was passed at time `t` where `e < t`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,42 @@ class _Release:
         for fenced, upto in zip(self._fenced, self._upto, strict=True):
             times = np.where(upto[groups] > events, fenced[groups], times)
         return times
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a thread of a grid knew to be done at some time. Threads are counted over the grid.
+
+    Parameters
+    ----------
+    thread, time : int
+    per_block : int
+        Lanes of a block.
+    barrier : int
+        When its block came to a barrier last.
+    warp : array of int64
+        Up to when it knows what each lane of its warp did.
+    acquired : bool
+        Whether it had read what another block published; what that was is not told.
+    """
+
+    thread: int
+    time: int
+    per_block: int
+    barrier: int
+    warp: Array
+    acquired: bool
+
+    def includes(self, threads: Array, events: Array) -> Array:
+        """Whether events of some threads are among it."""
+        in_block = threads // self.per_block == self.thread // self.per_block
+        in_warp = threads // WARP == self.thread // WARP
+        known: Array = in_block & (events < self.barrier)
+        known |= in_warp & (events < self.warp[threads % WARP])
+        known |= (threads == self.thread) & (events < self.time)
+        if self.acquired:
+            known |= ~in_block & (events < self.time)
+        return known
 
 
 class Order:
@@ -158,6 +195,17 @@ class Order:
             if self._acquired is None:
                 self._acquired = np.zeros(self._warp_time.size, np.int64)
             self._acquired[lanes] = event
+
+    def seen_by(self, lane: int, time: int) -> Seen:
+        """Return what a lane knows to be done."""
+        if self._known is not None:
+            warp = self._known[lane].copy()
+        else:
+            first = lane // WARP * WARP
+            warp = np.minimum(self._warp_time[lane], self._warp_time[first : first + WARP])
+        acquired = self._acquired is not None and bool(self._acquired[lane])
+        barrier = int(self._barrier[lane // self._per_block])
+        return Seen(self.first_thread + lane, time, self._per_block, barrier, warp, acquired)
 
     def in_block(self, lanes: Array, threads: Array, events: Array) -> Array:
         """Whether a barrier or `__syncwarp` is between events of other threads and what lanes do now."""

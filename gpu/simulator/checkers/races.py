@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from gpu.errors import SourcePosition
 from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.launch_tree import LaunchTree, Place
 from gpu.simulator.checkers.order import Order
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
+from gpu.simulator.executor.children import Child
 from gpu.simulator.executor.lanes import WARP, Gang, Mask
 from gpu.simulator.executor.memory import FlatMemory, Site
 from gpu.simulator.executor.observe import Access, Observer
@@ -52,11 +54,14 @@ class RaceChecker(Observer):
     So every byte with a race is found, though not every pair of lines that race there. Its memory is 40 bytes for
     each element that a kernel reads, writes and changes by atomics, 16 for one that it only reads.
 
-    The findings are kept over launches; everything else starts anew with each.
+    Kernels that kernels launch are compared with what goes on at the same time, as `LaunchTree` says.
+
+    The findings are kept over the host's launches; everything else starts anew with each.
     """
 
     def __init__(self) -> None:
         self._findings: dict[tuple[_Line, ...], Finding] = {}
+        self._is_child = False
         self.launch_begins("", (1, 1, 1), (1, 1, 1))
 
     @property
@@ -65,28 +70,53 @@ class RaceChecker(Observer):
         return list(self._findings.values())
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
-        lanes_per_block = -(-block[0] * block[1] * block[2] // WARP) * WARP
-        self._order = Order(grid[0] * grid[1] * grid[2] * lanes_per_block)
-        self._time = 1
-        self._sites: list[Site] = []
-        self._number_of_site: dict[int, int] = {}
-        self._site_of_event = np.zeros(1024, np.int32)
-        self._values: dict[int, tuple[int, Any]] = {}
-        self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
-        self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
+        if not self._is_child:
+            self._tree = LaunchTree()
+            self._time = 1
+            self._sites: list[Site] = []
+            self._number_of_site: dict[int, int] = {}
+            self._site_of_event = np.zeros(1024, np.int32)
+            self._values: dict[int, tuple[int, Any]] = {}
+        self._is_child = False
+        self._forget(grid, block)
+
+    def launched(self, gang: Gang, child: Child) -> None:
+        self._tree.launched(child, self._order.seen_by(child.lane, self._time))
+
+    def child_begins(self, child: Child) -> None:
+        self._keep()
+        self._tree.begins(child)
+        self._is_child = True
 
     def launch_resumes(self, gang: Gang) -> None:
-        # All that came before is ordered before the children, and they before what follows.
-        self.launch_begins("", gang.grid, gang.geometry.block)
+        # All that came before is ordered before what follows.
+        self._tree.resumes(gang, self._time)
+        self._forget(gang.grid, gang.geometry.block)
         self.gang_begins(gang)
 
     def launch_ends(self) -> None:
+        self._keep()
         self._shadows.clear()
         self._arrays.clear()
-        self._values.clear()
+        if not self._tree.has_children:
+            self._values.clear()
+
+    def _forget(self, grid: Sequence[int], block: Sequence[int]) -> None:
+        """Start with a grid that has not done anything."""
+        lanes_per_block = -(-block[0] * block[1] * block[2] // WARP) * WARP
+        self._order = Order(grid[0] * grid[1] * grid[2] * lanes_per_block)
+        self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+        self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
+
+    def _keep(self) -> None:
+        """Remember what the running launch has done, where others may go on at the same time."""
+        if self._tree.has_children and self._arrays:
+            self._tree.keep(self._gang, self._arrays)
 
     def gang_begins(self, gang: Gang) -> None:
         self._order.gang_begins(gang)
+        self._tree.gang_begins(gang)
+        self._gang = gang
         self._threads = self._order.first_thread + gang.geometry.lane_numbers
         self._high = high_records(self._threads)
         self._low = low_records(self._threads)
@@ -117,6 +147,8 @@ class RaceChecker(Observer):
             self._compare(now, "volatile reader high", "volatile reader low")
         if action == "write" or (action == "read" and not is_flag):
             self._compare(now, "atomic high", "atomic low")
+        if memory.space == "global" and self._tree.has_children:
+            self._compare_launches(now, is_flag=is_flag)
         if action == "write":
             self._enter_writers(now)
         else:
@@ -135,8 +167,7 @@ class RaceChecker(Observer):
                 shadow = Shadow(memory, gang.geometry.blocks, size)
             else:
                 # An array that is passed twice is one; it is kept here, so that its address stays its own.
-                place = (memory.data.ctypes.data, memory.data.size)
-                _, shadow = self._arrays.setdefault(place, (memory.data, Shadow(memory, 1, size)))
+                _, shadow = self._arrays.setdefault(_place(memory), (memory.data, Shadow(memory, 1, size)))
             self._shadows[memory] = shadow
         return shadow
 
@@ -181,6 +212,30 @@ class RaceChecker(Observer):
                 )
                 self._report(now, left[races], threads[races], events[races])
                 left = left[~races]
+
+    def _compare_launches(self, now: _Now, *, is_flag: bool) -> None:
+        """Report the lanes that race with what other launches did at the same time."""
+        assert isinstance(now.access.memory, FlatMemory)
+        action, place = now.access.site.action, _place(now.access.memory)
+        left_out = ("volatile", "atomic") if action == "read" else ("volatile",)
+        for past, seen in self._tree.concurrent():
+            if place not in past.arrays or not past.arrays[place].may_hold(now.cells, now.shadow.cell):
+                continue
+            found = np.zeros(now.cells.size, bool)
+            for slot in _CONFLICTS[action]:
+                if is_flag and slot.startswith(left_out):
+                    continue
+                at, records = past.arrays[place].of(slot, now.cells, now.shadow.cell)
+                if not at.size:
+                    continue
+                threads, events = thread_of(records, slot), records & EVENT
+                races = ~found[at]
+                if seen is not None:
+                    races &= ~seen.includes(threads, events)
+                if is_flag and action == "read":
+                    races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
+                found[at[races]] = True
+                self._report(now, at[races], threads[races], events[races], past.gang)
 
     def _other_writer(self, now: _Now, at: Array, lanes: Array, records: Array, threads: Array) -> Array:
         """Name another writer where a record stands for several and names the lane itself."""
@@ -236,8 +291,8 @@ class RaceChecker(Observer):
         racing = ~harmless
         self._report(now, clash[racing], threads[racing], np.full(np.count_nonzero(racing), now.event))
 
-    def _report(self, now: _Now, at: Array, threads: Array, events: Array) -> None:
-        """Make findings of races: `at` are places in `now.lanes`, the rest is who came before."""
+    def _report(self, now: _Now, at: Array, threads: Array, events: Array, other: Gang | None = None) -> None:
+        """Make findings of races: `at` are places in `now.lanes`, the rest is who came before, of another launch."""
         if now.shadow.cell < now.access.size:
             _, first = np.unique(now.lanes[at], return_index=True)
             at, threads, events = at[first], threads[first], events[first]
@@ -254,12 +309,14 @@ class RaceChecker(Observer):
                 self._findings[lines] = replace(known, count=known.count + chosen.size)
                 continue
             lane, thread, event = int(now.lanes[at[one]]), int(threads[one]), int(events[one])
-            self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size)
+            self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size, other)
 
-    def _describe(self, now: _Now, lane: int, earlier: Site, thread: int, event: int, count: int) -> Finding:
-        access = now.access
+    def _describe(
+        self, now: _Now, lane: int, earlier: Site, thread: int, event: int, count: int, other: Gang | None
+    ) -> Finding:
+        access, gang = now.access, other or now.gang
         # Lanes of earlier gangs are the ones before this gang's first.
-        who = (now.gang.describe(thread - self._order.first_thread), now.gang.describe(lane))
+        who = (gang.describe(thread - gang.first * gang.geometry.lanes_per_block), now.gang.describe(lane))
         first, second = (
             f"{_NOUNS[site.action]} access at {_short(site.position)} by {thread}"
             for site, thread in zip((earlier, access.site), who, strict=True)
@@ -276,7 +333,9 @@ class RaceChecker(Observer):
         return Finding(
             "race",
             f"Race reported between {first} and {second} on element {int(element)} of {access.memory.name} "
-            f"({access.memory.space} memory)" + (f": {values}" if values else ""),
+            f"({access.memory.space} memory)"
+            + (", in launches that run at the same time" if other is not None else "")
+            + (f": {values}" if values else ""),
             (earlier.position, access.site.position),
             who,
             count,
@@ -294,8 +353,26 @@ class RaceChecker(Observer):
         return f"({', '.join(map(str, own))})" if isinstance(values, tuple) else str(own[0])
 
 
+# The slots whose records an action races with, in another launch.
+_CONFLICTS = {
+    "read": ("writer", "atomic high", "atomic low"),
+    "write": (
+        "writer",
+        "reader high",
+        "reader low",
+        "atomic high",
+        "atomic low",
+        "volatile reader high",
+        "volatile reader low",
+    ),
+    "atomic": ("writer", "reader high", "reader low"),
+}
 _NOUNS = {"read": "Read", "write": "Write", "atomic": "Atomic"}
 _VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
+
+
+def _place(memory: FlatMemory) -> Place:
+    return (memory.data.ctypes.data, memory.data.size)
 
 
 def _of_lanes(values: Array, now: _Now) -> Array:

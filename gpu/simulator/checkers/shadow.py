@@ -6,6 +6,7 @@ chooses among several. Zero is no record.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,10 @@ class Shadow:
         if slot not in self._slots:
             self._slots[slot] = np.zeros(-(-self._bytes // self.cell), np.int64)
         return self._slots[slot]
+
+    def slots(self) -> Iterator[tuple[str, Array]]:
+        """Yield each slot and its records, one a cell."""
+        yield from self._slots.items()
 
     def forget(self, blocks: Array) -> None:
         """Drop the records of some blocks: bool, one a block."""

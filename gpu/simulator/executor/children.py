@@ -29,7 +29,8 @@ MAXIMUM_LAUNCH_DEPTH = 24
 # What a launch costs of the budget of rounds, so that a tree of launches without loops ends too.
 ROUNDS_OF_A_LAUNCH = 10
 
-_TAIL_LAUNCH = 3  # cudaStreamTailLaunch in the shim
+# The streams cudaStreamTailLaunch and cudaStreamFireAndForget in the shim.
+_TAIL_LAUNCH, FIRE_AND_FORGET = 3, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,8 @@ class Child:
         The size of the extern __shared__ array.
     arguments : tuple
         Its arguments, each one value.
-    is_tail : bool
-        Whether it runs after all other children.
+    stream : int
+        The number of its stream.
     position : SourcePosition
         Where it is launched.
     gang, lane
@@ -59,10 +60,15 @@ class Child:
     block: tuple[int, ...]
     shared_bytes: int
     arguments: tuple[Any, ...]
-    is_tail: bool
+    stream: int
     position: SourcePosition
     gang: Gang
     lane: int
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether it runs after all other children."""
+        return self.stream == _TAIL_LAUNCH
 
     def fails(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
         """Make the error of a launch that cannot be."""
@@ -172,7 +178,7 @@ def launch_lanes(
             _extents(block, lane),
             int(_of_lane(shared_bytes, lane)),
             tuple(_of_lane(value, lane) for value in values),
-            int(_of_lane(stream, lane)) == _TAIL_LAUNCH,
+            int(_of_lane(stream, lane)),
             position,
             gang,
             lane,

@@ -1,5 +1,5 @@
-// Launches, of the host and of kernels. The executor runs child kernels in the order in which they are launched, so
-// that a stream has nothing left to do but to be told from the one for tail launches.
+// Launches, of the host and of kernels. The executor runs child kernels in the order in which they are launched; a
+// stream's number tells tail launches from others, and the race checker which launches are ordered.
 #pragma once
 
 typedef struct CUstream_st *cudaStream_t;
@@ -17,7 +17,8 @@ LOCKSTEP_API void __lockstep_launch(dim3 grid, dim3 block, size_t shared_bytes =
 LOCKSTEP_API void __lockstep_wait_for_children();
 
 LOCKSTEP_API inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int) {
-    *stream = (cudaStream_t)0x10;
+    unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    *stream = (cudaStream_t)((clock64() << 16) + (thread + 0x10));
     return cudaSuccess;
 }
 LOCKSTEP_API inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }

@@ -1,0 +1,135 @@
+"""Races of kernels that kernels launch with all that goes on at the same time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.simulator.checkers.races import RaceChecker
+from tests.gpu.simulator.checking import lines, watch
+from tests.gpu.simulator.test_child_launches import QUICKSORT
+
+CHILDREN = """\
+__global__ void put(int *p, int v) { p[threadIdx.x] = v; }
+__global__ void sum(const int *p, int *out) { *out = p[0] + p[1]; }
+__global__ void add(int *p) { atomicAdd(p, 1); }
+__global__ void again(int *p) { put<<<1, 1>>>(p, 7); }
+"""
+# The lines of the children, and of what the parent does.
+PUT, SUM, ADD, FIRST, SECOND = 1, 2, 3, 7, 8
+
+
+def found_in(body: str, grid: int = 1, block: int = 1) -> RaceChecker:
+    checker = RaceChecker()
+    source = f"{CHILDREN}__global__ void f(int *p, int *q) {{\nint t = threadIdx.x, b = blockIdx.x;\n{body}\n}}"
+    watch(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), grid=grid, block=block)
+    return checker
+
+
+STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreateWithFlags(&r, cudaStreamNonBlocking);"
+
+
+@pytest.mark.parametrize(
+    ("body", "grid", "block"),
+    [
+        # A child sees what its thread did, what its block did before a barrier, its warp before a __syncwarp.
+        ("p[0] = 1; p[1] = 2; sum<<<1, 1>>>(p, q);", 1, 1),
+        ("p[t] = t; __syncthreads(); if (t == 40) sum<<<1, 1>>>(p, q);", 1, 64),
+        ("p[t] = t; __syncwarp(); if (t == 1) sum<<<1, 1>>>(p, q);", 1, 32),
+        ("p[2 * b + t] = t; __syncthreads(); if (t == 0) sum<<<1, 1>>>(p + 2 * b, q + b);", 3, 2),
+        # Launches of one block into one stream follow each other, whichever threads they are by.
+        ("put<<<1, 2>>>(p, 1); sum<<<1, 1>>>(p, q); put<<<1, 2>>>(p, 2);", 1, 1),
+        ("if (t == 0) put<<<1, 2>>>(p, 1); __syncthreads(); if (t == 33) sum<<<1, 1>>>(p, q);", 1, 64),
+        (STREAMS + "put<<<1, 2, 0, s>>>(p, 1); sum<<<1, 1, 0, s>>>(p, q); put<<<1, 2, 0, r>>>(p + 2, 1);", 1, 1),
+        # Tail launches follow all, and what waits for its children follows them.
+        ("put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); sum<<<1, 1, 0, cudaStreamTailLaunch>>>(p, q);", 1, 1),
+        ("if (t == 0) sum<<<1, 1, 0, cudaStreamTailLaunch>>>(p, q + b); p[2 * b + t] = 1;", 3, 2),
+        ("put<<<1, 2>>>(p, 1); cudaDeviceSynchronize(); p[0] = p[1]; sum<<<1, 1>>>(p, q);", 1, 1),
+        (STREAMS + "put<<<1, 2, 0, s>>>(p, 1); cudaDeviceSynchronize(); sum<<<1, 1, 0, r>>>(p, q);", 1, 1),
+        ("again<<<1, 1>>>(p); sum<<<1, 1>>>(p, q);", 1, 1),
+        # Atomics do not race with each other, nor does what is read only.
+        ("atomicAdd(p, 1); add<<<1, 8>>>(p); atomicAdd(p, 1);", 4, 8),
+        ("q[t] = p[0]; sum<<<1, 1>>>(p, q + 32 + t); q[t] = p[1];", 1, 8),
+        # The last of all blocks launches what needs them all.
+        (
+            "p[b] = b; __threadfence(); if (atomicAdd(q + 5, 1) == gridDim.x - 1) sum<<<1, 1>>>(p, q);",
+            4,
+            1,
+        ),
+    ],
+)
+def test_what_is_ordered(body: str, grid: int, block: int) -> None:
+    assert [finding.message for finding in found_in(body, grid, block).findings] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "grid", "block", "other", "child"),
+    [
+        ("sum<<<1, 1>>>(p, q);\np[1] = 2;", 1, 1, SECOND, SUM),
+        ("put<<<1, 1>>>(p, 1);\nq[0] = p[0];", 1, 1, SECOND, PUT),
+        ("add<<<1, 1>>>(p);\np[0]++;", 1, 1, SECOND, ADD),
+        ("again<<<1, 1>>>(p);\np[0] = 1;", 1, 1, SECOND, PUT),
+        ("p[t] = t;\nif (t == 0) sum<<<1, 1>>>(p, q);", 1, 64, FIRST, SUM),
+        ("p[b] = b; __syncthreads();\nif (b == 0 && t == 0) sum<<<1, 1>>>(p, q);", 2, 1, FIRST, SUM),
+        ("__syncthreads();\np[t] = 1; if (t == 0) sum<<<1, 1>>>(p, q);", 1, 40, SECOND, SUM),
+        ("put<<<1, 2>>>(p, b);", 2, 1, PUT, PUT),
+        ("put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); sum<<<1, 1>>>(p, q);", 1, 1, PUT, SUM),
+        (STREAMS + "put<<<1, 2, 0, s>>>(p, 1); sum<<<1, 1, 0, r>>>(p, q);", 1, 1, PUT, SUM),
+        (STREAMS + "again<<<1, 1, 0, s>>>(p); sum<<<1, 1, 0, r>>>(p, q);", 1, 1, PUT, SUM),
+    ],
+)
+def test_what_races(body: str, grid: int, block: int, other: int, child: int) -> None:
+    findings = found_in(body, grid, block).findings
+    assert lines(findings) == [tuple(sorted((other, child)))]
+    assert ", in launches that run at the same time" in findings[0].message
+
+
+def test_the_message() -> None:
+    (finding,) = found_in("if (t == 0) sum<<<1, 1>>>(p, q);\nif (t == 2) p[1] = 5;", 1, 3).findings
+    assert finding.message == (
+        "Race reported between Write access at test.cu:8 by thread (2,0,0) in block (0,0,0) and Read access at "
+        "test.cu:2 by thread (0,0,0) in block (0,0,0) on element 1 of p (global memory), in launches that run at the "
+        "same time: wrote 5, read 5"
+    )
+
+
+def test_parts_of_an_element_race() -> None:
+    source = """
+    __global__ void bytes(unsigned char *p) { p[5] = 1; }
+    __global__ void f(int *p) { bytes<<<1, 1>>>((unsigned char *)p); p[0] = 1;
+        p[1] = 2; }"""
+    checker = RaceChecker()
+    watch(checker, source, np.zeros(8, np.int32), block=1)
+    assert lines(checker.findings) == [(2, 4)]
+    reverse = """
+    __global__ void words(int *p) { p[1] = 1; }
+    __global__ void f(unsigned char *p) { words<<<1, 1>>>((int *)p); p[0] = 1;
+        p[7] = 2; }"""
+    checker = RaceChecker()
+    watch(checker, reverse, np.zeros(32, np.uint8), block=1)
+    assert lines(checker.findings) == [(2, 4)]
+
+
+def test_many_launches_are_remembered_in_part_and_the_parent_wholly() -> None:
+    source = """
+    __global__ void put(int *p, int v) { p[v] = v; }
+    __global__ void f(int *p) {
+        p[299] = 1;
+        for (int i = 0; i < 300; ++i) put<<<1, 1, 0, cudaStreamFireAndForget>>>(p, i);
+        p[299] = 2;
+    }"""
+    checker = RaceChecker()
+    watch(checker, source, np.zeros(300, np.int32), block=1)
+    assert lines(checker.findings) == [(2, 6)]
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_quicksort_is_clean(kind: str) -> None:
+    checker = RaceChecker()
+    values = np.random.default_rng(3).integers(0, 1000, 150).astype(np.int32 if kind == "int" else np.float32)
+    arguments: list[Any] = [values, np.int32(0), np.int32(149), np.int32(0)]
+    watch(checker, QUICKSORT, *arguments, kernel="quicksort", block=1, defines={"KEY": kind, "MAX_DEPTH": 16})
+    assert checker.findings == []
+    assert (np.diff(values) >= 0).all()
