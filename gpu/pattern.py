@@ -85,12 +85,13 @@ class Choice(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Parameter):
-    """A whole number from `minimum` to `maximum` in steps of `step`."""
+    """A whole number from `minimum` to `maximum` in steps of `step`; a form shows the minimum as `least` says."""
 
     default: int
     minimum: int
     maximum: int
     step: int = 1
+    least: str = ""
 
     @property
     def initial(self) -> int:

@@ -23,6 +23,7 @@ from PyQt6.QtWidgets import (
 from gpu.errors import InputError
 from gpu.pattern import Choice, Integer, Matrix, Parameter, Real
 from gpu.text_parameters import Edges, Text, as_text
+from gui.flow_layout import FlowLayout
 from gui.matrix_editor import MatrixEditor
 from gui.theme import look
 from gui.widgets import label, restyle
@@ -102,6 +103,7 @@ class IntegerField(Field):
         self.box = QSpinBox()
         self.box.setRange(parameter.minimum, parameter.maximum)
         self.box.setSingleStep(parameter.step)
+        self.box.setSpecialValueText(parameter.least)
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
         self.slider = QSlider(Qt.Orientation.Horizontal)
@@ -111,7 +113,7 @@ class IntegerField(Field):
         self._ratios = steps > _SLIDER_STEPS
         self._least_ratio = max(parameter.minimum, 1)
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
-        self.slider.setMinimumWidth(look().px(150))
+        self.slider.setMinimumWidth(look().px(110))
         self._lay_out(self.box, self.slider)
         self.set_value(parameter.initial)
         self.box.valueChanged.connect(self._from_box)
@@ -276,13 +278,13 @@ _FIELDS: dict[type[Parameter], type[Field]] = {
 
 
 class ParameterForm(QWidget):
-    """All parameters of a pattern, in a line; what does not count at the moment is hidden.
+    """All parameters of a pattern; what does not count at the moment is hidden.
 
     Parameters
     ----------
     parameters : tuple of Parameter
     columns : int
-        How many fields stand side by side; 0 puts all of them in a line.
+        How many fields stand side by side; 0 puts as many into a line as have room.
     """
 
     changed = pyqtSignal(dict)
@@ -296,19 +298,16 @@ class ParameterForm(QWidget):
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
         shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
-        line = QGridLayout()
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setHorizontalSpacing(20)
-        line.setVerticalSpacing(10)
-        for number, field in enumerate(shown):
-            line.addWidget(field, *divmod(number, columns or len(shown)))
-        line.setColumnStretch(columns or len(shown), 1)
+        fields = _columns(shown, columns) if columns else FlowLayout()
+        if not columns:
+            for field in shown:
+                fields.addWidget(field)
         for field in self.fields.values():
             field.changed.connect(self._check)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
-        layout.addLayout(line)
+        layout.addLayout(fields)
         layout.addWidget(self.error)
         self._show_what_counts()
 
@@ -362,6 +361,17 @@ class ParameterForm(QWidget):
         for field in self.fields.values():
             if not isinstance(field, MatrixField) and field.parameter.name not in self._lent:
                 field.setVisible(field.parameter.applies(values))
+
+
+def _columns(fields: list[Field], columns: int) -> QGridLayout:
+    grid = QGridLayout()
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setHorizontalSpacing(20)
+    grid.setVerticalSpacing(10)
+    for number, field in enumerate(fields):
+        grid.addWidget(field, *divmod(number, columns))
+    grid.setColumnStretch(columns, 1)
+    return grid
 
 
 def _spoken(option: str) -> str:

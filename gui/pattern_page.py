@@ -33,8 +33,6 @@ from gui.theme import look
 from gui.widgets import Card, as_count, as_figure, label, role, row
 from gui.workbench import LevelCounts, OpenImage, Outcome, Settings
 
-_FIELDS_IN_A_LINE = 6
-
 
 class Caution(QFrame):
     """Says that a variant is wrong on purpose, why, and what that has just done."""
@@ -111,8 +109,7 @@ class PatternPage(QWidget):
         super().__init__()
         role(self, "canvas")
         self.pattern = pattern
-        lines = -(-len(pattern.parameters) // _FIELDS_IN_A_LINE)
-        self.form = ParameterForm(pattern.parameters, columns=-(-len(pattern.parameters) // max(lines, 1)))
+        self.form = ParameterForm(pattern.parameters)
         self.form.set_values(settings.params)
         self.caution = Caution()
         self.view = view_for(pattern, self.form)

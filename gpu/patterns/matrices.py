@@ -39,8 +39,11 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
 
 
 def side_parameter(name: str, label: str, text: str, unit: str, default: int, minimum: int = 1) -> Integer:
-    """Return a parameter that says how many rows or columns a matrix has."""
-    return Integer(name=name, label=label, help=text, unit=unit, default=default, minimum=minimum, maximum=LARGEST)
+    """Return a parameter that says how many rows or columns a matrix has; as many as n where it may be 0."""
+    least = "" if minimum else "as n"
+    return Integer(
+        name=name, label=label, help=text, unit=unit, default=default, minimum=minimum, maximum=LARGEST, least=least
+    )
 
 
 def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Array:

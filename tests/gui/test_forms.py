@@ -187,3 +187,26 @@ def test_a_preview_cannot_be_edited_and_leaves_the_value_alone(qtbot, form, edit
     assert field.value.shape == (3, 3)
     field.edit()
     assert editor.values.shape == (3, 3)
+
+
+def test_fields_take_as_many_lines_as_the_width_asks_for(qtbot):
+    many = tuple(Real(name=name, label=name, default=1, minimum=0, maximum=9) for name in "abcdef")
+    form = ParameterForm(many)
+    qtbot.addWidget(form)
+    form.show()
+    lines = {}
+    for width in (2000, 420, 150):
+        form.resize(width, form.heightForWidth(width))
+        places = [form.fields[name].geometry() for name in "abcdef"]
+        lines[width] = len({place.y() for place in places})
+        assert not any(one.intersects(other) for one in places for other in places if one is not other)
+        assert all(form.rect().contains(place) for place in places)
+    assert lines[2000] == 1
+    assert 1 < lines[420] < lines[150] == 6
+
+
+def test_the_least_of_a_number_says_what_it_means(qtbot):
+    form = ParameterForm((Integer(name="m", label="m", default=0, minimum=0, maximum=9, least="as n"),))
+    qtbot.addWidget(form)
+    assert form.fields["m"].box.text() == "as n"
+    assert form.values == {"m": 0}
