@@ -112,6 +112,15 @@ def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.A
     cli_simulate.add_options(simulating)
     simulating.set_defaults(command=_simulate)
 
+    contending = commands.add_parser(
+        "atomics",
+        help="what atomics cost on an image or a text, and what a race loses",
+        description="Counts the histogram's atomics by address, models and measures their cost, and runs a race of two "
+        "threads in every order.",
+        allow_abbrev=False,
+    )
+    _add_atomics(contending)
+
     benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
     benchmark.add_options(benching)
     benching.set_defaults(command=benchmark.run)
@@ -251,6 +260,21 @@ def _run(options: argparse.Namespace) -> int:
             as_json=options.json,
         )
     return OK if right else FAILED
+
+
+def _add_atomics(parser: argparse.ArgumentParser) -> None:
+    from gpu import cli_atomics
+
+    cli_atomics.add_options(parser)
+    parser.set_defaults(command=_atomics)
+
+
+def _atomics(options: argparse.Namespace) -> int:
+    from gpu import cli_atomics
+
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        cli_atomics.run(options)
+    return OK
 
 
 def _simulate(options: argparse.Namespace) -> int:

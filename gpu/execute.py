@@ -41,6 +41,7 @@ from gpu.jobs import (
     SaveBodies,
     StepKernel,
     StepPattern,
+    StudyAtomics,
     Throughput,
 )
 from gpu.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work
@@ -95,6 +96,11 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             return Result({}, diagnostics=_check(request, tell))
         case StepPattern():
             return _record(request, folder, tell)
+        case StudyAtomics(given, shared, seed):
+            from gpu.atomics_lesson import study
+
+            counted = {name: handle.open() for name, handle in shared.items()}
+            return Result({}, atomics=study(find_pattern("histogram"), counted, given, tell, seed=seed))
         case DescribeKernels(file, text, defines, instances):
             from gpu.simulate_signatures import signatures
 

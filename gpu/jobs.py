@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu.atomics import AtomicsStudy
 from gpu.bodies import BodyFigures, Camera
 from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, SourcePosition
@@ -90,6 +91,23 @@ class RunPattern:
     seed: int = 0
     verify: bool = True
     sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StudyAtomics:
+    """Count the atomics of the histogram's variants on the simulator, and race two threads in all their orders.
+
+    The Result's `atomics` is what was found. It takes the simulator's process, whatever the engine that runs.
+
+    Parameters
+    ----------
+    params, inputs, seed
+        As of a RunPattern of the histogram.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -256,6 +274,7 @@ Request = (
     | CheckPattern
     | StepPattern
     | CheckSource
+    | StudyAtomics
     | DescribeKernels
     | RunKernel
     | StepKernel
@@ -328,6 +347,8 @@ class Result:
         Of a RunKernel.
     bodies : BodyFigures or None
         Of an AdvanceBodies.
+    atomics : AtomicsStudy or None
+        Of a StudyAtomics.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -337,6 +358,7 @@ class Result:
     kernels: tuple[Signature, ...] = ()
     simulated: Simulated | None = None
     bodies: BodyFigures | None = None
+    atomics: AtomicsStudy | None = None
 
 
 @dataclass(frozen=True)

@@ -315,6 +315,7 @@ PATTERN = Pattern(
     present=_present,
     accept=counted.accept,
     make_input=counted.make_input,
+    helpers={"lost_update.cu": ("update_racy", "update_atomic")},
     input_kind=counted.kind,
     names=counted.names,
     step_params={"bins": 8, "text": "Programming massively parallel processors", "n": 64},

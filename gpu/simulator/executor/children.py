@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from gpu.simulator.executor.lanes import Gang, Mask
     from gpu.simulator.executor.lockstep import CompiledFunction
     from gpu.simulator.executor.observe import Observer
+    from gpu.simulator.executor.schedule import Chooser
 
 MAXIMUM_LAUNCH_DEPTH = 24
 
@@ -96,7 +96,7 @@ class Tree:
     max_rounds : int or None
         How often the loops of a gang of the host's launch may go round, and those of all children together; None for
         what a gang has by itself.
-    generator : random.Random or None
+    chooser : Chooser or None
         What says which warp goes on; None where they run in lockstep.
     """
 
@@ -106,13 +106,13 @@ class Tree:
         write: Callable[[Gang], None],
         observer: Observer | None,
         max_rounds: int | None,
-        generator: Random | None = None,
+        chooser: Chooser | None = None,
     ) -> None:
         self._run = run
         self.write = write
         self.observer = observer
         self._max_rounds = max_rounds
-        self.generator = generator
+        self.chooser = chooser
         self.rounds = 0
 
     def adopt(self, gang: Gang, depth: int) -> None:

@@ -19,7 +19,7 @@ from gpu.simulator.executor.lanes import Gang, Geometry, Mask
 from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
-from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Warps, generator_of
+from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Chooser, Warps, chooser_of
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
@@ -71,7 +71,7 @@ class SimulatedKernel:
         observers: Sequence[Observer] = (),
         on_print: Callable[[str, str], None] | None = None,
         max_rounds: int | None = None,
-        schedule: str = ROUND_ROBIN,
+        schedule: str | Chooser = ROUND_ROBIN,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
 
@@ -93,8 +93,9 @@ class SimulatedKernel:
             How often the loops of a gang (or of a warp, where warps are shuffled) may go round, all of them together,
             before they are taken for endless; None for `lanes.MAXIMUM_ROUNDS`. Those of the kernels that a launch
             launches count together.
-        schedule : str
-            "round-robin", all warps in lockstep, or "shuffle:SEED", each on its own, in an order that the seed decides.
+        schedule : str or Chooser
+            "round-robin", all warps in lockstep, or "shuffle:SEED", each on its own, in an order that the seed decides;
+            or what decides it.
 
         Raises
         ------
@@ -124,7 +125,7 @@ class SimulatedKernel:
             lambda gang: _print(gang, on_print),
             Observers(observers) if observers else None,
             max_rounds,
-            generator_of(schedule),
+            chooser_of(schedule),
         )
         with np.errstate(all="ignore"):
             self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
@@ -146,7 +147,7 @@ class SimulatedKernel:
         observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
-        gangs = cut(grid, block, self._gang_lanes(shuffled=tree.generator is not None))
+        gangs = cut(grid, block, self._gang_lanes(shuffled=tree.chooser is not None))
         for first, blocks in [(0, count)] if self._syncs_grid else gangs:
             if blocks not in geometries:
                 geometries[blocks] = Geometry(block, blocks)
@@ -155,10 +156,10 @@ class SimulatedKernel:
             if observer is not None:
                 observer.gang_begins(gang)
             try:
-                if tree.generator is None:
+                if tree.chooser is None:
                     self._enter(gang, values, gang.geometry.everyone)
                 else:
-                    gang.warps = Warps(gang, tree.generator)
+                    gang.warps = Warps(gang, tree.chooser)
                     gang.warps.run(partial(self._enter, gang, values))
             finally:
                 tree.write(gang)

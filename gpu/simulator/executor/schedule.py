@@ -28,19 +28,39 @@ ROUND_ROBIN = "round-robin"
 SHUFFLED_LANES = 1 << 11
 
 
-def generator_of(schedule: str) -> random.Random | None:
+class Chooser:
+    """Says whose turn it is."""
+
+    def choose(self, count: int) -> int:
+        """Return which of so many warps goes on, from 0; they stand in the order in which they began to wait."""
+        raise NotImplementedError
+
+
+class Shuffled(Chooser):
+    """Chooses at random, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = random.Random(seed)
+
+    def choose(self, count: int) -> int:
+        return int(self._generator.random() * count)
+
+
+def chooser_of(schedule: str | Chooser) -> Chooser | None:
     """Return what chooses the next warp, or None where warps run in lockstep.
 
     Parameters
     ----------
-    schedule : str
-        "round-robin", or "shuffle:SEED" with a whole number.
+    schedule : str or Chooser
+        "round-robin", or "shuffle:SEED" with a whole number; or what chooses.
 
     Raises
     ------
     InputError
         It is neither.
     """
+    if isinstance(schedule, Chooser):
+        return schedule
     name, _, seed = schedule.partition(":")
     if schedule == ROUND_ROBIN:
         return None
@@ -48,7 +68,7 @@ def generator_of(schedule: str) -> random.Random | None:
         raise InputError(
             f"{schedule!r} is no schedule: it is round-robin or shuffle:SEED, where SEED is a whole number from 0."
         )
-    return random.Random(int(seed))
+    return Shuffled(int(seed))
 
 
 class _Warp:
@@ -90,13 +110,13 @@ class Warps:
     Parameters
     ----------
     gang : Gang
-    generator : random.Random
+    chooser : Chooser
         Names the next one.
     """
 
-    def __init__(self, gang: Gang, generator: random.Random) -> None:
+    def __init__(self, gang: Gang, chooser: Chooser) -> None:
         self._gang = gang
-        self._generator = generator
+        self._chooser = chooser
         self._current: _Warp | None = None
         self._ready: list[_Warp] = []
         self._locals: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
@@ -206,7 +226,7 @@ class Warps:
         self._let_pass(warp.block)
 
     def _next(self) -> _Warp:
-        return self._ready[int(self._generator.random() * len(self._ready))]
+        return self._ready[self._chooser.choose(len(self._ready))]
 
     def _resume(self, warp: _Warp) -> None:
         gang = self._gang

@@ -178,7 +178,7 @@ def test_the_ladders(pattern: str, variant: str) -> None:
         for name, value in (("n", 300 if declared.dimensions == 1 else 19), ("block", 64), ("dtype", "int32"))
         if name in params
     }
-    if declared.make_input is not None:
+    if not declared.of_images:
         inputs = declared.make_input(params, 7)
     else:
         image = np.random.default_rng(7).integers(0, 256, (37, 61), np.uint8)

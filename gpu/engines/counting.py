@@ -1,0 +1,34 @@
+"""The simulator as an engine that lets an observer see every launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpu.engines.base import Argument, Extent, Kernel
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.observe import Observer
+from gpu.simulator.module import SimulatedModule
+
+
+class ObservedEngine(SimulatorEngine):
+    """Runs a host program in lockstep before an observer's eyes."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__("lockstep")
+        self._observer = observer
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
+        return self._built(file, defines)
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, SimulatedKernel)
+        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        kernel.launch(
+            grid,
+            block,
+            values,  # type: ignore[arg-type]
+            shared_bytes=shared_bytes,
+            on_progress=self.on_progress,
+            observers=(self._observer,),
+        )
