@@ -48,7 +48,8 @@ def test_every_rung_is_compiled_and_right(pattern, variant, choice, block) -> No
         pytest.skip("its result is wrong by design, and differs from run to run")
     engine = engines.create("simulator", "compiled")
     params = {each.name: each.options[choice] for each in pattern.parameters if isinstance(each, Choice)}
-    small = {"array": lambda: small_arrays(block), "matrices": small_matrices}.get(pattern.view, small_images)
+    made = {"array": lambda: small_arrays(block), "matrices": small_matrices, "bodies": lambda: small_bodies(block)}
+    small = made.get(pattern.view, small_images)
     for inputs, size in small():
         chosen = params | size
         outcome = run_pattern(engine, pattern, variant, pattern.inputs(inputs, pattern.check(chosen), 1), chosen, print)
@@ -59,6 +60,11 @@ def test_every_rung_is_compiled_and_right(pattern, variant, choice, block) -> No
 def small_arrays(block: str):
     for n in (0, 1, 31, 32, 33, 257, 1000, 5000):
         yield {}, {"n": n, "block": block, "input": "random"}
+
+
+def small_bodies(block: str):
+    for n in (33, 300):
+        yield {}, {"preset": "plummer", "bodies": n, "block": block, "steps": 1}
 
 
 def small_matrices():
