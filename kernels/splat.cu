@@ -59,12 +59,20 @@ extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velo
         }
 }
 
-// The tone curve x / (1 + x) never saturates, so that the middle of a galaxy keeps its structure; its root is for the
-// screen's gamma.
-extern "C" __global__ void splat_develop(const unsigned int *light, unsigned char *picture, float gain, int count) {
+// The tone curve x / (1 + x) of a pixel's brightest colour never saturates, so that the middle of a galaxy keeps its
+// structure; all three are scaled alike, which keeps the hue, but for what WHITENING adds where it is brightest, as on
+// film. The root is for the screen's gamma.
+#define WHITENING 0.02f
+extern "C" __global__ void splat_develop(const unsigned int *light, unsigned char *picture, float gain, int pixels) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    float x = __fmul_rn((float)light[i], gain);
-    float shown = sqrtf(x / __fadd_rn(1.0f, x));
-    picture[i] = (unsigned char)fmaf(shown, 255.0f, 0.5f);
+    if (i >= pixels) return;
+    float red = __fmul_rn((float)light[3 * i], gain);
+    float green = __fmul_rn((float)light[3 * i + 1], gain);
+    float blue = __fmul_rn((float)light[3 * i + 2], gain);
+    float brightest = fmaxf(red, fmaxf(green, blue));
+    float white = __fmul_rn(__fmul_rn(brightest, WHITENING), brightest);
+    float whole = __fadd_rn(1.0f, __fadd_rn(brightest, white));
+    picture[3 * i] = (unsigned char)fmaf(sqrtf(__fadd_rn(red, white) / whole), 255.0f, 0.5f);
+    picture[3 * i + 1] = (unsigned char)fmaf(sqrtf(__fadd_rn(green, white) / whole), 255.0f, 0.5f);
+    picture[3 * i + 2] = (unsigned char)fmaf(sqrtf(__fadd_rn(blue, white) / whole), 255.0f, 0.5f);
 }

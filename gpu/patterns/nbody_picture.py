@@ -24,9 +24,9 @@ _NEAREST = 0.02
 """What is nearer than this part of the camera's distance is not seen."""
 _UNIT = 16 * 255
 """The light of one body in the middle of its disc, in one colour."""
-_ORIGINS = ((255, 170, 90), (90, 160, 255), (255, 90, 120), (120, 230, 140), (220, 140, 255), (250, 230, 120))
+_ORIGINS = ((255, 150, 60), (70, 140, 255), (255, 80, 110), (100, 230, 130), (215, 120, 255), (250, 225, 90))
 # From slow to fast, as stars from cool to hot.
-_SPEEDS = ((150, 40, 30), (255, 110, 40), (255, 190, 110), (255, 240, 220), (170, 200, 255), (90, 130, 255))
+_SPEEDS = ((120, 30, 20), (255, 90, 30), (255, 170, 80), (255, 225, 170), (150, 190, 255), (70, 120, 255))
 
 
 def view_matrix(camera: Camera) -> Array:
@@ -44,7 +44,7 @@ def view_matrix(camera: Camera) -> Array:
 
 def disc_size(n: int) -> int:
     """Return the power of two that a body's disc has in pixels as its radius: few bodies are drawn larger."""
-    return 3 if n <= 16 else 2 if n <= 256 else 1 if n <= 4096 else 0
+    return 3 if n <= 16 else 2 if n <= 256 else 1 if n <= 2**16 else 0
 
 
 def palette(colour: str) -> Array:
@@ -119,7 +119,7 @@ def draw(
         np.int32(disc_size(n)),
     )
     picture = engine.allocate((height, width, 3), np.uint8)
-    count = 3 * width * height
+    count = width * height
     gain = exposure * body_light(n, width * height) / _UNIT
     engine.launch(
         module.kernel("splat_develop"),
@@ -138,4 +138,4 @@ def draw(
 
 def body_light(n: int, pixels: int) -> float:
     """Return how bright one body is: the more bodies for each pixel, the less."""
-    return float(np.clip(0.3 * (pixels / max(n, 1)) ** 0.5, 0.02, 3.0))
+    return float(np.clip(0.12 * (pixels / max(n, 1)) ** 0.5, 0.02, 3.0))
