@@ -84,6 +84,8 @@ _PEAK = {
     32: _Shape(128, 128, 8, 8, 8),
 }
 
+_PEAK_SMALL = _Shape(64, 64, 16, 4, 8)
+
 
 def _sides(inputs: Inputs) -> tuple[int, int, int]:
     """Return m, n and k: A is m x k, B is k x n."""
@@ -125,11 +127,20 @@ def _an_element_a_thread(kernel_name: str) -> HostProgram:
     return run
 
 
-def _several_a_thread(kernel_name: str, shapes: dict[int, _Shape], *, one_column: bool = False) -> HostProgram:
-    """Launch a kernel whose threads make a column of elements each, or a square."""
+def _several_a_thread(
+    kernel_name: str, shapes: dict[int, _Shape], *, small: _Shape | None = None, one_column: bool = False
+) -> HostProgram:
+    """Launch a kernel whose threads make a column of elements each, or a square.
+
+    `small` takes the place of the largest shape where that would leave multiprocessors without a block.
+    """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         shape = shapes[int(params["tile"])]
+        if small is not None and shape is shapes[max(shapes)]:
+            m, n, _ = _sides(inputs)
+            if -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
+                shape = small
         across = 1 if one_column else shape.thread_columns
         threads = shape.rows // shape.thread_rows * (shape.columns // across)
         covers = (shape.rows, shape.columns)
@@ -304,7 +315,7 @@ PATTERN = Pattern(
         Variant(
             "peak",
             "Peak: next tiles on their way",
-            run=_several_a_thread("matmul_peak", _PEAK),
+            run=_several_a_thread("matmul_peak", _PEAK, small=_PEAK_SMALL),
             idea="While one tile's products are summed up the next one is fetched; lanes read quads side by side.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak",),

@@ -38,11 +38,13 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
     )
 
 
-def side_parameter(name: str, label: str, text: str, unit: str, default: int, minimum: int = 1) -> Integer:
+def side_parameter(
+    name: str, label: str, text: str, unit: str, default: int, minimum: int = 1, largest: int = LARGEST
+) -> Integer:
     """Return a parameter that says how many rows or columns a matrix has; as many as n where it may be 0."""
     least = "" if minimum else "as n"
     return Integer(
-        name=name, label=label, help=text, unit=unit, default=default, minimum=minimum, maximum=LARGEST, least=least
+        name=name, label=label, help=text, unit=unit, default=default, minimum=minimum, maximum=largest, least=least
     )
 
 
@@ -56,18 +58,20 @@ def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) ->
     return rng.random((rows, columns), np.float32) * np.float32(2) - np.float32(1)
 
 
-def accept_matrix(values: Array, name: str, *, finite: bool = True) -> None:
-    """Raise InputError where there is no element, there are too many, or one is not a finite float32.
+def accept_matrix(values: Array, name: str, *, finite: bool = True, largest: int = LARGEST) -> None:
+    """Raise InputError where there is no element, there are more rows or columns, or one is not a finite float32.
 
     With `finite` False an infinite element is taken too.
     """
     rows, columns = values.shape
-    if not 1 <= rows <= LARGEST or not 1 <= columns <= LARGEST:
-        raise InputError(f"{name} has {rows} rows and {columns} columns; 1 to {LARGEST} are taken.")
-    largest = float(np.finfo(np.float32).max)
+    if not 1 <= rows <= largest or not 1 <= columns <= largest:
+        raise InputError(
+            f"{name[0].upper()}{name[1:]} has {rows} rows and {columns} columns; 1 to {largest} are taken."
+        )
+    limit = float(np.finfo(np.float32).max)
     for first, piece in pieces(values):
         size = np.abs(piece.astype(np.float64, copy=False))
-        bad = ~(size <= largest) if finite else ~((size <= largest) | np.isinf(size))
+        bad = ~(size <= limit) if finite else ~((size <= limit) | np.isinf(size))
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
             value = piece[row, column].item()
@@ -85,7 +89,7 @@ def pieces(values: Array) -> Iterator[tuple[int, Array]]:
 
 
 def single(values: Array) -> Array:
-    """Return a matrix as kernels take it: float32, one row after the other."""
+    """Return a matrix as kernels take it: float32, one row after the other; `accept_matrix` has seen that it fits."""
     return np.ascontiguousarray(values, np.float32)
 
 

@@ -49,9 +49,10 @@ def test_what_is_stepped_is_small(pattern: Pattern) -> None:
     params = pattern.check(pattern.step_params)
     if pattern.view == "matrices":
         assert pattern.make_input is not None
-        assert pattern.make_input(params, 0)["values"].shape == (8, 8)
-        values = np.arange(300).reshape(20, 15)
-        np.testing.assert_array_equal(pattern.step_input({"values": values})["values"], values[:8, :8])
+        rows, columns = pattern.make_input(params, 0)["values"].shape
+        assert rows * columns == 64
+        values = np.arange(500).reshape(20, 25)
+        np.testing.assert_array_equal(pattern.step_input({"values": values})["values"], values[:rows, :columns])
     elif pattern.view == "array":
         assert pattern.make_input is not None
         assert pattern.make_input(params, 0)["values"].shape == (16,)

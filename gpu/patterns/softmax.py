@@ -1,0 +1,252 @@
+"""Softmax of the rows of a matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+
+import numpy as np
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.pattern import (
+    Array,
+    Cost,
+    HostProgram,
+    Inputs,
+    Outputs,
+    Params,
+    Pattern,
+    Preset,
+    Progress,
+    Variant,
+    Work,
+)
+from gpu.patterns.array_inputs import block_parameter, refuse_missing_file
+from gpu.patterns.matrices import (
+    KINDS,
+    accept_matrix,
+    corner,
+    input_parameter,
+    make_matrix,
+    pieces,
+    present,
+    side_parameter,
+    single,
+)
+
+ORDER = 8
+
+_FILE = "softmax.cu"
+_LONGEST = 2**20
+_MOST_ELEMENTS = 2**28
+_STEPPED_ROWS, _STEPPED_COLUMNS = 4, 16
+
+_SPREAD = 8
+"""Random elements are from minus so much to so much: softmax of smaller ones is nearly the same everywhere."""
+
+# The last rung's: as many threads a row as need no more than so many quads each, within a block's limits.
+_PEAK_QUADS = 4
+_FEWEST_THREADS, _MOST_THREADS = 32, 1024
+
+
+def _peak_shape(columns: int) -> tuple[int, int]:
+    """Return how many threads work on a row, and how many quads of it each keeps."""
+    wanted = -(-columns // (4 * _PEAK_QUADS))
+    threads = min(max(1 << (wanted - 1).bit_length(), _FEWEST_THREADS), _MOST_THREADS)
+    return threads, min(_PEAK_QUADS, -(-columns // (4 * threads)))
+
+
+def _own_block(params: Params, columns: int) -> dict[str, int | str]:
+    return {"BLOCK_SIZE": int(params["block"])}
+
+
+def _peak_block(params: Params, columns: int) -> dict[str, int | str]:
+    threads, quads = _peak_shape(columns)
+    return {"BLOCK_SIZE": threads, "QUADS": quads}
+
+
+def _host_program(
+    kernel_name: str,
+    defines_for: Callable[[Params, int], dict[str, int | str]] = _own_block,
+    *,
+    row_a_thread: bool = False,
+) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        rows, columns = inputs["values"].shape
+        defines = defines_for(params, columns)
+        block = int(defines["BLOCK_SIZE"])
+        kernel = engine.build(_FILE, defines).kernel(kernel_name)
+        given = engine.upload(single(inputs["values"]))
+        out = engine.allocate((rows, columns), np.float32)
+        yield Progress(0.1, "uploaded")
+        blocks = -(-rows // block) if row_a_thread else rows
+        engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), given, out, np.int32(rows), np.int32(columns))
+        engine.free(given)
+        yield Progress(0.9, "computed")
+        result = engine.download(out)
+        engine.free(out)
+        return {"result": result}
+
+    return run
+
+
+def _make_input(params: Params, seed: int) -> Inputs:
+    refuse_missing_file(params)
+    kind, rng = params["input"], np.random.default_rng(seed)
+    values = make_matrix(kind, params["rows"], params["n"], rng)
+    if kind in ("random", "large", "infinities"):
+        values *= np.float32(_SPREAD)
+    if kind == "large":
+        values += np.float32(1000)
+    if kind == "infinities":
+        # By turns: nothing but -inf, a half of them, one inf, none.
+        values[0::4] = -np.inf
+        values[1::4, ::2] = -np.inf
+        values[2::4, values.shape[1] // 2] = np.inf
+    return {"values": values}
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    values = inputs["values"]
+    if values.size > _MOST_ELEMENTS:
+        raise InputError(f"The matrix has {values.size} elements; up to {_MOST_ELEMENTS} are taken.")
+    accept_matrix(values, "the matrix", finite=False, largest=_LONGEST)
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    from scipy import special
+
+    values = single(inputs["values"])
+    expected = np.empty(values.shape, np.float64)
+    with np.errstate(invalid="ignore"):
+        for first, rows in pieces(values):
+            expected[first : first + len(rows)] = special.softmax(rows.astype(np.float64), axis=1)
+    return expected
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of the largest quotient, in whatever order the n terms of its row are summed up.
+
+    With u = 2^-24: a sum of n positive terms is off by at most n u of itself, and as much again for each time that what
+    was summed up so far is scaled to a new greatest element, at most n times with 2 u for the exponential. A term
+    exp(d) with d rounded is off by |d| u, which weighted with the terms is at most log(n) u (the entropy of the row),
+    and the quotient's own by |d| exp(d) u < u. The exponentials and the division are worth a few u.
+    """
+    values = single(inputs["values"])
+    n = values.shape[1]
+    largest = 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        for _, rows in pieces(values):
+            sums = np.exp(rows - rows.max(axis=1, keepdims=True)).sum(axis=1, dtype=np.float64)
+            largest = max(largest, float((1 / sums).max(where=np.isfinite(sums), initial=0.0)))
+    return (4 * n + 2 * math.log(n) + 32) * 2.0**-24 * largest
+
+
+def _comparable(params: Params, result: Array) -> Array:
+    """Let rows that are NaN by definition compare as equal, and as unequal to all that softmax may be."""
+    return np.where(np.isnan(result), -1, result)
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    size = inputs["values"].size
+    # A subtraction, an exponential, an addition and a division for each element, and the comparison with the greatest.
+    return Cost(bytes_read=4 * size, bytes_written=4 * size, flops=5 * size)
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    return Work(inputs["values"].size, "element")
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    return present({"Input": inputs["values"], "Softmax": outputs["result"]})
+
+
+def _variant(name: str, title: str, kernel: str, run: HostProgram, idea: str, limit: str) -> Variant:
+    return Variant(name, title, run=run, idea=idea, limit=limit, kernels=(kernel,), comparable=_comparable)
+
+
+PATTERN = Pattern(
+    name="softmax",
+    title="Softmax",
+    summary="Each row becomes positive and sums to one: exponentials, over the sum of them.",
+    kernels=_FILE,
+    view="matrices",
+    parameters=(
+        input_parameter((*KINDS, "large", "infinities")),
+        side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, largest=_LONGEST),
+        side_parameter("rows", "Rows", "How many rows there are.", "rows", 1024, largest=_LONGEST),
+        block_parameter(),
+    ),
+    variants=(
+        _variant(
+            "naive",
+            "Naive",
+            "softmax_naive",
+            _host_program("softmax_naive", row_a_thread=True),
+            "A thread a row, in three passes: for the greatest element, for the sum, to write.",
+            "Lanes are a row apart, and a few rows keep a few threads busy.",
+        ),
+        _variant(
+            "shared",
+            "Shared memory",
+            "softmax_shared",
+            _host_program("softmax_shared"),
+            "A block a row: two trees in shared memory fold what its threads have.",
+            "The row is fetched three times.",
+        ),
+        _variant(
+            "online",
+            "Online",
+            "softmax_online",
+            _host_program("softmax_online"),
+            "Greatest element and sum in one pass: a new greatest one scales the sum so far.",
+            "A barrier for each step of the tree.",
+        ),
+        _variant(
+            "shuffle",
+            "Warp shuffle",
+            "softmax_shuffle",
+            _host_program("softmax_shuffle"),
+            "Lanes hand each other their greatest element and sum; shared memory holds one of each a warp.",
+            "The row is fetched twice, one float at a time.",
+        ),
+        _variant(
+            "peak",
+            "Peak: the row in registers",
+            "softmax_peak",
+            _host_program("softmax_peak", _peak_block),
+            "Each element is fetched once, four at a time, and stays in a register until it is written.",
+            "The memory's bandwidth.",
+        ),
+    ),
+    default_variant="shuffle",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=_present,
+    accept=_accept,
+    make_input=_make_input,
+    step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "block": "8", "input": "digits"},
+    step_input=lambda inputs: corner(inputs, _STEPPED_ROWS, _STEPPED_COLUMNS),
+    presets=(
+        Preset(
+            "Large numbers",
+            "exp(1000) is more than float32 holds: with each row's greatest element taken off nothing overflows.",
+            {"input": "large"},
+        ),
+        Preset(
+            "Infinities",
+            "By turns a row of nothing but -inf, a half of them, one inf, and none: where the exponents are "
+            "inf - inf the row is not a number.",
+            {"input": "infinities", "n": 64, "rows": 32},
+        ),
+        Preset(
+            "A few long rows",
+            "A thread a row leaves the device idle; a block a row does not.",
+            {"n": 2**17, "rows": 16},
+        ),
+    ),
+)
