@@ -13,7 +13,7 @@ from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row
 from gpu.engines.base import Engine
 from gpu.errors import LaunchError
-from gpu.pattern import Inputs, Params, Variant
+from gpu.pattern import Inputs, Params, Pattern, Variant
 from gpu.patterns import find_pattern
 
 
@@ -47,7 +47,7 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
     given = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
     inputs = pattern.inputs(given, params, seed)
     reference = pattern.reference(inputs, params)
-    cost = pattern.cost(inputs, params)
+    amount, unit = amount_of(pattern, inputs, params)
     for variant in pattern.variants:
         if variant.cautionary or (case.variants and variant.name not in case.variants):
             continue
@@ -73,10 +73,18 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
             variant.title,
             ours=True,
             times_ms=times,
-            amount=(cost.bytes_read + cost.bytes_written) / 1e9,
-            unit="GB/s",
+            amount=amount,
+            unit=unit,
             remark="verified" if verified else "WRONG, so not timed",
         )
+
+
+def amount_of(pattern: Pattern, inputs: Inputs, params: Params) -> tuple[float, str]:
+    """Return what a row counts: the least traffic, or where the pattern itself counts operations those."""
+    work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
+    if work.unit == "FLOP":
+        return work.amount / 1e9, "GFLOP/s"
+    return (cost.bytes_read + cost.bytes_written) / 1e9, "GB/s"
 
 
 def _run(engine: Engine, variant: Variant, inputs: Inputs, params: Params) -> Inputs:

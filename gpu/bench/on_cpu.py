@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu.bench.interpreter import time_ms
-from gpu.bench.ladder import Case
+from gpu.bench.ladder import Case, amount_of
 from gpu.bench.row import Row
 from gpu.pattern import Inputs, Params
 from gpu.patterns import find_pattern
@@ -35,10 +35,9 @@ def run(case: Case, seed: int, repetitions: int) -> Iterator[Row]:
     params = pattern.check(case.params)
     given = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
     inputs = pattern.inputs(given, params, seed)
-    cost = pattern.cost(inputs, params)
-    amount = (cost.bytes_read + cost.bytes_written) / 1e9
+    amount, unit = amount_of(pattern, inputs, params)
     for name, action in _PEERS[case.pattern](inputs, params):
-        yield Row(case.work, name, False, time_ms(action, repetitions), amount, "GB/s")
+        yield Row(case.work, name, False, time_ms(action, repetitions), amount, unit)
     for name, package in _OPTIONAL.get(case.pattern, {}).items():
         if importlib.util.find_spec(package) is None:
             yield Row(case.work, name, False, (), 0, "", f"{package} is not installed here")
@@ -126,9 +125,22 @@ def _scan(inputs: Inputs, params: Params) -> Iterator[Peer]:
     yield "NumPy cumsum", lambda: np.cumsum(values, out=scanned)
 
 
+def _matmul(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    product = np.empty((inputs["values"].shape[0], inputs["b"].shape[1]), np.float32)
+    yield "NumPy matmul", lambda: np.matmul(inputs["values"], inputs["b"], out=product)
+
+
+def _softmax(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    from scipy import special
+
+    yield "SciPy special.softmax", lambda: special.softmax(inputs["values"], axis=1)
+
+
 _PEERS: dict[str, Callable[[Inputs, Params], Iterator[Peer]]] = {
     "convolution": _convolution,
     "histogram": _histogram,
+    "matmul": _matmul,
     "reduction": _reduction,
     "scan": _scan,
+    "softmax": _softmax,
 }

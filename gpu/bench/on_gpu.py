@@ -21,6 +21,9 @@ _LENGTHS = (2**24, 2**28)
 _ARRAY_WORKS = {"reduction": "sum", "scan": "inclusive sum", "compaction": "greater than 0.5, keeping half"}
 # Read each element once, and write what is kept: one, all, and half of them.
 _BYTES_AN_ELEMENT = {"reduction": 4, "scan": 8, "compaction": 6}
+_MATRIX_SIDES = {1024: (), 4096: (), 8192: ("vectors", "peak")}
+"""Sides of matrices that are multiplied, and by which variants: all where none is named."""
+_SOFTMAX_SHAPES = ((4096, 4096), (2**18, 256))
 
 
 def convolution_work(size: int) -> str:
@@ -38,8 +41,18 @@ def array_work(pattern: str, length: int) -> str:
     return f"{pattern} ({_ARRAY_WORKS[pattern]}), 2^{length.bit_length() - 1} float32"
 
 
+def matmul_work(side: int) -> str:
+    """Name the product of square matrices of that side."""
+    return f"matmul, {side} x {side} float32"
+
+
+def softmax_work(rows: int, columns: int) -> str:
+    """Name the softmax of so many rows of so many elements."""
+    return f"softmax of rows, {rows} x {columns} float32"
+
+
 def cases() -> Iterator[Case]:
-    """Yield what is measured. Every size is past the last cache."""
+    """Yield what is measured. Every size is past the last cache, but for small matrices."""
     for size in _FILTER_SIZES:
         params = {"filter": "gaussian", "size": size, "border": "zero"}
         yield Case(convolution_work(size), "convolution", random_image(_SIDE, _SIDE), params)
@@ -51,6 +64,10 @@ def cases() -> Iterator[Case]:
     for pattern, own in settings.items():
         for length in _LENGTHS:
             yield Case(array_work(pattern, length), pattern, params={"n": length, **own})
+    for side, variants in _MATRIX_SIDES.items():
+        yield Case(matmul_work(side), "matmul", params={"n": side}, variants=variants)
+    for rows, columns in _SOFTMAX_SHAPES:
+        yield Case(softmax_work(rows, columns), "softmax", params={"n": columns, "rows": rows})
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:
@@ -85,6 +102,8 @@ def _peers(seed: int, repetitions: int) -> Iterator[Row]:
         "histogram": {content: histogram_work(content) for content in ("uniform", "constant")},
         **{pattern: {length: array_work(pattern, length) for length in _LENGTHS} for pattern in _ARRAY_WORKS},
         "bytes_an_element": _BYTES_AN_ELEMENT,
+        "matmul": {side: matmul_work(side) for side in _MATRIX_SIDES},
+        "softmax": [[rows, columns, softmax_work(rows, columns)] for rows, columns in _SOFTMAX_SHAPES],
         "side": _SIDE,
         "count": _COUNTED[0] * _COUNTED[1],
         "seed": seed,

@@ -40,7 +40,11 @@ def _cases(side: int, pixels_side: int, power: int, suffix: str = "") -> tuple[C
     )
 
 
-_COMPILED = _cases(1024, 4096, 24)
+_COMPILED = (
+    *_cases(1024, 4096, 24),
+    Case("matmul, 512 x 512 float32", "matmul", params={"n": 512}),
+    Case("softmax of rows, 4096 x 4096 float32", "softmax", params={"n": 4096, "rows": 4096}),
+)
 _LOCKSTEP = _cases(512, 1024, 20, ", in lockstep")
 
 # What is wanted of machine code: so many times the peer's speed.
@@ -49,6 +53,8 @@ _WANTED = {
     ("histogram", "Privatised"): "3 x np.bincount",
     ("reduction", "Grid stride, two launches"): "0.5 x np.sum",
     ("scan", "Any length, three kernels"): "0.5 x np.cumsum",
+    ("matmul", "Tiled in shared memory"): "a 20th of np.matmul",
+    ("softmax", "Warp shuffle"): "a third of SciPy",
 }
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256

@@ -21,8 +21,8 @@ LEAD_BYTES = 64 * 2**20
 """What is cleared before each round, as before each launch of ours: the GPU is busy, and its cache cold."""
 
 
-def _tell(work: str, who: str, times_ms: list[float], amount: float, remark: str = "") -> None:
-    row = {"work": work, "who": who, "ours": False, "times_ms": times_ms, "amount": amount, "unit": "GB/s"}
+def _tell(work: str, who: str, times_ms: list[float], amount: float, remark: str = "", *, unit: str = "GB/s") -> None:
+    row = {"work": work, "who": who, "ours": False, "times_ms": times_ms, "amount": amount, "unit": unit}
     print(json.dumps({**row, "remark": remark}), flush=True)
 
 
@@ -30,6 +30,7 @@ def _pytorch(works: Works) -> None:
     import torch
 
     torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     torch.manual_seed(works["seed"])
 
@@ -71,11 +72,19 @@ def _pytorch(works: Works) -> None:
     for pattern, count, work, amount in _arrays(works):
         values = torch.rand(count, device="cuda")
         _tell(work, f"PyTorch {torch.__version__}", time(partial(calls[pattern], values)), amount)
+    for n, work, operations in _products(works):
+        a, b = torch.rand(n, n, device="cuda"), torch.rand(n, n, device="cuda")
+        times = time(partial(torch.matmul, a, b, out=torch.empty_like(a)))
+        _tell(work, "cuBLAS, no TF32 (PyTorch)", times, operations, unit="GFLOP/s")
+    for rows, columns, work in works["softmax"]:
+        matrix = torch.rand(rows, columns, device="cuda")
+        times = time(partial(torch.softmax, matrix, 1))
+        _tell(work, f"PyTorch {torch.__version__}", times, 8 * rows * columns / 1e9)
 
 
 def _cupy(works: Works) -> None:
     import cupy
-    from cupyx.scipy import ndimage
+    from cupyx.scipy import ndimage, special
 
     lead = cupy.empty(LEAD_BYTES, cupy.uint8)
 
@@ -107,6 +116,14 @@ def _cupy(works: Works) -> None:
     for pattern, count, work, amount in _arrays(works):
         values = rng.random(count, dtype=cupy.float32)
         _tell(work, f"CuPy {cupy.__version__}", time(partial(calls[pattern], values)), amount)
+    for n, work, operations in _products(works):
+        a, b = rng.random((n, n), dtype=cupy.float32), rng.random((n, n), dtype=cupy.float32)
+        times = time(partial(cupy.matmul, a, b, out=cupy.empty_like(a)))
+        _tell(work, f"cuBLAS (CuPy {cupy.__version__})", times, operations, unit="GFLOP/s")
+    for rows, columns, work in works["softmax"]:
+        matrix = rng.random((rows, columns), dtype=cupy.float32)
+        times = time(partial(special.softmax, matrix, 1))
+        _tell(work, f"CuPy {cupy.__version__}", times, 8 * rows * columns / 1e9)
 
 
 def _arrays(works: Works) -> Iterator[tuple[str, int, str, float]]:
@@ -114,6 +131,12 @@ def _arrays(works: Works) -> Iterator[tuple[str, int, str, float]]:
     for pattern, bytes_an_element in works["bytes_an_element"].items():
         for count, work in works[pattern].items():
             yield pattern, int(count), work, bytes_an_element * int(count) / 1e9
+
+
+def _products(works: Works) -> Iterator[tuple[int, str, float]]:
+    """Yield the side of square matrices, the name of the work, and 10^9 operations of their product."""
+    for side, work in works["matmul"].items():
+        yield int(side), work, 2 * int(side) ** 3 / 1e9
 
 
 def _cub(works: Works, folder: Path) -> None:

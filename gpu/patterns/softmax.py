@@ -42,7 +42,7 @@ _LONGEST = 2**20
 _MOST_ELEMENTS = 2**28
 _STEPPED_ROWS, _STEPPED_COLUMNS = 4, 16
 
-_SPREAD = 8
+_SPREAD = 3
 """Random elements are from minus so much to so much: softmax of smaller ones is nearly the same everywhere."""
 
 # The last rung's: as many threads a row as need no more than so many quads each, within a block's limits.
@@ -140,7 +140,8 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
         for _, rows in pieces(values):
             sums = np.exp(rows - rows.max(axis=1, keepdims=True)).sum(axis=1, dtype=np.float64)
             largest = max(largest, float((1 / sums).max(where=np.isfinite(sums), initial=0.0)))
-    return (4 * n + 2 * math.log(n) + 32) * 2.0**-24 * largest
+    roundings: float = 4 * n + 2 * math.log(n) + 32
+    return roundings * 2.0**-24 * largest
 
 
 def _comparable(params: Params, result: Array) -> Array:

@@ -92,7 +92,7 @@ class MatricesView(RunView):
             self._grid.addWidget(beside.card, 1, 1)
         else:
             for line, each in enumerate(self.shown.values()):
-                self._grid.addWidget(each.card, line, 0)
+                self._grid.addWidget(each.card, 0, line)
                 if each is not first:
                     each.pane.link(first.pane)
         for line in range(self._grid.rowCount()):
