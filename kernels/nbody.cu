@@ -303,7 +303,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         for (int k = 0; k < BLOCK_SIZE; ++k) {
             float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
             float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
-            sum += start + k == i ? 0.0f : tile[k].w * inverse;
+            // Its own share is finite, and counts for nothing.
+            sum += tile[k].w * inverse * (float)(start + k != i);
         }
         total -= sum;
         __syncthreads();
