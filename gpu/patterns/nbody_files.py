@@ -15,8 +15,8 @@ Array = npt.NDArray[Any]
 
 COLUMNS = ("x", "y", "z", "vx", "vy", "vz", "m")
 TIPSY = (".tipsy", ".bin")
-READABLE = (".csv", *TIPSY)
-WRITABLE = (*READABLE, ".npy")
+FORMATS = (".csv", *TIPSY, ".npy")
+"""Endings of the files that are written; they are read too, and any other is read as text."""
 
 MAXIMUM = 2**20
 """Bodies that a simulation takes."""
@@ -34,7 +34,7 @@ def read_bodies(path: str | Path) -> Array:
     ----------
     path : str or Path
         A .tipsy or .bin is tipsy, of either byte order, with or without padding in its header; gas, dark matter and
-        stars are all bodies. Any other is text in UTF-8 with seven numbers a line, x y z vx vy vz m, between commas,
+        stars are all bodies. A .npy holds real numbers of shape (n, 7). Any other is text in UTF-8 with seven numbers a line, x y z vx vy vz m, between commas,
         semicolons or blanks; empty lines, what follows a # and a first line of names do not count.
 
     Returns
@@ -49,7 +49,8 @@ def read_bodies(path: str | Path) -> Array:
     """
     path = Path(path)
     try:
-        bodies = _read_tipsy(path) if path.suffix.lower() in TIPSY else _read_text(path)
+        kind = path.suffix.lower()
+        bodies = _read_tipsy(path) if kind in TIPSY else _read_npy(path) if kind == ".npy" else _read_text(path)
     except FileNotFoundError:
         raise InputError(f"There is no file {path}.") from None
     except IsADirectoryError:
@@ -64,8 +65,8 @@ def read_bodies(path: str | Path) -> Array:
 def check_target(path: str | Path) -> None:
     """Raise InputError where `write_bodies` could not write `path` anyway."""
     target = Path(path)
-    if target.suffix.lower() not in WRITABLE:
-        raise InputError(f"{path} cannot be written: bodies go into {', '.join(WRITABLE)}.")
+    if target.suffix.lower() not in FORMATS:
+        raise InputError(f"{path} cannot be written: bodies go into {', '.join(FORMATS)}.")
     if target.is_dir():
         raise InputError(f"{path} cannot be written: it is a folder.")
     if not target.resolve().parent.is_dir():
@@ -164,6 +165,17 @@ def _row(fields: list[str], where: str) -> list[float]:
     if numbers[6] < 0:
         raise InputError(f"{where}: the mass {numbers[6]:g} is negative.")
     return numbers
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        # Mapped, so that a header that promises more than the file holds claims no memory.
+        found = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError, OverflowError):
+        raise InputError(f"{path.name} is not a whole .npy file of numbers.") from None
+    if found.dtype.kind not in "iuf":
+        raise InputError(f"{path.name} holds {found.dtype}; real numbers are wanted.")
+    return accept_bodies(found, path.name)
 
 
 def _read_tipsy(path: Path) -> Array:

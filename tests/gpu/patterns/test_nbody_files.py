@@ -25,7 +25,7 @@ def bodies(n: int) -> Array:
     return made
 
 
-@pytest.mark.parametrize("ending", [".csv", ".tipsy", ".bin"])
+@pytest.mark.parametrize("ending", [".csv", ".tipsy", ".bin", ".npy"])
 @pytest.mark.parametrize("n", [1, 2, 1000])
 def test_what_is_written_is_read_again(tmp_path: Path, ending: str, n: int) -> None:
     made = bodies(n)
@@ -34,9 +34,19 @@ def test_what_is_written_is_read_again(tmp_path: Path, ending: str, n: int) -> N
     assert [file.name for file in tmp_path.iterdir()] == [f"bodies{ending}"]
 
 
-def test_npy_is_written_for_numpy(tmp_path: Path) -> None:
+def test_npy_is_numpy_s(tmp_path: Path) -> None:
     write_bodies(tmp_path / "bodies.npy", bodies(5))
     np.testing.assert_array_equal(np.load(tmp_path / "bodies.npy"), bodies(5))
+    for wrong, message in (
+        (np.ones((3, 4)), "3 x 4 numbers; a body is seven"),
+        (np.ones((3, 7), complex), "holds complex128; real numbers"),
+    ):
+        np.save(tmp_path / "wrong.npy", wrong)
+        with pytest.raises(InputError, match=rf"^wrong\.npy .*{message}"):
+            read_bodies(tmp_path / "wrong.npy")
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "bodies.npy").read_bytes()[:140])
+    with pytest.raises(InputError, match=r"cut\.npy is not a whole \.npy file"):
+        read_bodies(tmp_path / "cut.npy")
 
 
 @pytest.mark.parametrize(
