@@ -34,8 +34,9 @@ def read_bodies(path: str | Path) -> Array:
     ----------
     path : str or Path
         A .tipsy or .bin is tipsy, of either byte order, with or without padding in its header; gas, dark matter and
-        stars are all bodies. A .npy holds real numbers of shape (n, 7). Any other is text in UTF-8 with seven numbers a line, x y z vx vy vz m, between commas,
-        semicolons or blanks; empty lines, what follows a # and a first line of names do not count.
+        stars are all bodies. A .npy holds real numbers of shape (n, 7). Any other is text in UTF-8 with seven numbers a
+        line, x y z vx vy vz m, between commas, semicolons or blanks; empty lines, what follows a # and a first line of
+        names do not count.
 
     Returns
     -------
