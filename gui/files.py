@@ -32,6 +32,9 @@ class Files:
 
     def ask_open(self) -> None:
         """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
+        if self._window.page.bodies is not None:
+            self._window.page.bodies.files.ask_open()
+            return
         title, kinds = {
             "image": ("Open image", _READABLE),
             "text": ("Open text", _TEXTS),
@@ -45,6 +48,9 @@ class Files:
         """Ask where to, and save the result; of a kernel of the user's its text."""
         if self._window.own.shown is not None:
             self._window.own.shown.source.ask_save()
+            return
+        if self._window.page.bodies is not None:
+            self._window.page.bodies.files.ask_save()
             return
         bench = self._window.bench
         outcome = bench.outcomes.get(bench.chosen)
@@ -66,7 +72,10 @@ class Files:
     def ask_export(self) -> None:
         """Ask where to, and save a picture of the results without the controls."""
         own = self._window.own.shown
-        if (own or self._window.page).stepping:
+        bodies = self._window.page.bodies
+        if own is None and bodies is not None:
+            bodies.files.ask_picture()
+        elif (own or self._window.page).stepping:
             (own or self._window.page).step.exports.ask_picture()
         elif own is not None:
             self._ask_picture("Export picture", own.results.grab(), own.path.stem)

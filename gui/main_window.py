@@ -12,6 +12,8 @@ from gpu.array_files import ENDINGS as NUMBERS
 from gpu.jobs import Failure
 from gui.actions import Actions
 from gui.banner import Banner
+from gui.bodies_view.files import BODY_FILES, TIPSY
+from gui.bodies_view.view import BodiesView
 from gui.editor.clearance import Refusal
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
@@ -198,6 +200,8 @@ class MainWindow(QMainWindow):
         page.params_changed.connect(self.bench.choose_params)
         if page.compare is not None:
             page.compare.failed.connect(lambda message, advice: self.banner.say(message, advice, tone="neutral"))
+        if isinstance(page.view, BodiesView):
+            self._connect_bodies(page.view)
         page.variant_wanted.connect(self.choose_variant)
         page.step.settings.restore(*self.memory.step(page.pattern))
         page.step.record_soon()
@@ -215,6 +219,12 @@ class MainWindow(QMainWindow):
         if self.bench.image is not None:
             page.show_image(self.bench.image)
         return page
+
+    def _connect_bodies(self, view: BodiesView) -> None:
+        view.said.connect(self.status.say)
+        view.failed.connect(self.show_failure)
+        view.simulation.playing_changed.connect(self.bench.set_live)
+        view.simulation.playing_changed.connect(self._show_busy)
 
     def _prepare_pages(self) -> None:
         """Make the pages that have not been seen yet, a step at a time, so that going there takes no time."""
@@ -264,17 +274,33 @@ class MainWindow(QMainWindow):
         self.status.say(f"Opening {path.name}…")
         if self.own.shown is not None:
             self._show_page(self.bench.chosen)
+        suffix, view = path.suffix.lower(), self.bench.pattern.view
+        if suffix in TIPSY or (suffix in BODY_FILES and view == "bodies"):
+            self._choose_for("bodies")
+            if isinstance(self.page.view, BodiesView):
+                self.page.tabs.setCurrentIndex(0)
+                self.page.view.files.open(path)
+            return
         if self.bench.holds_text(path):
             self.bench.open_text(path)
             return
-        if path.suffix.lower() in NUMBERS and self.bench.pattern.of_images and not self.bench.holds_numbers(path):
-            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if not each.of_images))
+        if (
+            suffix in NUMBERS
+            and (self.bench.pattern.of_images or view == "bodies")
+            and not self.bench.holds_numbers(path)
+        ):
+            self._choose_for("array")
         if self.bench.holds_numbers(path):
             self.bench.open_values(path)
             return
         if not self.bench.pattern.of_images:
             self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.of_images))
         self.bench.open(path)
+
+    def _choose_for(self, view: str) -> None:
+        """Show a pattern of that kind, unless one is shown."""
+        if self.bench.pattern.view != view:
+            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.view == view))
 
     def _show_values(self, opened: OpenValues) -> None:
         self.banner.hide()
@@ -331,7 +357,8 @@ class MainWindow(QMainWindow):
         if checking:
             self.status.say("Checking the edited kernel on the simulator before it runs on the GPU…")
             self.header.show_progress(None)
-        self.header.show_busy(self.jobs.busy or checking)
+        playing = self.page.bodies is not None and self.page.bodies.playing
+        self.header.show_busy(self.jobs.busy or checking or playing)
 
     def _show_refusal(self, refusal: Refusal) -> None:
         self.status.say("")
@@ -362,11 +389,15 @@ class MainWindow(QMainWindow):
             self.page.comparing.measure()
         else:
             self.bench.run(verify=True)
+            if self.page.bodies is not None:
+                self.page.bodies.simulation.play(True)
 
     def stop(self) -> None:
         """Stop what runs; with nothing to stop, close the message."""
         if self.own.page is not None and self.own.page.busy:
             self.own.page.stop()
+            self.status.say("Stopped")
+        elif self.page.bodies is not None and self.page.bodies.stop():
             self.status.say("Stopped")
         elif self.header.stop.isEnabled():
             if self.page.comparing is not None:
@@ -511,6 +542,8 @@ class MainWindow(QMainWindow):
         self.memory.sync()
         for page in self.pages.values():
             page.step.close_down()
+            if isinstance(page.view, BodiesView):
+                page.view.close_down()
         self.bench.close()
         super().closeEvent(event)
 

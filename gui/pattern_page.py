@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
@@ -20,17 +20,18 @@ from PyQt6.QtWidgets import (
 
 from gpu.jobs import Report
 from gpu.pattern import Pattern, Preset
+from gui.bodies_view.view import BodiesView
 from gui.compare_view.tab import CompareTab
 from gui.editor.sources import KernelSources
 from gui.forms import ParameterForm
 from gui.jobs import Jobs
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
-from gui.run_view.view import view_for
+from gui.run_view.view import shown_parameters, view_for
 from gui.source_pane import SourcePane
 from gui.step_view.tab import StepTab
 from gui.theme import look
-from gui.widgets import Card, as_count, as_figure, label, role, row
+from gui.widgets import Card, Segments, as_count, as_figure, label, role, row
 from gui.workbench import LevelCounts, OpenImage, Outcome, Settings
 
 
@@ -109,10 +110,11 @@ class PatternPage(QWidget):
         super().__init__()
         role(self, "canvas")
         self.pattern = pattern
-        self.form = ParameterForm(pattern.parameters)
-        self.form.set_values(settings.params)
+        self._settings = settings
+        self.form = ParameterForm(shown_parameters(pattern))
+        self._enter(settings.params)
         self.caution = Caution()
-        self.view = view_for(pattern, self.form)
+        self.view = view_for(pattern, self.form, engine)
         self.source = SourcePane(sources)
         self.numbers = NumbersCard()
         self.tabs = QTabBar()
@@ -128,7 +130,8 @@ class PatternPage(QWidget):
         self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
         self.examples = Examples(pattern)
         self.examples.chosen.connect(self.show_example)
-        self.add_tab("Run", self._run_tab(), self.examples)
+        self.beside = Segments(("Plots", "Kernel"), "Beside")
+        self.add_tab("Run", self._run_tab(), self._corner())
         self.step = StepTab(pattern, settings.variant, sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
         self.compare: CompareTab | None = None
@@ -148,8 +151,8 @@ class PatternPage(QWidget):
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
         """Add a way to look at the pattern; `corner` stands at the other end of the tabs' line."""
         holder = QWidget()
-        line = row(0, corner) if corner is not None else row(0)
-        holder.setLayout(line)
+        wide = corner is not None and corner.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Expanding
+        holder.setLayout(row(0) if corner is None else row(corner) if wide else row(0, corner))
         self.corner.addWidget(holder)
         self.stack.addWidget(content)
         self.tabs.addTab(title)
@@ -160,9 +163,26 @@ class PatternPage(QWidget):
         return self.stack.currentWidget() is self.step
 
     @property
+    def bodies(self) -> BodiesView | None:
+        """Return the view of bodies where it is shown."""
+        shown = self.stack.currentIndex() == 0
+        return self.view if shown and isinstance(self.view, BodiesView) else None
+
+    @property
     def comparing(self) -> CompareTab | None:
         """Return the Compare tab where it is shown."""
         return self.compare if self.stack.currentWidget() is self.compare else None
+
+    def _corner(self) -> QWidget:
+        """Return what stands in the line of the tabs."""
+        if self.view.beside is None or self.view.about is None:
+            return self.examples
+        corner = QWidget()
+        line = row(self.view.about, self.beside, spacing=16)
+        line.setStretch(0, 1)
+        corner.setLayout(line)
+        corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        return corner
 
     def _run_tab(self) -> QWidget:
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
@@ -174,7 +194,8 @@ class PatternPage(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addWidget(bar)
-        column.addWidget(self.examples.about)
+        if self.view.about is None:
+            column.addWidget(self.examples.about)
         column.addWidget(self.caution)
         column.addWidget(self.view, 1)
         right = QWidget()
@@ -196,7 +217,7 @@ class PatternPage(QWidget):
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(8)
         self.splitter.addWidget(left)
-        self.splitter.addWidget(right)
+        self.splitter.addWidget(self._beside(right))
         self.splitter.setStretchFactor(0, 5)
         self.splitter.setStretchFactor(1, 3)
         self.splitter.setSizes([look().px(720), look().px(390)])
@@ -205,6 +226,18 @@ class PatternPage(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self.splitter)
         return holder
+
+    def _beside(self, kernel: QWidget) -> QWidget:
+        """Return what stands beside the view: the kernel, or what the view has there until the kernel is wanted."""
+        if self.view.beside is None:
+            return kernel
+        stack = QStackedWidget()
+        stack.addWidget(self.view.beside)
+        stack.addWidget(kernel)
+        self.beside.group.buttonToggled.connect(
+            lambda _, on: on and stack.setCurrentIndex(int(self.beside.chosen == "Kernel"))
+        )
+        return stack
 
     def show_variant(self, name: str) -> None:
         """Show a variant's kernel and idea."""
@@ -215,6 +248,7 @@ class PatternPage(QWidget):
         self.limit_text.setText(f"Limit: {variant.limit}")
         self.caution.show_variant(variant.cautionary)
         self.source.show_kernel(self.pattern.file_of(name), variant.kernels[0])
+        self.view.show_variant(name)
         self.step.show_variant(name)
         self.numbers.forget_verdict()
 
@@ -239,20 +273,29 @@ class PatternPage(QWidget):
     def show_example(self, preset: Preset) -> None:
         """Take an example's settings, and its variant where it has one."""
         params = self.pattern.check(preset.params)
-        self.form.set_values(params)
-        self._take_params(params)
+        self._enter(params)
+        self._take(params)
         if preset.variant:
             self.variant_wanted.emit(preset.variant)
 
     def show_values(self, params: dict[str, Any]) -> None:
         """Show settings that were changed elsewhere."""
-        self.form.set_values(params)
+        self._enter(params)
         self._show_params(params)
 
-    def _take_params(self, params: dict[str, Any]) -> None:
+    def _enter(self, params: Mapping[str, Any]) -> None:
+        self.form.set_values({name: value for name, value in params.items() if name in self.form.fields})
+
+    def _take_params(self, entered: dict[str, Any]) -> None:
+        params = self.view.complete({**self._settings.params, **entered})
+        self._enter({name: value for name, value in params.items() if value is not entered.get(name)})
+        self._take(params)
+
+    def _take(self, params: dict[str, Any]) -> None:
         self._show_params(params)
         self.params_changed.emit(params)
 
     def _show_params(self, params: dict[str, Any]) -> None:
         self.view.show_params(params)
-        self.examples.show_params(params)
+        if self.view.about is None:
+            self.examples.show_params(params)

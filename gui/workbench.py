@@ -28,6 +28,9 @@ SETTLE_MS = 450
 STALE_S = 2.0
 """Seconds after which a run that the user has moved on from is stopped: longer than a new engine's process takes."""
 
+MANY_BODIES = 2**15
+"""More than these are verified on a CPU only when that is asked for."""
+
 _TO_THE_END = 10_000
 
 COUNTER = "histogram"
@@ -129,6 +132,8 @@ class Workbench(QObject):
             name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
         }
         self.chosen = next(iter(self.patterns))
+        self.live = False
+        """Whether a simulation is playing."""
         self.image: OpenImage | None = None
         self.values: OpenValues | None = None
         self.outcomes: dict[str, Outcome] = {}
@@ -195,7 +200,7 @@ class Workbench(QObject):
 
     def holds_numbers(self, path: Path) -> bool:
         """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
-        return self.takes == "values" and path.suffix.lower() in array_files.ENDINGS
+        return self.takes == "values" and self.pattern.view != "bodies" and path.suffix.lower() in array_files.ENDINGS
 
     def holds_text(self, path: Path) -> bool:
         """Whether a file of that name is opened for its letters."""
@@ -329,19 +334,33 @@ class Workbench(QObject):
         self._make_way()
         self.clearance.forget()
         self.jobs.drop("run")
-        if self._inputs() is None:
-            return
-        done = self.outcomes.get(name)
-        wanted = self.settings[name]
-        text = self.sources.edits(self.pattern.file_of(wanted.variant))
-        if (
-            done is None
-            or (done.variant, done.sources) != (wanted.variant, text)
-            or not _same(done.params, wanted.params)
-        ):
+        if self._inputs() is not None and not self._holds and not self._unasked:
             if self.pattern.view == "filtered-image" and self.image is not None:
                 self._count("before", self.image.inputs, self.image)
             self.run(verify=True)
+
+    @property
+    def _holds(self) -> bool:
+        """Whether the chosen pattern's last run still holds."""
+        done, wanted = self.outcomes.get(self.chosen), self.settings[self.chosen]
+        text = self.sources.edits(self.pattern.file_of(wanted.variant))
+        return (
+            done is not None
+            and (done.variant, done.sources) == (wanted.variant, text)
+            and _same(done.params, wanted.params)
+        )
+
+    @property
+    def _unasked(self) -> bool:
+        """Whether a run waits until it is asked for: bodies that move need the engine, and many of them take long."""
+        many = self.pattern.view == "bodies" and self.settings[self.chosen].params.get("bodies", 0) > MANY_BODIES
+        return self.live or (many and self._device_engine != "cuda")
+
+    def set_live(self, live: bool) -> None:
+        """Say whether a simulation is playing; what was chosen meanwhile is verified when it stands still."""
+        self.live = live
+        if not live and not self._holds:
+            self.run_soon()
 
     def choose_variant(self, name: str) -> None:
         """Run another variant."""
@@ -371,11 +390,14 @@ class Workbench(QObject):
 
     def run_soon(self) -> None:
         """Run a moment from now; until then more changes may come."""
-        self._debounce.start()
+        if not self._unasked:
+            self._debounce.start()
 
     def _make_way(self) -> None:
         """Stop a run that nobody waits for any more, where it would take long to end by itself."""
-        if self.jobs.age("run") > STALE_S:
+        # To end the process is to end the simulation that it keeps.
+        channels = () if self.pattern.view == "bodies" else ("run", "bodies")
+        if any(self.jobs.age(channel) > STALE_S for channel in channels):
             self.jobs.stop()
 
     def _run_live(self) -> None:

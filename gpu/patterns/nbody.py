@@ -243,3 +243,5 @@ NBODY = Pattern(
         ),
     ),
 )
+
+PATTERN = NBODY

@@ -6,8 +6,9 @@ from typing import Any
 
 from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
-from gpu.pattern import Array, Pattern
+from gpu.pattern import Array, Parameter, Pattern
 from gui.forms import ParameterForm
+from gui.jobs import Jobs
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
@@ -19,6 +20,13 @@ class RunView(QWidget):
 
     levels: LevelsCard | None = None
     splitter: QSplitter
+    beside: QWidget | None = None
+    """What stands beside the view until the kernel's source is asked for."""
+    about: QWidget | None = None
+    """What stands in the line of the tabs instead of the examples."""
+
+    def show_variant(self, name: str) -> None:
+        """Show another variant."""
 
     def show_image(self, image: OpenImage) -> None:
         """Show another input."""
@@ -32,9 +40,25 @@ class RunView(QWidget):
     def show_params(self, params: dict[str, Any]) -> None:
         """Show the parameters that the next run has."""
 
+    def complete(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return settings that were entered, with what they bring along."""
+        return params
 
-def view_for(pattern: Pattern, form: ParameterForm) -> RunView:
-    """Return a new view for a pattern's kind of result."""
+
+_LEFT_OUT = {"bodies": ("steps", "block")}
+
+
+def shown_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
+    """Return the parameters that are set on the Run tab: of bodies not those of a run that ends."""
+    return tuple(each for each in pattern.parameters if each.name not in _LEFT_OUT.get(pattern.view, ()))
+
+
+def view_for(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
+    """Return a new view for a pattern's kind of result; `engine` is the queue of the engine that is chosen."""
+    if pattern.view == "bodies":
+        from gui.bodies_view.view import BodiesView
+
+        return BodiesView(pattern, engine)
     if pattern.view == "filtered-image":
         from gui.run_view.filtered_image import FilteredImageView
 

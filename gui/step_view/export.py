@@ -16,6 +16,7 @@ from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtSvg import QSvgGenerator
 
 from gpu.pattern import Array
+from gui.films import write_film
 from gui.step_view.flow_layout import FlowLayout, metrics
 from gui.step_view.flow_paint import FlowPainter, label_font, label_width
 from gui.theme import code_font, look
@@ -25,7 +26,6 @@ _MARGIN = 16
 FRAME = QSize(1280, 720)
 MOST_FRAMES = 600
 _WAITING_FRAMES = 6
-_GIF_COLOURS = 128
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Film(QObject):
     def _encode(self) -> None:
         problem = ""
         try:
-            (_write_gif if self._path.suffix.lower() == ".gif" else _write_mp4)(self._path, self._taken(), self._rate)
+            write_film(self._path, self._taken(), self._rate)
         except ImportError:
             problem = "imageio is missing: pip install 'imageio[ffmpeg]'."
         except (OSError, ValueError, RuntimeError) as error:
@@ -235,27 +235,6 @@ class Film(QObject):
     def _end(self, problem: str) -> None:
         self._timer.stop()
         self.finished.emit(problem)
-
-
-def _write_mp4(path: Path, frames: Iterator[Array], rate: float) -> None:
-    import imageio.v2 as imageio
-
-    with imageio.get_writer(path, fps=rate, quality=8, macro_block_size=2) as writer:
-        for frame in frames:
-            writer.append_data(frame)
-
-
-def _write_gif(path: Path, frames: Iterator[Array], rate: float) -> None:
-    """Write frames with one palette for all, so that no colour flickers: it is that of the first two frames, which are
-    samples and no part of the film.
-    """
-    from PIL import Image
-
-    sample = np.concatenate([next(frames), next(frames)])
-    palette = Image.fromarray(sample).quantize(_GIF_COLOURS, dither=Image.Dither.NONE)
-    made = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
-    # Players show GIF frames for whole hundredths of a second.
-    next(made).save(path, format="GIF", save_all=True, append_images=made, duration=round(100 / rate) * 10, loop=0)
 
 
 def frames_of(end: int, steps_a_second: float) -> tuple[list[int], float]:

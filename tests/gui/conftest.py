@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QSettings
 
+from gpu.bodies import BodyFigures, Conserved
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
 from gpu.execute import execute, failure_of
 from gpu.jobs import (
+    AdvanceBodies,
     CheckPattern,
     CheckSource,
     DescribeKernels,
     Deviation,
     Failure,
     LoadArray,
+    LoadBodies,
     LoadImage,
     LoadText,
     Ready,
@@ -28,10 +31,13 @@ from gpu.jobs import (
     RunKernel,
     RunPattern,
     SaveArray,
+    SaveBodies,
     StepKernel,
+    StepPattern,
     Throughput,
 )
 from gpu.patterns import find_pattern
+from gpu.patterns.nbody_files import read_bodies
 from gpu.shared import SharedFolder
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
@@ -58,6 +64,7 @@ class FakeHost:
         self.cancels = 0
         self.closed = False
         self.updates_lost = 0
+        self.simulations = {}
         FakeHost.made.append(self)
 
     def start(self):
@@ -109,6 +116,8 @@ class FakeHost:
                 return execute(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:
                 return failure_of(error)
+        if isinstance(request, StepPattern):
+            return Failure("input", "Nothing is recorded here.")
         if isinstance(request, SaveArray):
             Path(request.path).write_bytes(b"saved")
             return Result({})
@@ -116,6 +125,8 @@ class FakeHost:
             return Result({"text": self.shared(np.frombuffer(Path(request.path).read_bytes(), np.uint8))})
         if isinstance(request, LoadArray):
             return self._load_values(Path(request.path))
+        if isinstance(request, LoadBodies | SaveBodies | AdvanceBodies):
+            return self._of_bodies(request)
         pattern = find_pattern(request.pattern)
         if pattern.takes(pattern.check(request.params)) != "image":
             return self._run_array(request)
@@ -148,12 +159,34 @@ class FakeHost:
     def _run_array(self, request):
         pattern = find_pattern(request.pattern)
         try:
-            inputs = pattern.inputs({name: each.open() for name, each in request.inputs.items()}, request.params, 0)
+            params = pattern.check(request.params)
+            inputs = pattern.inputs({name: each.open() for name, each in request.inputs.items()}, params, 0)
         except InputError as error:
             return Failure("input", error.message, error.advice)
-        result = pattern.reference(inputs, request.params)
-        arrays = {pattern.result: result, **pattern.present(inputs, request.params, {pattern.result: result})}
+        result = pattern.reference(inputs, params)
+        arrays = {pattern.result: result, **pattern.present(inputs, params, {pattern.result: result})}
         return Result({name: self.shared(values) for name, values in arrays.items()}, self._report(request))
+
+    def _of_bodies(self, request):
+        if isinstance(request, SaveBodies):
+            Path(request.path).write_text(f"simulation {request.simulation}")
+            return Result({})
+        if isinstance(request, LoadBodies):
+            try:
+                return Result({"bodies": self.shared(read_bodies(request.path))})
+            except InputError as error:
+                return failure_of(error)
+        steps, time = self.simulations.get(request.simulation, (0, 0.0))
+        steps, time = steps + request.steps, time + request.steps * request.params["dt"]
+        self.simulations[request.simulation] = steps, time
+        count = request.params["bodies"] if request.bodies is None else request.bodies.shape[0]
+        conserved = Conserved(0.5, -1.0, -0.5, 1e-5 * steps, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
+        figures = BodyFigures(
+            count, time, steps, 2.0 if request.steps else 0.0, 5e9 if request.steps else 0.0,
+            100.0 if request.steps else 0.0, 2.0, "null", conserved=conserved if request.measure else None,
+        )  # fmt: skip
+        picture = np.full((request.height, request.width, 3), steps % 256, np.uint8)
+        return Result({"picture": self.shared(picture)} if picture.size else {}, bodies=figures)
 
     def _load_values(self, path):
         if not path.is_file():

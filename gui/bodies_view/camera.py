@@ -1,0 +1,55 @@
+"""How a camera is moved by a pointer: around its target, nearer and farther, and sideways."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from gpu.bodies import Camera
+
+FOCAL = 1.2
+"""Focal length over half of the picture's shorter side, as the engine draws."""
+_ACROSS = math.pi
+"""The angle of a drag across the whole picture."""
+_STEEPEST = math.pi / 2 - 0.01
+_HOME_PITCH = 0.6
+_HOME_RADII = 3.0
+_NEAREST, _FARTHEST = 1e-4, 1e6
+
+
+def home(radius: float) -> Camera:
+    """Return the camera that a simulation is first seen by: `radius` holds half of the bodies."""
+    return Camera(pitch=_HOME_PITCH, distance=min(max(_HOME_RADII * radius, _NEAREST), _FARTHEST))
+
+
+def orbit(camera: Camera, right: float, down: float) -> Camera:
+    """Turn the scene with a pointer that moved by shares of the picture's shorter side."""
+    pitch = camera.pitch + _ACROSS * down
+    return replace(
+        camera,
+        yaw=math.remainder(camera.yaw - _ACROSS * right, 2 * math.pi),
+        pitch=min(max(pitch, -_STEEPEST), _STEEPEST),
+    )
+
+
+def pan(camera: Camera, right: float, down: float) -> Camera:
+    """Move the scene with a pointer that moved by shares of the picture's shorter side."""
+    length = 2 * camera.distance / FOCAL
+    return _moved(camera, -length * right, length * down)
+
+
+def zoom(camera: Camera, nearer: float, right: float = 0.0, down: float = 0.0) -> Camera:
+    """Go nearer by a factor; what lies `right` and `down` of the middle, as shares of the shorter side, stays there."""
+    distance = min(max(camera.distance / nearer, _NEAREST), _FARTHEST)
+    length = 2 * (camera.distance - distance) / FOCAL
+    return replace(_moved(camera, length * right, -length * down), distance=distance)
+
+
+def _moved(camera: Camera, right: float, up: float) -> Camera:
+    """Return the camera with its target elsewhere, by lengths in the directions of its picture."""
+    cosine, sine = math.cos(camera.yaw), math.sin(camera.yaw)
+    low, high = math.cos(camera.pitch), math.sin(camera.pitch)
+    # Up is right x forward, with forward = (-sine low, cosine low, -high).
+    axes = zip((cosine, sine, 0.0), (-sine * high, cosine * high, low), strict=True)
+    x, y, z = (at + right * along + up * above for at, (along, above) in zip(camera.target, axes, strict=True))
+    return replace(camera, target=(x, y, z))

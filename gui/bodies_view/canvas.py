@@ -1,0 +1,210 @@
+"""The sky: the newest picture of the bodies, and a pointer that moves the camera."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QImage, QMouseEvent, QPainter, QPainterPath, QWheelEvent
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gpu.bodies import Camera
+from gpu.pattern import Array
+from gui.bodies_view import camera as cameras
+from gui.theme import DARK, code_font, look
+
+_SKY = "#04060b"
+_NOTCH = 120
+_KEY_SHARE = 0.05
+_RADIUS = 8
+
+
+class Canvas(QWidget):
+    """Shows pictures; the sky is dark in either theme, and so is what is written on it."""
+
+    camera_moved = pyqtSignal(object)
+    """Camera"""
+    home_wanted = pyqtSignal()
+    resized = pyqtSignal()
+    painted = pyqtSignal()
+    """The newest picture has been painted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Bodies")
+        self.setAccessibleDescription("Drag to orbit, right drag to move, wheel to zoom; arrows, plus, minus, Home")
+        self.setToolTip("")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(240, 180)
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+        self.camera = Camera()
+        self.left_text = self.right_text = self.message = ""
+        self.recording = ""
+        self._image: QImage | None = None
+        self._pixels: Array | None = None
+        self._fresh = self._ringed = False
+        self._last: QPointF | None = None
+
+    @property
+    def has_picture(self) -> bool:
+        """Whether there is a picture."""
+        return self._image is not None
+
+    @property
+    def pixels(self) -> QSize:
+        """Return how many pixels of the screen there are."""
+        return self.size() * self.devicePixelRatioF()
+
+    def show_picture(self, picture: Array) -> None:
+        """Show a picture: uint8, shape (height, width, 3)."""
+        height, width = picture.shape[:2]
+        self._pixels = picture  # the image looks at its memory
+        self._image = QImage(picture.data, width, height, 3 * width, QImage.Format.Format_RGB888)
+        self._fresh = True
+        self.update()
+
+    def show_texts(self, left: str, right: str) -> None:
+        """Show what stands in the upper corners."""
+        if (left, right) != (self.left_text, self.right_text):
+            self.left_text, self.right_text = left, right
+            self.update()
+
+    def show_message(self, text: str) -> None:
+        """Show a sentence in the middle; "" takes it away."""
+        if text != self.message:
+            self.message = text
+            self.update()
+
+    def show_recording(self, text: str) -> None:
+        """Show that frames are being recorded, and how many; "" where they are not."""
+        if text != self.recording:
+            self.recording = text
+            self.update()
+
+    # --- painting
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        outline = QPainterPath()
+        outline.addRoundedRect(QRectF(self.rect()), _RADIUS, _RADIUS)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillPath(outline, QColor(_SKY))
+        painter.setClipPath(outline)
+        if self._image is not None:
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._image.size() != self.pixels)
+            painter.drawImage(self._placed(self._image.size()), self._image)
+        self._paint_texts(painter)
+        if self._ringed:
+            painter.setPen(QColor(DARK.accent))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+        painter.end()
+        if self._fresh:
+            self._fresh = False
+            self.painted.emit()
+
+    def _placed(self, size: QSize) -> QRectF:
+        """Return where a picture goes: all of the widget, or as much as its shape allows."""
+        whole = QRectF(self.rect())
+        share = min(whole.width() / size.width(), whole.height() / size.height())
+        across, down = share * size.width(), share * size.height()
+        # A picture that was made for this size may be a rounded pixel off.
+        if whole.width() - across < 2 and whole.height() - down < 2:
+            return whole
+        return QRectF((whole.width() - across) / 2, (whole.height() - down) / 2, across, down)
+
+    def _paint_texts(self, painter: QPainter) -> None:
+        inner = QRectF(self.rect()).adjusted(14, 10, -14, -10)
+        painter.setFont(code_font(look().text_px))
+        top = Qt.AlignmentFlag.AlignTop
+        painter.setPen(QColor(DARK.muted))
+        painter.drawText(inner, top | Qt.AlignmentFlag.AlignLeft, self.left_text)
+        painter.drawText(inner, top | Qt.AlignmentFlag.AlignRight, self.right_text)
+        if self.recording:
+            line = painter.fontMetrics().height()
+            below = inner.adjusted(0, 1.5 * line, 0, 0)
+            painter.setPen(QColor(DARK.bad))
+            painter.drawText(below, top | Qt.AlignmentFlag.AlignRight, f"● {self.recording}")
+        if self.message:
+            font = QFont(self.font())
+            font.setPixelSize(look().title_px)
+            painter.setFont(font)
+            painter.setPen(QColor(DARK.text))
+            middle = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(inner, middle, self.message)
+
+    # --- the pointer and the keys
+
+    def _shares(self, x: float, y: float) -> tuple[float, float]:
+        shorter = max(1, min(self.width(), self.height()))
+        return x / shorter, y / shorter
+
+    def _move(self, camera: Camera) -> None:
+        self.camera = camera
+        self.camera_moved.emit(camera)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton):
+            self._last = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._last is None:
+            return
+        moved = event.position() - self._last
+        self._last = event.position()
+        shares = self._shares(moved.x(), moved.y())
+        orbits = bool(event.buttons() & Qt.MouseButton.LeftButton)
+        orbits &= not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        self._move((cameras.orbit if orbits else cameras.pan)(self.camera, *shares))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.buttons() == Qt.MouseButton.NoButton:
+            self._last = None
+            self.setCursor(Qt.CursorShape.OpenHandCursor)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.home_wanted.emit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        notches = event.angleDelta().y() / _NOTCH
+        at = event.position() - QRectF(self.rect()).center()
+        self._move(cameras.zoom(self.camera, 1.15**notches, *self._shares(at.x(), at.y())))
+        event.accept()
+
+    def contextMenuEvent(self, event: Any) -> None:
+        event.accept()  # the right button moves the scene
+
+    def keyPressEvent(self, event: Any) -> None:
+        directions = {
+            Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
+        }  # fmt: skip
+        key = event.key()
+        if key in directions:
+            right, down = directions[key]
+            pans = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            move = cameras.pan if pans else cameras.orbit
+            self._move(move(self.camera, _KEY_SHARE * right, _KEY_SHARE * down))
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self._move(cameras.zoom(self.camera, 1.15))
+        elif key == Qt.Key.Key_Minus:
+            self._move(cameras.zoom(self.camera, 1 / 1.15))
+        elif key == Qt.Key.Key_Home:
+            self.home_wanted.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: Any) -> None:
+        super().focusInEvent(event)
+        self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        self.update()
+
+    def focusOutEvent(self, event: Any) -> None:
+        super().focusOutEvent(event)
+        self._ringed = False
+        self.update()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()

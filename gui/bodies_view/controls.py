@@ -1,0 +1,121 @@
+"""What plays a simulation, and how it is drawn: the line below the sky."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QPushButton, QSlider, QWidget
+
+from gui.bodies_view.simulation import Simulation
+from gui.step_view.transport import glyph
+from gui.theme import look
+from gui.widgets import Segments, button, label, restyle, role
+
+SPEEDS = (1, 2, 5, 10, 20, 50, 100)
+COLOURS = ("speed", "origin")
+_LIGHT_STEPS = 20
+"""A slider's steps from the middle to an end: a factor of ten."""
+_BUTTONS = (("first", "Back to the beginning", "R"), ("play", "Play", "Space"), ("step", "Single step", "."))
+
+
+class Controls(QWidget):
+    """Buttons, speed, colour, light, and files.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    """
+
+    film_wanted = pyqtSignal()
+    """To begin or to end one."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        super().__init__()
+        self.simulation = simulation
+        self.buttons: dict[str, QPushButton] = {}
+        for name, text, key in _BUTTONS:
+            made = self.buttons[name] = button("", "transport", tip=f"{text}  ({key})", name=text)
+            made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        role(self.buttons["play"], "primary")
+        self.buttons["first"].clicked.connect(lambda: simulation.begin(simulation.bodies))
+        self.buttons["play"].clicked.connect(lambda: simulation.play(not simulation.playing))
+        self.buttons["step"].clicked.connect(simulation.step)
+        simulation.playing_changed.connect(self._show_playing)
+
+        self.speed = QComboBox()
+        self.speed.setAccessibleName("Steps a frame")
+        self.speed.setToolTip("Time steps from one picture to the next: how fast simulated time goes by")
+        for speed in SPEEDS:
+            self.speed.addItem(f"{speed}×", speed)
+        self.speed.currentIndexChanged.connect(self._take_speed)
+        self.colour = Segments(COLOURS, "Colour by")
+        self.colour.group.buttonToggled.connect(lambda _, on: on and self._take_colour())
+        self.light = QSlider(Qt.Orientation.Horizontal)
+        self.light.setAccessibleName("Light")
+        self.light.setToolTip("How bright the bodies are")
+        self.light.setRange(-_LIGHT_STEPS, _LIGHT_STEPS)
+        self.light.valueChanged.connect(self._take_light)
+        self.record = button("Record…", tip="Record a GIF or MP4 of what is played")
+        self.record.clicked.connect(self.film_wanted)
+        self.files = button("Save…", tip="Save a picture or the bodies; open bodies")
+        self.menu = QMenu(self)
+        self.files.setMenu(self.menu)
+        for widget in (self.speed, self.light, self.record, self.files):
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        for made in self.buttons.values():
+            layout.addWidget(made)
+        layout.addSpacing(6)
+        layout.addWidget(label("steps a frame", "caption"))
+        layout.addWidget(self.speed)
+        layout.addSpacing(6)
+        layout.addWidget(self.colour)
+        layout.addSpacing(6)
+        layout.addWidget(label("light", "caption"))
+        layout.addWidget(self.light, 1)
+        layout.addSpacing(6)
+        layout.addWidget(self.record)
+        layout.addWidget(self.files)
+        self.light.setMinimumWidth(40)
+        self._restyle()
+
+    def _take_speed(self) -> None:
+        self.simulation.steps_a_frame = self.speed.currentData()
+
+    def _take_colour(self) -> None:
+        self.simulation.colour = self.colour.chosen
+        self.simulation.redraw()
+
+    def _take_light(self, position: int) -> None:
+        self.simulation.exposure = 10 ** (position / _LIGHT_STEPS)
+        self.simulation.redraw()
+
+    def show_recording(self, recording: bool) -> None:
+        """Show whether the button begins a film or ends it."""
+        self.record.setText("■ End film" if recording else "Record…")
+        self.record.setToolTip("End the film and write it" if recording else "Record a GIF or MP4 of what is played")
+
+    def _show_playing(self, playing: bool) -> None:
+        play = self.buttons["play"]
+        text = "Pause" if playing else "Play"
+        play.setText(text)
+        play.setAccessibleName(text)
+        play.setIcon(glyph("pause" if playing else "play", look().theme.on_accent))
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._restyle()
+
+    def _restyle(self) -> None:
+        size = QSize(look().px(16), look().px(14))
+        for name, made in self.buttons.items():
+            made.setIconSize(size)
+            made.setMinimumWidth(look().px(84 if name == "play" else 38))
+            if name != "play":
+                made.setIcon(glyph(name, look().theme.text))
+        self._show_playing(self.simulation.playing)
+        restyle(self.buttons["play"], "role", "primary")

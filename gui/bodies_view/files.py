@@ -1,0 +1,120 @@
+"""Files of bodies and of pictures: asking for names, reading and writing in the engine's process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtWidgets import QFileDialog, QMenu
+
+from gpu.jobs import Failure, LoadBodies, Result, SaveArray, SaveBodies
+from gui.jobs import Jobs
+from gui.widgets import as_count
+
+if TYPE_CHECKING:
+    from gui.bodies_view.view import BodiesView
+
+TIPSY = (".tipsy", ".bin")
+BODY_FILES = (".csv", *TIPSY)
+_READABLE = "Bodies (*.csv *.tipsy *.bin);;All files (*)"
+_WRITABLE = "Table (*.csv);;Tipsy (*.tipsy);;NumPy array (*.npy)"
+
+
+class BodyFiles(QObject):
+    """What a view of bodies opens and saves.
+
+    Parameters
+    ----------
+    view : BodiesView
+    jobs : Jobs
+        The engine's queue.
+    """
+
+    said = pyqtSignal(str)
+    """What has been done."""
+    failed = pyqtSignal(object)
+    """Failure"""
+
+    def __init__(self, view: BodiesView, jobs: Jobs) -> None:
+        super().__init__(view)
+        self._view, self._jobs = view, jobs
+        self.opened: Path | None = None
+        """Where the bodies came from; None where they were made."""
+
+    def fill(self, menu: QMenu) -> None:
+        """Put into a menu what can be done."""
+        for text, do in (
+            ("Save picture…", self.ask_picture),
+            ("Save bodies…", self.ask_save),
+            ("Open bodies…", self.ask_open),
+        ):
+            action = menu.addAction(text)
+            assert action is not None
+            action.triggered.connect(lambda _=False, do=do: do())
+
+    def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
+        """Ask for the name of a new file."""
+        simulation = self._view.simulation
+        stem = self.opened.stem if self.opened is not None else f"nbody-{simulation.params['preset']}"
+        name, chosen = QFileDialog.getSaveFileName(self._view, title, str(Path.home() / f"{stem}{suffix}"), kinds)
+        if not name:
+            return None
+        path = Path(name)
+        suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
+        return path if path.suffix else path.with_name(path.name + suffix)
+
+    def ask_picture(self) -> None:
+        """Ask where to, and save the picture that is shown."""
+        path = self.ask("Save picture", "PNG image (*.png)", ".png")
+        if path is not None:
+            self.save_picture(path)
+
+    def save_picture(self, path: Path) -> None:
+        """Save the picture that is shown, as the engine drew it."""
+        frame = self._view.frame
+        if frame is None or frame.handle is None:
+            self.failed.emit(Failure("input", "There is no picture to save yet."))
+            return
+        self._save(path, SaveArray(str(path), frame.handle))
+
+    def ask_save(self) -> None:
+        """Ask where to, and save the bodies as they are now."""
+        path = self.ask("Save bodies", _WRITABLE, ".csv")
+        if path is not None:
+            self.save(path)
+
+    def save(self, path: Path) -> None:
+        """Save the bodies as they are now."""
+        self._save(path, SaveBodies(str(path), self._view.simulation.number))
+
+    def _save(self, path: Path, request: SaveArray | SaveBodies) -> None:
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Result):
+                self.said.emit(f"Saved {path.name}")
+            elif event.kind != "cancelled":
+                self.failed.emit(event)
+
+        self._jobs.post("save", request, done, priority=3)
+
+    def ask_open(self) -> None:
+        """Ask for a file of bodies, and open it."""
+        folder = self.opened.parent if self.opened is not None else Path.home()
+        name, _ = QFileDialog.getOpenFileName(self._view, "Open bodies", str(folder), _READABLE)
+        if name:
+            self.open(Path(name))
+
+    def open(self, path: Path) -> None:
+        """Begin with a file's bodies; when it cannot be read all stays as it was."""
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                if event.kind != "cancelled":
+                    self.failed.emit(event)
+                return
+            bodies = event.arrays["bodies"]
+            self.opened = path
+            self._view.simulation.begin(bodies)
+            self.said.emit(f"{path.name}: {as_count(bodies.shape[0])} bodies")
+
+        self._jobs.post("open", LoadBodies(str(path)), done, priority=3)

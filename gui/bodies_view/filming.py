@@ -1,0 +1,96 @@
+"""Recording what is played: every frame of a simulation goes into a film, however long it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.jobs import Failure
+from gui.bodies_view.recorder import Recorder
+from gui.bodies_view.simulation import Frame, Simulation
+
+
+class Filming(QObject):
+    """At most one film, from its first frame until its file is written.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        Waits for the recorder, so that no frame is left out.
+    """
+
+    changed = pyqtSignal()
+    """`recording`, `writing` or `words` have."""
+    said = pyqtSignal(str)
+    failed = pyqtSignal(object)
+    """Failure"""
+
+    def __init__(self, simulation: Simulation, parent: QObject) -> None:
+        super().__init__(parent)
+        self._simulation = simulation
+        self._recorder: Recorder | None = None
+        self.writing = False
+        """Whether the frames are all there, and the file is not."""
+
+    @property
+    def recording(self) -> bool:
+        """Whether frames are taken."""
+        return self._recorder is not None and not self.writing
+
+    @property
+    def words(self) -> str:
+        """Return what is said of it above the picture."""
+        if self._recorder is None:
+            return ""
+        return "writing the film" if self.writing else f"{self._recorder.frames} frames"
+
+    def begin(self, path: Path) -> None:
+        """Record every frame from now on, and play."""
+        try:
+            recorder = Recorder(path, *self._simulation.size, self)
+        except ValueError as error:
+            self.failed.emit(Failure("input", f"{path.name} cannot be written.", str(error)))
+            return
+        self._recorder = recorder
+        recorder.ready_changed.connect(lambda ready: self._simulation.hold(not ready))
+        recorder.finished.connect(lambda problem: self._finish(path, problem))
+        self.changed.emit()
+        self._simulation.play(True)
+
+    def take(self, frame: Frame) -> None:
+        """Take a frame, if a film is being recorded and the frame shows something new."""
+        recorder = self._recorder
+        if recorder is None or self.writing or frame.picture is None:
+            return
+        if not frame.moved or frame.picture.shape[:2] != recorder.size[::-1]:
+            return
+        recorder.add(frame.picture)
+        if recorder.full:
+            self.end()
+            self.said.emit(f"The film is as long as one may be: {recorder.frames} frames")
+        self.changed.emit()
+
+    def end(self) -> None:
+        """Write what has been recorded."""
+        if self._recorder is None or self.writing:
+            return
+        self.writing = True
+        self._simulation.hold(False)
+        self._recorder.finish()
+        self.changed.emit()
+
+    def close_down(self) -> None:
+        """Give up a film that is not written yet."""
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            recorder.give_up()
+
+    def _finish(self, path: Path, problem: str) -> None:
+        self._recorder, self.writing = None, False
+        self._simulation.hold(False)
+        self.changed.emit()
+        if problem:
+            self.failed.emit(Failure("input", f"{path.name} cannot be written: {problem}"))
+        else:
+            self.said.emit(f"Saved {path.name}")

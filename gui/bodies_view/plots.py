@@ -1,0 +1,264 @@
+"""Plots of a simulation, one below the other on one axis of time: what should be conserved, and the speed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPolygonF
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gpu.bodies import BodyFigures
+from gpu.pattern import Array
+from gui.bodies_view.history import History
+from gui.step_view.colours import warp_colour
+from gui.theme import Theme, code_font, look
+
+_AXIS_ROOM = 58
+_GAP = 10
+_LEAST_RANGE = 1e-6
+"""What is less than rounding in float32 shows as a line, not as a landscape."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A column of a history, and what it is called."""
+
+    name: str
+    column: int
+    colour: str
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One plot.
+
+    Parameters
+    ----------
+    title : str
+    history : int
+        Which of the histories it shows.
+    curves : tuple of Curve
+    about_zero : bool
+        Whether zero is in the middle, as for what should be none.
+    """
+
+    title: str
+    history: int
+    curves: tuple[Curve, ...]
+    about_zero: bool = False
+
+
+_XYZ = ("red", "green", "blue")
+STRIPS = (
+    Strip("Energy", 0, (Curve("kinetic", 0, "first"), Curve("potential", 1, "second"), Curve("total", 2, "text"))),
+    Strip("Energy drift", 0, (Curve("", 3, "text"),), about_zero=True),
+    Strip("Momentum", 0, tuple(Curve(n, 4 + i, _XYZ[i]) for i, n in enumerate("xyz")), about_zero=True),
+    Strip("Angular momentum", 0, tuple(Curve(n, 7 + i, _XYZ[i]) for i, n in enumerate("xyz"))),
+    Strip("GFLOP/s", 1, (Curve("", 0, "accent"),)),
+)
+
+
+class Plots(QWidget):
+    """Paints the strips; the pointer reads all of them at one time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Energy, drift, momentum, angular momentum and speed over time")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(240, 260)
+        self.setMouseTracking(True)
+        self.histories = (History(10), History(1))
+        self.read_at: float | None = None
+
+    def clear(self) -> None:
+        """Begin anew."""
+        for history in self.histories:
+            history.clear()
+        self.read_at = None
+        self.update()
+
+    def add(self, figures: BodyFigures) -> None:
+        """Take the figures of a moment."""
+        found = figures.conserved
+        if found is not None:
+            row = (found.kinetic, found.potential, found.total, found.drift, *found.momentum, *found.angular_momentum)
+            self.histories[0].add(figures.time, row)
+        if figures.gflops > 0:
+            self.histories[1].add(figures.time, (figures.gflops,))
+        if found is not None:
+            # Several times a second is often enough for the eye, and leaves the time to the sky.
+            self.update()
+
+    # --- painting
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        first, last = self._span()
+        foot = look().px(20)
+        height = (self.height() - foot) / len(STRIPS)
+        for number, strip in enumerate(STRIPS):
+            box = QRectF(0, number * height, self.width(), height - _GAP)
+            self._paint_strip(painter, strip, box, first, last)
+        self._paint_foot(painter, QRectF(0, self.height() - foot, self.width(), foot), first, last)
+        painter.end()
+
+    def _span(self) -> tuple[float, float]:
+        ends = [history.times[[0, -1]] for history in self.histories if len(history.times)]
+        first, last = min((a for a, _ in ends), default=0.0), max((b for _, b in ends), default=1.0)
+        return first, max(last, first + 1e-9)
+
+    @property
+    def _left(self) -> int:
+        return look().px(_AXIS_ROOM)
+
+    def _paint_strip(self, painter: QPainter, strip: Strip, box: QRectF, first: float, last: float) -> None:
+        theme = look().theme
+        history = self.histories[strip.history]
+        head = look().px(19)
+        self._paint_head(painter, strip, history, QRectF(box.left(), box.top(), box.width(), head))
+        plot = QRectF(self._left, box.top() + head + 2, box.width() - self._left - 1, box.height() - head - 2)
+        columns = [curve.column for curve in strip.curves]
+        low, high = limits(history.rows[:, columns], about_zero=strip.about_zero)
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.drawLine(plot.bottomLeft(), plot.bottomRight())
+        painter.drawLine(plot.topLeft(), plot.topRight())
+        scale = plot.height() / (high - low)
+        if low < 0 < high:
+            level = round(plot.bottom() + low * scale) + 0.5
+            painter.setPen(QPen(QColor(theme.border), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(plot.left(), level), QPointF(plot.right(), level))
+        self._paint_scale(painter, plot, low, high, empty=not len(history.times))
+        if not len(history.times):
+            return
+        x = plot.left() + (history.times - first) / (last - first) * plot.width()
+        for curve in strip.curves:
+            y = plot.bottom() - (history.rows[:, curve.column] - low) * scale
+            painter.setPen(QPen(_colour(theme, curve.colour), 1.6))
+            _paint_curve(painter, x, y)
+        if self.read_at is not None:
+            at = plot.left() + (self.read_at - first) / (last - first) * plot.width()
+            painter.setPen(QPen(QColor(theme.faint), 1))
+            painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
+
+    def _paint_head(self, painter: QPainter, strip: Strip, history: History, box: QRectF) -> None:
+        theme = look().theme
+        middle = Qt.AlignmentFlag.AlignVCenter
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        font.setWeight(QFont.Weight.DemiBold)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text))
+        painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, strip.title)
+        row = len(history.times) - 1 if self.read_at is None else history.at(self.read_at)
+        if row is None or row < 0:
+            return
+        figures = code_font(look().small_px)
+        painter.setFont(figures)
+        right = box.right()
+        for curve in reversed(strip.curves):
+            value = history.rows[row, curve.column]
+            text = f"{curve.name} {signed(value)}".strip()
+            width = painter.fontMetrics().horizontalAdvance(text)
+            painter.setPen(_colour(theme, curve.colour))
+            painter.drawText(QRectF(right - width - 1, box.top(), width + 2, box.height()), middle, text)
+            right -= width + look().px(12)
+
+    def _paint_scale(self, painter: QPainter, plot: QRectF, low: float, high: float, *, empty: bool) -> None:
+        if empty:
+            return
+        painter.setFont(code_font(max(10, look().small_px - 1)))
+        painter.setPen(QColor(look().theme.muted))
+        line = painter.fontMetrics().height()
+        room = self._left - look().px(6)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        for value, y in ((high, plot.top() + line / 2 - 2), (low, plot.bottom() - line / 2 + 2)):
+            painter.drawText(QRectF(0, y - line / 2, room, line), right, signed(value))
+
+    def _paint_foot(self, painter: QPainter, box: QRectF, first: float, last: float) -> None:
+        if not any(len(history.times) for history in self.histories):
+            return
+        painter.setFont(code_font(max(10, look().small_px - 1)))
+        painter.setPen(QColor(look().theme.muted))
+        inner = box.adjusted(self._left, 0, 0, 0)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, f"{first:.4g}")
+        painter.drawText(inner, middle | Qt.AlignmentFlag.AlignRight, f"{last:.4g}")
+        at = "time" if self.read_at is None else f"time {self.read_at:.4g}"
+        painter.drawText(inner, middle | Qt.AlignmentFlag.AlignHCenter, at)
+
+    # --- the pointer
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        first, last = self._span()
+        share = (event.position().x() - self._left) / max(1, self.width() - self._left - 1)
+        there = 0 <= share <= 1 and any(len(history.times) for history in self.histories)
+        self.read_at = first + share * (last - first) if there else None
+        self.update()
+
+    def leaveEvent(self, event: Any) -> None:
+        super().leaveEvent(event)
+        self.read_at = None
+        self.update()
+
+
+def limits(rows: Array, *, about_zero: bool) -> tuple[float, float]:
+    """Return the lowest and the highest value of an axis that shows all rows and zero."""
+    finite = rows[np.isfinite(rows)]
+    low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
+    if about_zero:
+        high = nice(max(high, -low, _LEAST_RANGE))
+        return -high, high
+    return (-nice(-low), nice(high)) if low < high else (0.0, 1.0)
+
+
+def nice(value: float) -> float:
+    """Return the least of 1, 1.5, 2, 3, 5, 7 times a power of ten that is not below a value; 0 for 0."""
+    if value <= 0:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(float(f"{step * power:.3g}") for step in (1, 1.5, 2, 3, 5, 7, 10) if step * power >= value * (1 - 1e-9))
+
+
+def signed(value: float) -> str:
+    """Return a figure to three digits, with a minus that is as wide as a digit."""
+    size = abs(value)
+    if not math.isfinite(value):
+        text = "∞" if math.isinf(value) else "not a number"
+    elif size == 0:
+        text = "0"
+    elif size >= 1e5 or size < 1e-3:
+        mantissa, exponent = f"{size:.1e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    elif size >= 100:
+        text = f"{size:.0f}"
+    else:
+        text = f"{size:.3g}"
+    return ("−" if value < 0 else "") + text
+
+
+def _colour(theme: Theme, name: str) -> QColor:
+    match name:
+        case "first":
+            return warp_colour(theme, 3)
+        case "second":
+            return warp_colour(theme, 1)
+        case "red" | "green" | "blue":
+            return QColor(theme.channels[_XYZ.index(name)])
+    return QColor(getattr(theme, name))
+
+
+def _paint_curve(painter: QPainter, x: Array, y: Array) -> None:
+    """Paint a line through what is finite; a single point is a dot."""
+    finite = np.isfinite(y)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], finite, [False]]).astype(np.int8)))
+    for start, end in edges.reshape(-1, 2):
+        points = [QPointF(a, b) for a, b in zip(x[start:end].tolist(), y[start:end].tolist(), strict=True)]
+        if len(points) == 1:
+            painter.drawEllipse(points[0], 1.5, 1.5)
+        else:
+            painter.drawPolyline(QPolygonF(points))

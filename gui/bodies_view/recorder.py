@@ -1,0 +1,148 @@
+"""Records frames as they come, to a GIF or MP4 that a thread encodes."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.pattern import Array
+from gui.films import ENDINGS, write_film
+
+RATE = 30.0
+"""Frames a second of a film, however fast they came."""
+MOST_FRAMES = 1800
+GIF_WIDTH = 640
+_WAITING_FRAMES = 8
+_SAMPLES = 12
+"""A GIF's palette comes from the rows of so many frames of the film, and from the last."""
+
+
+class Recorder(QObject):
+    """One film.
+
+    An MP4 is encoded while it is recorded. A GIF needs its palette before its first frame: its frames wait in a
+    temporary file until the end is known.
+
+    Parameters
+    ----------
+    path : Path
+        A .gif or .mp4 file.
+    width, height : int
+        Of the frames, in pixels.
+    """
+
+    ready_changed = pyqtSignal(bool)
+    """Whether there is room for a frame."""
+    finished = pyqtSignal(str)
+    """Why it could not be written; "" where it was."""
+    _room = pyqtSignal()
+    _ended = pyqtSignal(str)
+
+    def __init__(self, path: Path, width: int, height: int, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        if path.suffix.lower() not in ENDINGS:
+            raise ValueError("Let the name end in .gif or .mp4.")
+        self.path, self.size = path, (width, height)
+        self.frames = 0
+        self.ready = True
+        self._gif = path.suffix.lower() == ".gif"
+        self._queue: queue.Queue[Array | None] = queue.Queue()
+        self._given_up = threading.Event()
+        self._room.connect(self._look_for_room)
+        self._ended.connect(self.finished)
+        self._thread = threading.Thread(target=self._encode, daemon=True)
+        self._thread.start()
+
+    @property
+    def full(self) -> bool:
+        """Whether the film is as long as one may be."""
+        return self.frames >= MOST_FRAMES
+
+    def add(self, picture: Array) -> None:
+        """Take a frame: uint8, shape (height, width, 3)."""
+        self.frames += 1
+        self._queue.put(picture)
+        self._look_for_room()
+
+    def finish(self) -> None:
+        """End the film; `finished` comes when it is written."""
+        self._queue.put(None)
+
+    def give_up(self) -> None:
+        """End without a file."""
+        self._given_up.set()
+        self._queue.put(None)
+        self._thread.join()
+
+    def _look_for_room(self) -> None:
+        ready = self._queue.qsize() < _WAITING_FRAMES
+        if ready != self.ready:
+            self.ready = ready
+            self.ready_changed.emit(ready)
+
+    # --- on the thread
+
+    def _encode(self) -> None:
+        problem = ""
+        try:
+            frames = self._spooled() if self._gif else self._taken()
+            first = next(frames, None)
+            if first is None:
+                problem = "no frame was recorded"
+            else:
+                write_film(self.path, _chained(first, frames), RATE)
+        except ImportError:
+            problem = "imageio is missing: pip install 'imageio[ffmpeg]'."
+        except (OSError, ValueError, RuntimeError) as error:
+            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if problem or self._given_up.is_set():
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+        if not self._given_up.is_set():
+            self._ended.emit(problem)
+
+    def _taken(self) -> Iterator[Array]:
+        while (frame := self._queue.get()) is not None and not self._given_up.is_set():
+            self._room.emit()
+            yield frame
+
+    def _spooled(self) -> Iterator[Array]:
+        """Yield two samples, then all frames, made smaller, once the last of them is there."""
+        from PIL import Image
+
+        share = min(1.0, GIF_WIDTH / self.size[0])
+        size = (max(1, round(share * self.size[0])), max(1, round(share * self.size[1])))
+        count = 0
+        with tempfile.TemporaryFile(prefix="lockstep-") as file:
+            for frame in self._taken():
+                file.write(Image.fromarray(frame).resize(size, Image.Resampling.BOX).tobytes())
+                count += 1
+            if not count:
+                return
+            shape = (size[1], size[0], 3)
+            some = sorted({number * (count - 1) // _SAMPLES for number in range(_SAMPLES + 1)})
+            yield np.concatenate([_read(file, number, shape)[:: len(some)] for number in some])
+            yield _read(file, count - 1, shape)
+            for number in range(count):
+                if self._given_up.is_set():
+                    return
+                yield _read(file, number, shape)
+
+
+def _read(file: IO[bytes], number: int, shape: tuple[int, ...]) -> Array:
+    size = int(np.prod(shape))
+    file.seek(number * size)
+    return np.frombuffer(file.read(size), np.uint8).reshape(shape)
+
+
+def _chained(first: Array, rest: Iterator[Array]) -> Iterator[Any]:
+    yield first
+    yield from rest

@@ -1,0 +1,256 @@
+"""A simulation of bodies in the engine's process: one request at a time, each with what is chosen at that moment."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
+
+from gpu.bodies import BodyFigures, Camera
+from gpu.jobs import AdvanceBodies, Failure, Result
+from gpu.pattern import Array
+from gpu.shared import SharedArray
+from gui.jobs import Jobs
+
+CHANNEL = "bodies"
+FRAME_S = 1 / 60
+"""A screen shows no more frames than these."""
+MEASURE_S = 0.2
+_MEASURING_SHARE = 1 / 6
+"""Of the time, at most so much goes into measuring what is conserved."""
+IMPATIENT_S = 1.0
+"""Seconds after which a request is not waited for that is to be stopped."""
+AT_REST = 2**15
+"""Up to so many bodies are measured on a CPU before the first step is asked for: it takes as long as a step."""
+_BEGINNING = ("preset", "bodies")
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A picture, its handle for a file, and the figures of that moment.
+
+    A request that only measures has no picture; `moved` says whether the bodies have since the picture before.
+    """
+
+    picture: Array | None
+    handle: SharedArray | None
+    figures: BodyFigures
+    moved: bool
+
+
+class Simulation(QObject):
+    """Plays a simulation as fast as its frames are shown.
+
+    The next frame is asked for when the one before has arrived and the one before that has been painted: the engine
+    works while the window paints, the newest frame is what is seen, and nothing piles up.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        The engine's queue.
+    """
+
+    arrived = pyqtSignal(object)
+    """Frame"""
+    failed = pyqtSignal(object)
+    """Failure: it stands still."""
+    begun = pyqtSignal()
+    """It is at its beginning again; the next frame is its first."""
+    playing_changed = pyqtSignal(bool)
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.number = next(_numbers)
+        self.variant = ""
+        self.params: dict[str, Any] = {}
+        self.sources: Mapping[str, str] = {}
+        """Edited kernel texts that have passed a run."""
+        self.bodies: SharedArray | None = None
+        """What it begins with; None makes them from the parameters."""
+        self._values: Array | None = None
+        self.camera = Camera()
+        self.size = (0, 0)
+        self.colour = "speed"
+        self.exposure = 1.0
+        self.steps_a_frame = 1
+        self.playing = False
+        self.awake = False
+        """Whether frames are looked at; nothing is asked for while they are not."""
+        self.held = False
+        """Whether somebody who takes every frame is not ready for the next."""
+        self._single = False
+        self._stale = True
+        self._unseen = False
+        self._unmeasured = True
+        self._failed = False
+        self._asked = self._measured = float("-inf")
+        self._cost = self._usual = 0.0
+        self._pace = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
+        self._pace.timeout.connect(self.go_on)
+        jobs.ready.connect(self._lose)
+
+    # --- what a user does
+
+    def begin(self, bodies: SharedArray | None = None) -> None:
+        """Go back to the beginning: to `bodies`, or to what the parameters make."""
+        self.bodies, self._values = bodies, None if bodies is None else bodies.open()
+        self.number = next(_numbers)
+        self._stale = self._unmeasured = True
+        self._single = self._failed = False
+        self._cost = self._usual = 0.0
+        self.begun.emit()
+        self.go_on()
+
+    def play(self, on: bool) -> None:
+        """Go on, or stand still."""
+        self._failed &= not on
+        if on != self.playing:
+            self.playing = on
+            self.playing_changed.emit(on)
+        self.go_on()
+
+    def step(self) -> None:
+        """Do one frame's steps, and stand still."""
+        self.play(False)
+        self._single, self._failed = True, False
+        self.go_on()
+
+    def show_params(self, params: Mapping[str, Any]) -> None:
+        """Take other parameters: those that make bodies begin anew, the others count from the next step on."""
+        before, self.params = self.params, dict(params)
+        if any(before.get(name) != self.params.get(name) for name in _BEGINNING):
+            self.begin()
+        elif before.get("softening") != self.params.get("softening"):
+            self._unmeasured = True
+            self.go_on()
+
+    def redraw(self) -> None:
+        """Draw anew what is there: the camera or the size has changed."""
+        # What has ended a process may well end the next: only the user asks for it again.
+        self._stale |= not self._failed
+        self.go_on()
+
+    def wake(self, awake: bool) -> None:
+        """Say whether frames are looked at."""
+        self.awake = awake
+        self._unseen = False
+        self.go_on()
+
+    def seen(self) -> None:
+        """Say that the newest frame has been painted."""
+        self._unseen = False
+        self.go_on()
+
+    def hold(self, held: bool) -> None:
+        """Say whether frames have to wait for somebody who takes each of them."""
+        self.held = held
+        self.go_on()
+
+    def stop(self) -> bool:
+        """Stand still; where the engine has been at a request for long, end it. Return whether there was anything."""
+        was = self.playing or self._jobs.waits(CHANNEL)
+        age = self._jobs.age(CHANNEL)
+        self.playing, playing = False, self.playing
+        self._single = self._stale = False
+        if playing:
+            self.playing_changed.emit(False)
+        self._jobs.drop(CHANNEL)
+        if age > IMPATIENT_S:
+            # It ends with its process: what is still said of it is nothing new.
+            self.number = next(_numbers)
+            self._jobs.stop()
+        return was
+
+    # --- requests
+
+    def go_on(self) -> None:
+        """Ask for the next frame, if there is one to ask for and nothing that it has to wait for."""
+        if not self.awake or self._unseen or self.held or 0 in self.size or self._jobs.waits(CHANNEL):
+            return
+        moving = self.playing or self._single
+        measuring = self._unmeasured and not moving and not self._stale and self._measures_at_rest
+        if not (moving or self._stale or measuring):
+            return
+        now = time.perf_counter()
+        wait = self._asked + FRAME_S - now
+        if wait > 1e-3:
+            if not self._pace.isActive():
+                self._pace.start(max(1, round(1e3 * wait)))
+            return
+        self._ask(now, self.steps_a_frame if moving else 0, measuring)
+
+    @property
+    def _measures_at_rest(self) -> bool:
+        device = self._jobs.device
+        few = self.bodies.shape[0] if self.bodies is not None else self.params.get("bodies", 0)
+        return few <= AT_REST or (device is not None and device.engine == "cuda")
+
+    def _ask(self, now: float, steps: int, only_measure: bool) -> None:
+        interval = max(MEASURE_S, self._cost / _MEASURING_SHARE)
+        measure = only_measure or (steps > 0 and (self._single or now - self._measured >= interval))
+        if measure:
+            self._measured = now
+            self._unmeasured = False
+        if not only_measure:
+            self._single = self._stale = False
+        self._asked = now
+        width, height = (0, 0) if only_measure else self.size
+        number = self.number
+        request = AdvanceBodies(
+            number, self.variant, dict(self.params), self.bodies, steps, self.camera, width, height, self.colour,
+            self.exposure, measure, sources=self.sources,
+        )  # fmt: skip
+        self._jobs.post(CHANNEL, request, lambda event: self._take(number, request, event), priority=1)
+
+    def _take(self, number: int, request: AdvanceBodies, event: Result | Failure) -> None:
+        if number != self.number:
+            self.go_on()
+            return
+        if isinstance(event, Failure):
+            self.play(False)
+            self._single = self._stale = self._unmeasured = False
+            self._failed = event.kind != "input"
+            if self._failed:
+                # The engine has dropped it, and would take the same number for its beginning.
+                self.number = next(_numbers)
+            self.failed.emit(event)
+            return
+        self._failed = False
+        self._learn(request, time.perf_counter() - self._asked)
+        # Asked for before this one is shown, so that the engine works while the window paints.
+        self.go_on()
+        assert event.bodies is not None
+        handle = event.arrays.get("picture")
+        if handle is not None:
+            self._unseen = True
+        self.arrived.emit(Frame(None if handle is None else handle.open(), handle, event.bodies, request.steps > 0))
+
+    def _learn(self, request: AdvanceBodies, took: float) -> None:
+        """Learn what measuring costs from how long requests take with it and without."""
+        if request.measure and request.steps:
+            self._cost = max(0.0, took - self._usual)
+        elif request.measure:
+            self._cost = took
+        elif request.steps:
+            self._usual = took if self._usual == 0.0 else 0.8 * self._usual + 0.2 * took
+
+    def _lose(self) -> None:
+        """Begin anew: another process has taken over, which knows nothing of this simulation."""
+        self._unseen = False
+        given = self.bodies
+        if self._values is not None and given is not None and Path(given.path).parent != Path(self._jobs.folder.path):
+            given = self._jobs.folder.adopt(self._jobs.folder.put(self._values))
+        failed, self.awake, awake = self._failed, False, self.awake
+        self.begin(given)
+        if failed:
+            self._stale = self._unmeasured = False
+            self._failed = True
+        self.wake(awake)

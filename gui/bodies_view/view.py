@@ -1,0 +1,265 @@
+"""The Run tab of a pattern of bodies: the sky, what plays it, and the plots beside it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtWidgets import QSplitter, QVBoxLayout
+
+from gpu.bodies import Camera
+from gpu.jobs import Failure
+from gpu.pattern import Pattern
+from gui.bodies_view import camera as cameras
+from gui.bodies_view.canvas import Canvas
+from gui.bodies_view.controls import Controls
+from gui.bodies_view.files import BodyFiles
+from gui.bodies_view.filming import Filming
+from gui.bodies_view.plots import Plots
+from gui.bodies_view.simulation import Frame, Simulation
+from gui.jobs import Jobs
+from gui.run_view.view import RunView
+from gui.widgets import Card, ElidedLabel, as_count, as_figure
+from gui.workbench import Outcome
+
+_FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
+_MOST_PIXELS = {"cuda": 2560 * 1440}
+_MOST_PIXELS_ON_CPU = 960 * 540
+"""Pixels of a picture: where a CPU draws, its time goes into the bodies."""
+_RATE_OVER_S = 1.0
+_RATE_SHOWN_S = 0.25
+
+
+class BodiesView(RunView):
+    """Shows a simulation that the engine keeps.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    jobs : Jobs
+        The engine's queue.
+    """
+
+    said = pyqtSignal(str)
+    """What has been done."""
+    failed = pyqtSignal(object)
+    """Failure"""
+
+    def __init__(self, pattern: Pattern, jobs: Jobs) -> None:
+        super().__init__()
+        self._pattern, self._jobs = pattern, jobs
+        self.simulation = Simulation(jobs, self)
+        self.canvas = Canvas()
+        self.controls = Controls(self.simulation)
+        self.plots = Plots()
+        self.files = BodyFiles(self, jobs)
+        self.filming = Filming(self.simulation, self)
+        self.frame: Frame | None = None
+        """The newest that has a picture."""
+        self._radius: float | None = None
+        self._looked_at: tuple[Any, ...] | None = None
+        self._painted: deque[float] = deque()
+        self._rate_shown = 0.0
+        self._right = ""
+        self.about = ElidedLabel("caption", "About the preset", right=True)
+        self.speed = ElidedLabel("caption", "Interactions per second", right=True)
+        self.beside = Card("Measured", margins=(12, 8, 12, 8))
+        self.beside.head.addWidget(self.speed, 1)
+        self.beside.body.addWidget(self.plots, 1)
+        self.splitter = QSplitter()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(self.canvas, 1)
+        layout.addWidget(self.controls)
+        self._connect()
+
+    def _connect(self) -> None:
+        simulation, canvas = self.simulation, self.canvas
+        simulation.arrived.connect(self._show_frame)
+        simulation.begun.connect(self._show_beginning)
+        simulation.failed.connect(self._show_failure)
+        canvas.painted.connect(self._count_frame)
+        canvas.camera_moved.connect(self._take_camera)
+        canvas.home_wanted.connect(self.go_home)
+        canvas.resized.connect(self._take_size)
+        self.files.fill(self.controls.menu)
+        self.controls.film_wanted.connect(self.toggle_film)
+        self.filming.changed.connect(self._show_filming)
+        for part in (self.files, self.filming):
+            part.said.connect(self.said)
+            part.failed.connect(self.failed)
+
+    # --- what the page says
+
+    def show_variant(self, name: str) -> None:
+        self.simulation.variant = name
+
+    def show_params(self, params: dict[str, Any]) -> None:
+        before = self.simulation.params
+        if before and any(before[name] != params[name] for name in ("preset", "bodies")):
+            self.files.opened = None
+        self.simulation.show_params(params)
+        self._describe()
+
+    def _describe(self) -> None:
+        preset, opened = self.simulation.params["preset"], self.files.opened
+        text = next((each.text for each in self._pattern.presets if each.params["preset"] == preset), "")
+        self.about.say(opened.name if opened is not None else text)
+
+    def complete(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Let another preset bring its time step and its softening."""
+        if params["preset"] == self.simulation.params.get("preset"):
+            return params
+        brought = next((each.params for each in self._pattern.presets if each.params["preset"] == params["preset"]), {})
+        known = self._pattern.check(brought)
+        return {**params, "dt": known["dt"], "softening": known["softening"]}
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        # An edited kernel moves bodies once it has come through a run of its own.
+        self.simulation.sources = dict(outcome.sources)
+
+    @property
+    def playing(self) -> bool:
+        """Whether it goes on by itself."""
+        return self.simulation.playing
+
+    def stop(self) -> bool:
+        """Stand still, and end a film; return whether there was anything to stop."""
+        self.filming.end()
+        return self.simulation.stop()
+
+    # --- frames
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._take_size()
+        self.simulation.wake(True)
+        if not event.spontaneous():
+            self.canvas.setFocus()
+
+    def hideEvent(self, event: Any) -> None:
+        super().hideEvent(event)
+        self.simulation.wake(False)
+
+    def _show_beginning(self) -> None:
+        self.plots.clear()
+        self.frame = self._radius = None
+        self._painted.clear()
+        self.canvas.show_message("")
+        self._describe()
+
+    def _show_frame(self, frame: Frame) -> None:
+        if frame.picture is not None:
+            self.frame = frame
+            self.canvas.show_picture(frame.picture)
+        self.filming.take(frame)
+        if self._radius is None:
+            self._radius = frame.figures.radius
+            # The camera stays where the user has put it when the same bodies begin again.
+            if self._looked_at != self._seen_now:
+                self.go_home()
+        self.plots.add(frame.figures)
+        self._show_texts(frame)
+
+    @property
+    def _seen_now(self) -> tuple[Any, ...]:
+        return self.simulation.params.get("preset"), self.files.opened
+
+    def go_home(self) -> None:
+        """Look from where the whole is seen."""
+        if self._radius is not None:
+            self._looked_at = self._seen_now
+            self.canvas.camera = cameras.home(self._radius)
+            self._take_camera(self.canvas.camera)
+
+    def _take_camera(self, camera: Camera) -> None:
+        self.simulation.camera = camera
+        self.simulation.redraw()
+
+    def _take_size(self) -> None:
+        if self.filming.recording or min(self.canvas.width(), self.canvas.height()) < 16:
+            return
+        wanted = self.canvas.pixels
+        engine = self._jobs.device.engine if self._jobs.device is not None else ""
+        most = _MOST_PIXELS.get(engine, _MOST_PIXELS_ON_CPU)
+        share = min(1.0, (most / (wanted.width() * wanted.height())) ** 0.5)
+        # A film's frames have even sides.
+        size = (int(share * wanted.width()) // 2 * 2, int(share * wanted.height()) // 2 * 2)
+        if size != self.simulation.size:
+            self.simulation.size = size
+            self.simulation.redraw()
+
+    def _count_frame(self) -> None:
+        now = time.perf_counter()
+        self._painted.append(now)
+        while self._painted[0] < now - _RATE_OVER_S:
+            self._painted.popleft()
+        self.simulation.seen()
+
+    @property
+    def frames_a_second(self) -> float:
+        """Return how many pictures were painted each second, lately; 0 where it stands still."""
+        if not self.playing or len(self._painted) < 2:
+            return 0.0
+        return (len(self._painted) - 1) / (self._painted[-1] - self._painted[0])
+
+    def _show_texts(self, frame: Frame) -> None:
+        figures = frame.figures
+        now = time.perf_counter()
+        if now - self._rate_shown > _RATE_SHOWN_S or not self.playing:
+            self._rate_shown = now
+            rate = self.frames_a_second
+            self._right = f"{as_count(figures.bodies)} bodies" + (f"   {rate:.0f} frames/s" if rate else "")
+            if figures.interactions_per_s:
+                told = as_figure(figures.interactions_per_s / 1e9)
+                self.speed.say(f"{told} G interactions/s, {figures.executor}")
+        self.canvas.show_texts(f"t = {figures.time:.4g}   {as_count(figures.steps)} steps", self._right)
+
+    def _show_failure(self, failure: Failure) -> None:
+        self.filming.end()
+        if failure.kind == "cancelled":
+            self.said.emit("Stopped")
+            return
+        self.canvas.show_message("" if self.canvas.has_picture else failure.message)
+        self.failed.emit(failure)
+
+    # --- films
+
+    def toggle_film(self) -> None:
+        """End the film that is recorded, or ask where to and begin one."""
+        if self.filming.recording:
+            self.filming.end()
+            return
+        path = self.files.ask("Record a film", _FILMS, ".mp4")
+        if path is not None:
+            self.filming.begin(path)
+
+    def _show_filming(self) -> None:
+        self.controls.show_recording(self.filming.recording)
+        self.controls.record.setEnabled(not self.filming.writing)
+        self.canvas.show_recording(self.filming.words)
+        self._take_size()
+
+    def close_down(self) -> None:
+        """Ask for nothing more, and give up a film that is not written yet."""
+        self.simulation.wake(False)
+        self.filming.close_down()
+
+    # --- keys
+
+    def keyPressEvent(self, event: Any) -> None:
+        match event.key():
+            case Qt.Key.Key_Space:
+                self.simulation.play(not self.playing)
+            case Qt.Key.Key_Period:
+                self.simulation.step()
+            case Qt.Key.Key_R:
+                self.simulation.begin(self.simulation.bodies)
+            case _:
+                super().keyPressEvent(event)
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 420)

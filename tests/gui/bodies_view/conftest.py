@@ -1,0 +1,31 @@
+"""A window that shows bodies, with an engine that a test can hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.jobs import AdvanceBodies
+from tests.gui.conftest import FakeHost
+
+
+@pytest.fixture
+def bodies(qtbot, make_window):
+    """Return a window at the n-body page; its first picture is there, and what the first kernel does is verified."""
+    window = make_window()
+    window.choose_pattern("nbody")
+    window.host = FakeHost.made[0]
+    window.view = window.page.view
+    qtbot.waitUntil(lambda: window.view.frame is not None and window.at_rest)
+    rest(qtbot, window)
+    return window
+
+
+def rest(qtbot, window):
+    """Wait until nothing is asked for any more."""
+    qtbot.wait(40)
+    qtbot.waitUntil(lambda: not window.jobs.busy and not window.bench.pending)
+
+
+def asked(window):
+    """Return the requests that advance or draw."""
+    return [request for request in window.host.requests if isinstance(request, AdvanceBodies)]

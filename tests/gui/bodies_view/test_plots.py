@@ -1,0 +1,108 @@
+"""Histories that stay small, and axes that people can read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint
+
+from gpu.bodies import BodyFigures, Conserved
+from gui.bodies_view.history import CAPACITY, History
+from gui.bodies_view.plots import Plots, limits, nice, signed
+
+
+def test_a_history_keeps_the_whole_time_in_little_memory():
+    history = History(2)
+    for moment in range(10 * CAPACITY):
+        history.add(moment / 4, (moment, -moment))
+    times = history.times
+    assert CAPACITY // 2 <= len(times) <= CAPACITY
+    assert times[-1] == (10 * CAPACITY - 1) / 4
+    assert times[0] < times[-1] / 100
+    steps = np.diff(times)
+    assert (steps > 0).all()
+    assert steps[:-1].max() < 20 * steps[:-1].min()
+    assert np.array_equal(history.rows[:, 0], 4 * times)
+    assert np.array_equal(history.rows[:, 1], -4 * times)
+
+
+def test_a_history_holds_one_row_for_a_time():
+    history = History(1)
+    history.add(1.0, (5.0,))
+    history.add(1.0, (6.0,))
+    assert history.rows.tolist() == [[6.0]]
+    history.clear()
+    assert history.at(1.0) is None
+
+
+@pytest.mark.parametrize(("time", "row"), [(-5, 0), (0.4, 0), (0.6, 1), (1.9, 2), (99, 2)])
+def test_a_history_finds_the_nearest_time(time, row):
+    history = History(1)
+    for moment in range(3):
+        history.add(moment, (0.0,))
+    assert history.at(time) == row
+
+
+@pytest.mark.parametrize(
+    ("value", "nearest"), [(0, 0), (0.7, 0.7), (0.71, 1), (1e-7, 1e-7), (1.2e-7, 1.5e-7), (4321, 5000), (1.0, 1.0)]
+)
+def test_axes_end_at_round_figures(value, nearest):
+    assert nice(value) == pytest.approx(nearest, rel=1e-12)
+
+
+def test_limits_hold_every_value_and_zero():
+    rows = np.array([[0.4, np.nan], [-1.2, 0.1]])
+    assert limits(rows, about_zero=False) == (-1.5, 0.5)
+    assert limits(rows, about_zero=True) == (-1.5, 1.5)
+    assert limits(np.full((3, 1), 5.0), about_zero=False) == (0.0, 5.0)
+    assert limits(np.full((3, 1), -5.0), about_zero=False) == (-5.0, 0.0)
+    # Rounding is no landscape.
+    assert limits(np.array([[3e-9]]), about_zero=True) == (-1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("rows", [np.empty((0, 1)), np.full((2, 1), np.nan), np.zeros((2, 1)), np.full((1, 1), np.inf)])
+def test_limits_span_something_whatever_comes(rows):
+    for about_zero in (False, True):
+        low, high = limits(rows, about_zero=about_zero)
+        assert low < high
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (-0.25, "−0.25"), (123.4, "123"), (1.5e-6, "1.5e-6"), (-2e7, "−2.0e7"), (np.inf, "∞"),
+     (np.nan, "not a number")],
+)  # fmt: skip
+def test_figures_are_short(value, text):
+    assert signed(value) == text
+
+
+def figures(time, gflops=10.0, drift=0.0):
+    conserved = Conserved(0.5, -1.0, -0.5, drift, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
+    return BodyFigures(8, time, 1, 1.0, 5e8, gflops, 1.0, "null", conserved=conserved)
+
+
+def test_the_pointer_reads_all_plots_at_one_time(qtbot):
+    plots = Plots()
+    qtbot.addWidget(plots)
+    plots.resize(400, 500)
+    plots.show()
+    for moment in range(11):
+        plots.add(figures(float(moment)))
+    plots.grab()
+    qtbot.mouseMove(plots, QPoint(plots.width() - 2, 100))
+    qtbot.waitUntil(lambda: plots.read_at is not None)
+    assert plots.read_at == pytest.approx(10.0, abs=0.1)
+    plots.clear()
+    assert plots.read_at is None
+    plots.grab()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300, -1e-300])
+def test_figures_that_went_astray_are_painted_all_the_same(qtbot, value):
+    plots = Plots()
+    qtbot.addWidget(plots)
+    plots.resize(400, 500)
+    plots.add(figures(0.0))
+    plots.add(figures(1.0, drift=value))
+    plots.add(figures(2.0))
+    assert not plots.grab().isNull()

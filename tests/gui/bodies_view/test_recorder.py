@@ -1,0 +1,96 @@
+"""Films are read back: as many frames as were recorded, of the colours that they had."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gui.bodies_view.recorder import GIF_WIDTH, Recorder
+
+COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200))
+
+
+def picture(colour, width=64, height=48):
+    made = np.zeros((height, width, 3), np.uint8)
+    made[:, :] = colour
+    return made
+
+
+def recorded(qtbot, path, frames, width=64, height=48):
+    recorder = Recorder(path, width, height)
+    for frame in frames:
+        recorder.add(frame)
+    with qtbot.waitSignal(recorder.finished, timeout=20_000) as signal:
+        recorder.finish()
+    return signal.args[0]
+
+
+def test_a_gif_shows_every_frame_once(qtbot, tmp_path):
+    from PIL import Image
+
+    path = tmp_path / "film.gif"
+    assert recorded(qtbot, path, [picture(colour) for colour in COLOURS]) == ""
+    with Image.open(path) as film:
+        assert film.n_frames == 3
+        for number, colour in enumerate(COLOURS):
+            film.seek(number)
+            assert np.abs(np.asarray(film.convert("RGB"))[10, 10].astype(int) - colour).max() < 8
+
+
+def test_a_wide_gif_is_made_smaller(qtbot, tmp_path):
+    from PIL import Image
+
+    path = tmp_path / "film.gif"
+    assert recorded(qtbot, path, [picture(COLOURS[0], 1280, 720)] * 2, 1280, 720) == ""
+    with Image.open(path) as film:
+        assert film.size == (GIF_WIDTH, 360)
+
+
+def test_an_mp4_has_every_frame(qtbot, tmp_path):
+    imageio = pytest.importorskip("imageio_ffmpeg")
+    path = tmp_path / "film.mp4"
+    frames = [picture(colour) for colour in COLOURS for _ in range(5)]
+    assert recorded(qtbot, path, frames) == ""
+    assert imageio.count_frames_and_secs(path)[0] == 15
+    reader = imageio.read_frames(path)
+    assert next(reader)["size"] == (64, 48)
+    found = [np.frombuffer(next(reader), np.uint8).reshape(48, 64, 3)[20, 20].argmax() for _ in range(15)]
+    reader.close()
+    assert found == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
+    recorder = Recorder(tmp_path / "film.gif", 1920, 1080)
+    said = []
+    recorder.ready_changed.connect(said.append)
+    frame = picture(COLOURS[0], 1920, 1080)
+    for _ in range(40):
+        recorder.add(frame)
+    qtbot.waitUntil(lambda: recorder.ready)
+    assert said[:1] == [False]
+    assert said[-1] is True
+    recorder.give_up()
+
+
+@pytest.mark.parametrize("ending", [".gif", ".mp4"])
+def test_giving_up_leaves_no_file(qtbot, tmp_path, ending):
+    path = tmp_path / f"film{ending}"
+    recorder = Recorder(path, 64, 48)
+    recorder.add(picture(COLOURS[0]))
+    recorder.give_up()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".gif", ".mp4"])
+def test_a_folder_that_is_not_there_is_told(qtbot, tmp_path, ending):
+    assert recorded(qtbot, tmp_path / "none" / f"film{ending}", [picture(COLOURS[0])] * 2)
+
+
+def test_a_film_without_frames_is_told(qtbot, tmp_path):
+    assert recorded(qtbot, tmp_path / "film.gif", []) == "no frame was recorded"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"\.gif or \.mp4"):
+        Recorder(tmp_path / "film.avi", 64, 48)
