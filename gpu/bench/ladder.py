@@ -80,10 +80,10 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
 
 
 def amount_of(pattern: Pattern, inputs: Inputs, params: Params) -> tuple[float, str]:
-    """Return what a row counts: the least traffic, or where the pattern itself counts operations those."""
+    """Return what a row counts: the least traffic, or where it is operations that people count those."""
     work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
-    if work.unit == "FLOP":
-        return work.amount / 1e9, "GFLOP/s"
+    if work.unit in ("FLOP", "interaction"):
+        return cost.flops / 1e9, "GFLOP/s"
     return (cost.bytes_read + cost.bytes_written) / 1e9, "GB/s"
 
 

@@ -20,10 +20,11 @@ from gpu.patterns.convolution import filter_of
 Peer = tuple[str, Callable[[], Any]]
 
 _FILTER_2D, _CALC_HIST = "OpenCV filter2D", "OpenCV calcHist"
-_NUMBA_SIMULATOR = "Numba's CUDA simulator (2^16 elements)"
+_NUMBA_SIMULATOR, _NUMBA_LOOPS = "Numba's CUDA simulator (2^16 elements)", "Numba, a double loop"
 _OPTIONAL = {
     "convolution": {_FILTER_2D: "cv2"},
     "histogram": {_CALC_HIST: "cv2"},
+    "nbody": {_NUMBA_LOOPS: "numba"},
     "reduction": {_NUMBA_SIMULATOR: "numba"},
 }
 """The peers that need a package which is no requirement, and that package."""
@@ -136,10 +137,37 @@ def _softmax(inputs: Inputs, params: Params) -> Iterator[Peer]:
     yield "SciPy special.softmax", lambda: special.softmax(inputs["values"], axis=1)
 
 
+def _nbody(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    if importlib.util.find_spec("numba") is None:
+        return
+    import numba
+
+    @numba.njit(numba.void(numba.float32[:, ::1], numba.float32[:, ::1], numba.float32))
+    def accelerate(bodies: Any, found: Any, softening_squared: Any) -> None:
+        for i in range(bodies.shape[0]):
+            ax = ay = az = np.float32(0)
+            for j in range(bodies.shape[0]):
+                dx = bodies[j, 0] - bodies[i, 0]
+                dy = bodies[j, 1] - bodies[i, 1]
+                dz = bodies[j, 2] - bodies[i, 2]
+                inverse = np.float32(1) / np.sqrt(dx * dx + dy * dy + dz * dz + softening_squared)
+                pull = bodies[j, 3] * inverse * inverse * inverse
+                ax += dx * pull
+                ay += dy * pull
+                az += dz * pull
+            found[i, 0], found[i, 1], found[i, 2] = ax, ay, az
+
+    bodies = np.ascontiguousarray(inputs["bodies"][:, [0, 1, 2, 6]])
+    found = np.empty((len(bodies), 3), np.float32)
+    squared = np.float32(params["softening"] ** 2)
+    yield _NUMBA_LOOPS, lambda: accelerate(bodies, found, squared)
+
+
 _PEERS: dict[str, Callable[[Inputs, Params], Iterator[Peer]]] = {
     "convolution": _convolution,
     "histogram": _histogram,
     "matmul": _matmul,
+    "nbody": _nbody,
     "reduction": _reduction,
     "scan": _scan,
     "softmax": _softmax,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu import engines
+from gpu.bench import gravity
 from gpu.bench.ladder import Case, constant_image, measure, random_image
 from gpu.bench.row import Row
 
@@ -52,7 +53,7 @@ def softmax_work(rows: int, columns: int) -> str:
 
 
 def cases() -> Iterator[Case]:
-    """Yield what is measured. Every size is past the last cache, but for small matrices."""
+    """Yield what is measured. Every size is past the last cache, but for small matrices and bodies."""
     for size in _FILTER_SIZES:
         params = {"filter": "gaussian", "size": size, "border": "zero"}
         yield Case(convolution_work(size), "convolution", random_image(_SIDE, _SIDE), params)
@@ -68,6 +69,7 @@ def cases() -> Iterator[Case]:
         yield Case(matmul_work(side), "matmul", params={"n": side}, variants=variants)
     for rows, columns in _SOFTMAX_SHAPES:
         yield Case(softmax_work(rows, columns), "softmax", params={"n": columns, "rows": rows})
+    yield from gravity.cases()
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:
@@ -85,6 +87,7 @@ def run(seed: int, repetitions: int) -> Iterator[Row]:
     finally:
         engine.close()
     yield from _peers(seed, repetitions)
+    yield from gravity.peers(seed, repetitions)
 
 
 def device_name() -> str:

@@ -44,6 +44,7 @@ _COMPILED = (
     *_cases(1024, 4096, 24),
     Case("matmul, 512 x 512 float32", "matmul", params={"n": 512}),
     Case("softmax of rows, 4096 x 4096 float32", "softmax", params={"n": 4096, "rows": 4096}),
+    Case("n-body, 4096 bodies, 20 flop an interaction", "nbody", params={"preset": "plummer", "bodies": 4096}),
 )
 _LOCKSTEP = _cases(512, 1024, 20, ", in lockstep")
 
@@ -55,6 +56,7 @@ _WANTED = {
     ("scan", "Any length, three kernels"): "0.5 x np.cumsum",
     ("matmul", "Tiled in shared memory"): "a 20th of np.matmul",
     ("softmax", "Warp shuffle"): "a third of SciPy",
+    ("nbody", "Tiled in shared memory"): "10 x Numba's double loop",
 }
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256

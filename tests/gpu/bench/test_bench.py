@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from gpu import cli, engines
-from gpu.bench import on_simulator
+from gpu.bench import on_gpu, on_simulator
 from gpu.bench.document import write_section
-from gpu.bench.ladder import Case, measure, random_image
+from gpu.bench.ladder import Case, amount_of, measure, random_image
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row, table
+from gpu.patterns import find_pattern
 
 OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
 PEER = Row("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")
@@ -106,3 +107,20 @@ def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
 def test_no_repetitions_are_refused(capsys) -> None:
     assert cli.main(["bench", "simulator", "--repetitions", "0"], window=lambda: 0, tour=lambda folder: 0) == 2
     assert "--repetitions is a whole number from 1" in capsys.readouterr().err
+
+
+def test_every_case_on_a_gpu_is_one_that_its_pattern_takes() -> None:
+    seen = set()
+    for case in on_gpu.cases():
+        pattern = find_pattern(case.pattern)
+        pattern.check(case.params)
+        for variant in case.variants:
+            pattern.variant(variant)
+        assert case.work not in seen
+        seen.add(case.work)
+
+
+def test_bodies_are_counted_by_20_operations_an_interaction() -> None:
+    pattern = find_pattern("nbody")
+    params = pattern.check({"preset": "plummer", "bodies": 100})
+    assert amount_of(pattern, pattern.inputs({}, params, 1), params) == (20 * 100**2 / 1e9, "GFLOP/s")
