@@ -11,7 +11,7 @@ from gpu.errors import InputError, KernelError
 from gpu.jobs import AdvanceBodies, LoadBodies, Result, SaveBodies
 from gpu.pattern import Progress
 from gpu.patterns import nbody_files, nbody_picture
-from gpu.patterns.nbody import NBODY
+from gpu.patterns.nbody import PATTERN
 from gpu.patterns.nbody_forces import block_of
 from gpu.patterns.nbody_simulation import Simulation
 from gpu.shared import SharedFolder
@@ -58,8 +58,8 @@ def forget(engine: Engine) -> None:
 
 def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
     """Begin or go on with a simulation, and draw it."""
-    variant = NBODY.variant(request.variant)
-    params = NBODY.check(request.params)
+    variant = PATTERN.variant(request.variant)
+    params = PATTERN.check(request.params)
     if not 0 <= request.steps <= _LARGEST_CHUNK:
         raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
     drawn = bool(request.width and request.height)
@@ -98,10 +98,10 @@ def _simulation(engine: Engine, request: AdvanceBodies) -> Simulation:
     kept = _KEPT.get(engine)
     if kept is not None and kept.number == request.simulation:
         return kept.simulation
-    params = NBODY.check(request.params)
+    params = PATTERN.check(request.params)
     given = {} if request.bodies is None else {"bodies": request.bodies.open()}
-    inputs = NBODY.inputs(given, params, request.seed)
-    NBODY.accept(inputs, params)
+    inputs = PATTERN.inputs(given, params, request.seed)
+    PATTERN.accept(inputs, params)
     forget(engine)
     simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
     _KEPT[engine] = _Kept(request.simulation, simulation)

@@ -99,7 +99,7 @@ def _few(inputs: Inputs) -> Inputs:
     return {name: np.ascontiguousarray(values[some]) for name, values in inputs.items()}
 
 
-NBODY = Pattern(
+PATTERN = Pattern(
     name="nbody",
     title="N-body",
     summary="Every body is pulled by every other; galaxies collide.",
@@ -243,5 +243,3 @@ NBODY = Pattern(
         ),
     ),
 )
-
-PATTERN = NBODY

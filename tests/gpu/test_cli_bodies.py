@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from gpu import cli, images
-from gpu.patterns import all_patterns
-from gpu.patterns.nbody import NBODY
 from gpu.patterns.nbody_files import read_bodies, write_bodies
 from gpu.patterns.nbody_presets import generate
 
@@ -19,9 +17,7 @@ SMALL = ("--engine", "simulator", "--preset", "plummer", "--bodies", "40", "--so
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setitem(all_patterns(), "nbody", NBODY)
-
+def command(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: str) -> tuple[int, str, str]:
         try:
             code = cli.main(("run", "nbody", *arguments), window=lambda: 77, tour=lambda folder: 77)

@@ -53,6 +53,7 @@ def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
         "Privatised",
         "Privatised and aggregated",
         "Written out, then merged",
+        "Through a texture",
         "Peak",
     ]
     assert all(row.remark == "verified" and len(row.times_ms) == 2 and min(row.times_ms) > 0 for row in rows)

@@ -11,14 +11,14 @@ from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.execute import Outcome, check_pattern, record, run_pattern
-from gpu.patterns.nbody import NBODY, probes
+from gpu.patterns.nbody import PATTERN, probes
 from gpu.patterns.nbody_forces import PLANS, threads_per_body
 from gpu.patterns.nbody_presets import generate
 from gpu.patterns.nbody_simulation import Simulation
 
 Array = np.ndarray[Any, Any]
 
-VARIANTS = [variant.name for variant in NBODY.variants]
+VARIANTS = [variant.name for variant in PATTERN.variants]
 SIZES = (1, 2, 33, 255, 256, 257)
 FULL_TURN = 2 * np.pi
 # Two bodies with masses of 1/2, one apart: each goes around in 2 pi.
@@ -27,7 +27,9 @@ CIRCLE = np.array([[0.5, 0, 0, 0, 0.5, 0, 0.5], [-0.5, 0, 0, 0, -0.5, 0, 0.5]], 
 
 def run(engine: Engine, variant: str, bodies: Array, sources: dict[str, str] | None = None, **params: Any) -> Outcome:
     inputs = {"bodies": bodies}
-    return run_pattern(engine, NBODY, NBODY.variant(variant), inputs, params, lambda progress: None, sources=sources)
+    return run_pattern(
+        engine, PATTERN, PATTERN.variant(variant), inputs, params, lambda progress: None, sources=sources
+    )
 
 
 def pulls(bodies: Array, softening: float) -> Array:
@@ -122,13 +124,13 @@ def test_a_wrong_force_is_not_verified(variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_rung_races_or_reads_what_nobody_wrote(variant: str) -> None:
     params = {"preset": "plummer", "bodies": 150, "block": "64", "steps": 1}
-    assert check_pattern(NBODY, NBODY.variant(variant), {}, params, lambda progress: None) == []
+    assert check_pattern(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None) == []
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_it_can_be_stepped(variant: str) -> None:
-    params = NBODY.step_params
-    made = record(NBODY, NBODY.variant(variant), {}, params, lambda progress: None)
+    params = PATTERN.step_params
+    made = record(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None)
     assert made.launches
     assert not made.failure
 
