@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from gpu.stepping.c_expression import Assign, Binary, Name, Node, UnreadableError, calls_in, parse
-from gpu.stepping.reading import Reading, Scene, as_text
+from gpu.stepping.reading import Reading
 from gpu.stepping.recording import Recording
+from gpu.stepping.scene import Scene, as_text
 from gpu.stepping.statement_text import constants_of, statement_at
 
 _WARP_FUNCTION = re.compile(r"__(shfl|reduce|ballot|any|all|match|activemask)|shfl|\.(any|all|ballot)")

@@ -11,6 +11,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n\\]*)$", re.MUL
 _OPENING, _CLOSING = "([{", ")]}"
 
 
+@lru_cache(maxsize=1024)
 def statement_at(text: str, line: int, column: int, kind: str) -> str:
     """Return what an event of a kind evaluates: a statement, a condition, or the step of a loop; "" where it is lost.
 

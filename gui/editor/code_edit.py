@@ -72,6 +72,7 @@ class CodeEdit(QPlainTextEdit):
         self._marked: int | None = None
         self._markers: Mapping[int, str] = {}
         self._range = (0, 0)
+        self._kernel_ground: list[QTextEdit.ExtraSelection] = []
         self._pressed: QPoint | None = None
         self._gutter = _Gutter(self)
         self.updateRequest.connect(self._scroll_gutter)
@@ -116,8 +117,10 @@ class CodeEdit(QPlainTextEdit):
     def mark_line(self, line: int | None) -> None:
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
         if line != self._marked:
-            self._marked = line
-            self._mark()
+            before, self._marked = self._marked, line
+            self._select()
+            for each in (before, line):
+                self._update_number(each)
         if line is not None:
             self._bring_into_view(line)
 
@@ -166,13 +169,16 @@ class CodeEdit(QPlainTextEdit):
 
     def _mark(self) -> None:
         """Let the kernel that runs stand out on a ground of its own, then the line that runs, then what is wrong."""
-        theme = look().theme
         first, last = self._range
-        selections = []
-        if last > 0:
-            selections += [self._ground(number, theme.raised) for number in range(first, last + 1)]
+        raised = look().theme.raised
+        self._kernel_ground = [self._ground(number, raised) for number in range(first, last + 1)] if last > 0 else []
+        self._select()
+        self._gutter.update()
+
+    def _select(self) -> None:
+        selections = list(self._kernel_ground)
         if self._marked is not None:
-            selections.append(self._ground(self._marked - 1, theme.accent_soft))
+            selections.append(self._ground(self._marked - 1, look().theme.accent_soft))
         for problem in reversed(self.problems):
             selection = QTextEdit.ExtraSelection()
             selection.cursor = problem.cursor
@@ -180,7 +186,14 @@ class CodeEdit(QPlainTextEdit):
             selection.format.setUnderlineColor(QColor(_colour_of(problem)))
             selections.append(selection)
         self.setExtraSelections(selections)
-        self._gutter.update()
+
+    def _update_number(self, line: int | None) -> None:
+        """Let one line number be painted anew."""
+        document = self.document()
+        if line is not None and document is not None:
+            block = document.findBlockByNumber(line - 1)
+            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            self._gutter.update(0, int(place.top()) - 1, self._gutter.width(), int(place.height()) + 3)
 
     def _ground(self, number: int, colour: str) -> QTextEdit.ExtraSelection:
         selection = QTextEdit.ExtraSelection()
@@ -233,6 +246,8 @@ class CodeEdit(QPlainTextEdit):
         for block, place in self._visible_lines():
             if place.top() > area.bottom():
                 break
+            if place.bottom() < area.top() - 1:
+                continue
             number = block.blockNumber()
             inside = last > 0 and first <= number <= last
             if number + 1 == self._marked:

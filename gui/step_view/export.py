@@ -86,7 +86,7 @@ class FlowPicture:
         flow.paint_labels(painter, rows, moment, -1 if lit else current, self._head, self.size.width())
         painter.save()
         painter.translate(QPointF(flow.sizes.label, self._head))
-        phases = {row: layout.phase(row, moment) for row in rows}
+        phases = [layout.phase(row, moment) for row in rows]
         painter.setOpacity(0.4 if lit else 1.0)
         right = layout.width(flow.sizes)
         for row in rows:

@@ -201,7 +201,7 @@ class Exports(QObject):
             if isinstance(view, FlowView):
                 view.show_moment(moment)
             else:
-                view.show_moment(moment, tab.block_at(moment), followed)
+                view.show_moment(moment, tab.instant(moment).block, followed)
             painter.fillRect(QRectF(0, 0, FRAME.width(), FRAME.height()), QColor(look().theme.surface))
             painter.setPen(QColor(look().theme.text))
             font = painter.font()
@@ -216,9 +216,11 @@ class Exports(QObject):
             painter.setPen(QColor(look().theme.muted))
             painter.drawText(head, _RIGHT, caption.settings)
             view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
-            code, words, _ = tab.words_at(moment)
+            told = tab.instant(moment)
             step = f"step {moment} of {tab.player.end}"
-            paint_footer(painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), code, words, step)
+            paint_footer(
+                painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), told.code, told.words, step
+            )
 
         return paint
 

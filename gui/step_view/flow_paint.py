@@ -13,12 +13,12 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, Edges, FlowLayout, Metrics
 from gui.step_view.flow_words import row_title
+from gui.step_view.lettering import Lettering
 from gui.step_view.values import texts
 from gui.theme import Look, code_font, text_families
 
 _SMALLEST_TEXT = 8
 _ROUND = 4
-_CENTRE = Qt.AlignmentFlag.AlignCenter
 
 
 class FlowPainter:
@@ -41,9 +41,14 @@ class FlowPainter:
         self.several_blocks = several_blocks
         self._texts: dict[int, list[str]] = {}
         self._whos: dict[int, list[str]] = {}
-        self.font, self.bold = self._fonts()
-        self.small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
-        self.small.setBold(True)
+        self.font, self.bold = map(Lettering, self._fonts())
+        small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
+        small.setBold(True)
+        self.small = Lettering(small)
+        bold = label_font(look)
+        bold.setBold(True)
+        self._label, self._current_label = Lettering(label_font(look)), Lettering(bold)
+        self._titles: dict[int, str] = {}
 
     # --- sizes
 
@@ -108,13 +113,13 @@ class FlowPainter:
 
     # --- rows
 
-    def paint_row(self, painter: QPainter, number: int, phases: dict[int, int], left: float, right: float) -> None:
+    def paint_row(self, painter: QPainter, number: int, phases: Sequence[int], left: float, right: float) -> None:
         """Paint a row, the lines that lead to it and those that pass it, between two x.
 
         Parameters
         ----------
-        phases : dict of int to int
-            `FlowLayout.phase` of the row and of those whose lines pass it.
+        phases : sequence of int
+            `FlowLayout.phase` of all rows.
         """
         for target in (*self.layout.through.get(number, ()), number):
             self._paint_lines(painter, target, self.layout.kept[target], phases[target], left, right, kept=True)
@@ -183,10 +188,10 @@ class FlowPainter:
         for cell in kept:
             painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
         if values:
-            painter.setFont(self.font)
+            painter.setFont(self.font.font)
             painter.setPen(QColor(theme.text if given else theme.faint))
             for cell in kept:
-                painter.drawText(self.cell_rect(number, cell), _CENTRE, values[cell])
+                self.font.centre(painter, self.cell_rect(number, cell), values[cell])
         made = inside[shown[inside] & row.made[inside]]
         warps = self._warps_of(row, made)
         for warp in np.unique(warps).tolist():
@@ -199,10 +204,10 @@ class FlowPainter:
             self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
             self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
         if values:
-            painter.setFont(self.bold)
+            painter.setFont(self.bold.font)
             painter.setPen(QColor(theme.text))
             for cell in made.tolist():
-                painter.drawText(self.cell_rect(number, cell), _CENTRE, values[cell])
+                self.bold.centre(painter, self.cell_rect(number, cell), values[cell])
 
     def _warps_of(self, row: Cells, cells: Any) -> Any:
         return row.block[cells] * self.warps[row.launch] + row.thread[cells] // 32
@@ -216,18 +221,17 @@ class FlowPainter:
             for cell in cells:
                 painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
             return
-        metric = QFontMetricsF(self.small)
         boxes = []
         for cell in cells:
             middle = self.circle_at(number, cell)
-            half = min(max(radius, metric.horizontalAdvance(whos[cell]) / 2 + 3), self.sizes.column / 2 - 0.5)
+            half = min(max(radius, self.small.width(whos[cell]) / 2 + 3), self.sizes.column / 2 - 0.5)
             boxes.append(QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius))
             painter.drawRoundedRect(boxes[-1], radius, radius)
-        painter.setFont(self.small)
+        painter.setFont(self.small.font)
         painter.setPen(QColor(self.theme.on_accent))
         for cell, box in zip(cells, boxes, strict=True):
-            if metric.horizontalAdvance(whos[cell]) <= box.width():
-                painter.drawText(box, _CENTRE, whos[cell])
+            if self.small.width(whos[cell]) <= box.width():
+                self.small.centre(painter, box, whos[cell])
 
     def _paint_moves(self, painter: QPainter, number: int, cells: list[int], colour: QColor) -> None:
         """Paint above cells that a value was only moved there."""
@@ -302,22 +306,26 @@ class FlowPainter:
         here = np.isin(kept.cell, cells)
         x, y = (kept.column[here] + 0.5) * sizes.column, sizes.head + kept.row[here] * sizes.pitch + sizes.cell
         self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
+        chosen = np.asarray(cells, np.int64)
+        made = row.made[chosen]
+        # The colour of those that were only kept, then those of the warps.
+        colours = np.where(made, self._warps_of(row, chosen), -1)
         values, whos = self.row_texts(number), self.whos(number)
-        for cell in cells:
-            rect = self.cell_rect(number, cell)
-            made = bool(row.made[cell])
-            colour = warp_colour(theme, self.warp_of(row, cell)) if made else QColor(theme.muted)
+        for warp in np.unique(colours).tolist():
+            colour = QColor(theme.muted) if warp < 0 else warp_colour(theme, warp)
+            mine = chosen[colours == warp].tolist()
             painter.setPen(QPen(colour, 2))
-            painter.setBrush(mixed(colour.name(), theme.surface, 0.42 if made else 0.2))
-            painter.drawRoundedRect(rect, _ROUND, _ROUND)
-            if values:
-                painter.setFont(self.bold)
-                painter.setPen(QColor(theme.text))
-                painter.drawText(rect, _CENTRE, values[cell])
-            if made and row.worked[cell]:
-                self._paint_whos(painter, number, [cell], whos, colour)
-            elif made:
-                self._paint_moves(painter, number, [cell], colour)
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.2 if warp < 0 else 0.42))
+            for cell in mine:
+                painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+            if warp >= 0:
+                self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
+                self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
+        if values:
+            painter.setFont(self.bold.font)
+            painter.setPen(QColor(theme.text))
+            for cell in chosen.tolist():
+                self.bold.centre(painter, self.cell_rect(number, cell), values[cell])
 
     def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
         """Frame a cell that is not the same in another order."""
@@ -345,21 +353,27 @@ class FlowPainter:
             The row that stands out; -1 for none.
         """
         theme, sizes, px = self.theme, self.sizes, self.look.px
-        font, bold = label_font(self.look), label_font(self.look)
-        bold.setBold(True)
-        metric = QFontMetricsF(bold)
         for number in rows:
             row = self.layout.rows[number]
             begun = self.layout.phase(number, moment) >= 0
-            painter.setFont(bold if number == current else font)
+            font = self._current_label if number == current else self._label
+            painter.setFont(font.font)
             painter.setPen(QColor(theme.accent if number == current else theme.muted if begun else theme.faint))
             box = QRectF(px(14), top + sizes.top(number), sizes.label - px(18), sizes.cell)
-            text = metric.elidedText(row_title(row), Qt.TextElideMode.ElideRight, box.width())
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+            font.left(painter, box, self._title(number))
             if number and row.launch != self.layout.rows[number - 1].launch:
                 painter.setPen(QColor(theme.border))
                 y = box.top() - (sizes.pitch - sizes.cell) / 2
                 painter.drawLine(QPointF(px(14), y), QPointF(width - px(14), y))
+
+    def _title(self, number: int) -> str:
+        """Return the label of a row, as much of it as there is room for."""
+        if number not in self._titles:
+            room = self.sizes.label - self.look.px(18)
+            metric = QFontMetricsF(self._current_label.font)
+            elided = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
+            self._titles[number] = elided
+        return self._titles[number]
 
     def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
         """Paint the ground of the row that stands out."""

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPixmap
+from PyQt6.QtCore import QPointF, QRectF, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QColor, QFontMetricsF, QPainter
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gui.step_view.flow_layout import LABELLED, NARROWEST, FlowLayout, Metrics, metrics
 from gui.step_view.flow_paint import FlowPainter, label_width
+from gui.step_view.flow_tiles import TILE, Tiles
 from gui.step_view.flow_words import describe_cell
 from gui.step_view.values import texts
 from gui.theme import code_font, look
 
-_TILE = 512
-_KEPT_BYTES = 96 * 2**20
 _WIDEST = 110.0
 _GLIDE_MS = 16
 _MOST_READ = 128
 """Columns up to which a picture keeps its text, if need be by scrolling."""
 _SMALL_PRINT = 9
-_BUDGET_S = 0.009
+_BUDGET_S = 0.005
 """How long one frame may paint rows anew; what is left comes with the next."""
 
 Cell = tuple[int, int]
@@ -53,6 +51,7 @@ class FlowView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setMinimumSize(240, 160)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.layout_: FlowLayout | None = None
         self.moment = 0
         self.selected: Cell | None = None
@@ -64,10 +63,7 @@ class FlowView(QWidget):
         self._warps: Sequence[int] = (1,)
         self._several = False
         self._painter: FlowPainter | None = None
-        self._tiles: OrderedDict[tuple[Any, ...], QPixmap] = OrderedDict()
-        self._latest: dict[tuple[int, int], tuple[Any, ...]] = {}
-        self._deadline = 0.0
-        self._bytes = 0
+        self._tiles: Tiles | None = None
         self._column = 34.0
         self._fitted = True
         self._offset = QPointF(0, 0)
@@ -186,10 +182,7 @@ class FlowView(QWidget):
         self.update()
 
     def _forget(self) -> None:
-        self._painter = None
-        self._tiles.clear()
-        self._latest.clear()
-        self._bytes = 0
+        self._painter = self._tiles = None
         self.update()
 
     def _ready(self) -> FlowPainter:
@@ -200,6 +193,11 @@ class FlowView(QWidget):
             sizes = metrics(look(), self._column, self._label_width(self.width()), pitch)
             self._painter = FlowPainter(self.layout_, sizes, look(), self._warps, self._several)
         return self._painter
+
+    def _ready_tiles(self) -> Tiles:
+        if self._tiles is None:
+            self._tiles = Tiles(self._ready(), self.devicePixelRatioF())
+        return self._tiles
 
     def _origin(self) -> QPointF:
         """Return where column 0 and the top of the picture are in the widget; a narrow picture stands in the middle."""
@@ -266,81 +264,68 @@ class FlowView(QWidget):
 
     def paintEvent(self, event: Any) -> None:
         painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(look().theme.surface))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._deadline = math.inf if self.patient else time.perf_counter() + _BUDGET_S
+        deadline = math.inf if self.patient else time.perf_counter() + _BUDGET_S
         if self.layout_ is None or not self.layout_.rows:
             painter.setPen(QColor(look().theme.muted))
             if self.layout_ is not None:
                 painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "No operation on data was recorded.")
             painter.end()
             return
-        flow, origin, sizes = self._ready(), self._origin(), self.sizes
-        first = max(0, int((self._offset.y() - sizes.head) // sizes.pitch))
-        last = min(len(self.layout_.rows) - 1, int((self._offset.y() + self.height() - sizes.head) // sizes.pitch) + 1)
+        flow, tiles, origin, sizes = self._ready(), self._ready_tiles(), self._origin(), self.sizes
+        tiles.deadline, tiles.late = deadline, False
+        rows = self._rows_in_view()
         current = self.current_row
         if current >= 0:
             flow.paint_band(painter, current, origin.y(), self.width())
         painter.setOpacity(0.35 if self.selected is not None else 1.0)
-        for row in range(first, last + 1):
-            self._paint_tiles(painter, row, origin)
+        painter.save()
+        painter.setClipRect(QRectF(sizes.label, 0, self.width() - sizes.label, self.height()))
+        stretches = self._stretches()
+        for row in rows:
+            top = origin.y() + sizes.top(row) - (sizes.pitch - sizes.cell)
+            for tile in stretches:
+                painter.drawPixmap(QPointF(origin.x() + tile * TILE, top), tiles.at(row, tile, self.moment))
         painter.setOpacity(1.0)
-        painter.save()
-        painter.setClipRect(QRectF(sizes.label, 0, self.width() - sizes.label, self.height()))
         painter.translate(origin)
-        self._paint_overlay(painter, flow, first, last)
+        self._paint_overlay(painter, flow, rows)
         painter.restore()
-        flow.paint_labels(painter, range(first, last + 1), self.moment, current, origin.y(), self.width())
+        flow.paint_labels(painter, rows, self.moment, current, origin.y(), self.width())
         painter.end()
-
-    def _paint_tiles(self, painter: QPainter, row: int, origin: QPointF) -> None:
-        assert self.layout_ is not None
-        flow, sizes = self._ready(), self.sizes
-        rows = (*self.layout_.through.get(row, ()), row)
-        phases = {each: self.layout_.phase(each, self.moment) for each in rows}
-        key = tuple(phases.values())
-        left = max(0, int((sizes.label - origin.x()) // _TILE))
-        width = self.layout_.width(sizes)
-        right = int(min(self.width() - origin.x(), width + 2 * sizes.column) // _TILE)
-        top = origin.y() + sizes.top(row) - (sizes.pitch - sizes.cell)
-        painter.save()
-        painter.setClipRect(QRectF(sizes.label, 0, self.width() - sizes.label, self.height()))
-        for tile in range(left, right + 1):
-            picture = self._tile(flow, row, tile, phases, key)
-            painter.drawPixmap(QPointF(origin.x() + tile * _TILE, top), picture)
-        painter.restore()
-
-    def _tile(self, flow: FlowPainter, row: int, tile: int, phases: dict[int, int], key: tuple[int, ...]) -> QPixmap:
-        found = self._tiles.get((row, tile, key))
-        if found is not None:
-            self._tiles.move_to_end((row, tile, key))
-            self._latest[row, tile] = (row, tile, key)
-            return found
-        latest = self._latest.get((row, tile))
-        if latest in self._tiles and time.perf_counter() > self._deadline:
+        if tiles.late:
             QTimer.singleShot(0, self.update)
-            return self._tiles[latest]
-        sizes, ratio = flow.sizes, self.devicePixelRatioF()
-        made = QPixmap(QSize(round(_TILE * ratio), round((sizes.pitch + 2) * ratio)))
-        made.setDevicePixelRatio(ratio)
-        made.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(made)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.translate(-tile * _TILE, -(sizes.top(row) - (sizes.pitch - sizes.cell)))
-        flow.paint_row(painter, row, phases, tile * _TILE, (tile + 1) * _TILE)
-        painter.end()
-        self._tiles[row, tile, key] = made
-        self._latest[row, tile] = (row, tile, key)
-        self._bytes += made.width() * made.height() * 4
-        while self._bytes > _KEPT_BYTES:
-            _, oldest = self._tiles.popitem(last=False)
-            self._bytes -= oldest.width() * oldest.height() * 4
-        return made
 
-    def _paint_overlay(self, painter: QPainter, flow: FlowPainter, first: int, last: int) -> None:
+    def _stretches(self) -> range:
+        """Return the numbers of the tiles of a row that are in view."""
+        assert self.layout_ is not None
+        sizes, origin = self.sizes, self._origin()
+        left = max(0, int((sizes.label - origin.x()) // TILE))
+        width = self.layout_.width(sizes)
+        return range(left, int(min(self.width() - origin.x(), width + 2 * sizes.column) // TILE) + 1)
+
+    def _rows_in_view(self) -> range:
+        assert self.layout_ is not None
+        sizes = self.sizes
+        first = max(0, int((self._offset.y() - sizes.head) // sizes.pitch))
+        last = min(len(self.layout_.rows) - 1, int((self._offset.y() + self.height() - sizes.head) // sizes.pitch) + 1)
+        return range(first, last + 1)
+
+    def prepare(self, moment: int) -> bool:
+        """Paint a part of what is in view as it will be at a moment; return whether all has been painted."""
+        if self.layout_ is None or not self.layout_.rows:
+            return True
+        tiles = self._ready_tiles()
+        missing = tiles.missing(self._rows_in_view(), self._stretches(), moment)
+        if missing is not None:
+            tiles.prepare(*missing, moment)
+        return missing is None
+
+    def _paint_overlay(self, painter: QPainter, flow: FlowPainter, rows: range) -> None:
         assert self.layout_ is not None
         if self.selected is not None:
             for row, cells in self.lit.items():
-                if first - 1 <= row <= last + 1:
+                if rows.start - 1 <= row <= rows.stop:
                     flow.paint_bright(painter, row, cells)
         else:
             row = self.current_row
@@ -352,7 +337,7 @@ class FlowView(QWidget):
             flow.paint_differing(painter, *self.differing)
         if self.followed is not None:
             block, thread = self.followed
-            for row in range(first, last + 1):
+            for row in rows:
                 each = self.layout_.rows[row]
                 mine = each.made & (each.block == block) & (each.thread == thread) & (each.moment < self.moment)
                 for cell in np.flatnonzero(mine).tolist():

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
+from PyQt6.QtGui import QColor, QFont, QPainter, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.pattern import Array
-from gui.step_view.colours import mixed, warp_colour
+from gui.step_view.colours import warp_colour
 from gui.step_view.flow_words import who
-from gui.step_view.values import as_text, texts
-from gui.theme import code_font, look
+from gui.step_view.memory_paint import Grid, Panel
+from gui.step_view.values import as_text
+from gui.theme import look
 
 if TYPE_CHECKING:
     from gui.step_view.models import Models
@@ -24,34 +25,6 @@ if TYPE_CHECKING:
 _WRAP = 32
 _MOST = 4096
 _GAP = 22
-_READABLE = 17
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """An array, or the plane of it that is looked at, as rows and columns.
-
-    Parameters
-    ----------
-    number : int
-        Of the array in its trace.
-    first : int
-        The array's element at the top left.
-    values : array, shape (rows, columns)
-    known : bool array, same shape
-        Where there is a value: nobody has written the others yet, or the last row ends early.
-    """
-
-    number: int
-    title: str
-    first: int
-    values: Array
-    known: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.values.shape[0], self.values.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +141,14 @@ class MemoryView(QWidget):
         self.touches: list[Touched] = []
         self.hidden_too = False
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
+        self._grids: dict[str, Grid] = {}
+        self._seen: set[int] = set()
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def open(self, models: Models | None) -> None:
         """Show another recording."""
         self.models, self.followed = models, None
-        self.panels, self.touches, self._ranges = [], [], {}
+        self.panels, self.touches, self._ranges, self._grids, self._seen = [], [], {}, {}, set()
         self.update()
 
     def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
@@ -186,6 +162,11 @@ class MemoryView(QWidget):
         step = min(event + 1, len(trace.events)) if moment else 0
         given = self.models.given(launch.number)
         self.panels = panels(trace, launch.shapes, step, block, self.touches, given)
+        if launch.number not in self._seen:
+            # Shades that mean the same from the first step to the last are those of what is there in the end.
+            self._seen.add(launch.number)
+            for panel in panels(trace, launch.shapes, len(trace.events), block, [], given):
+                self._widen(launch.number, panel)
         for panel in self.panels:
             self._widen(launch.number, panel)
         self.update()
@@ -202,6 +183,11 @@ class MemoryView(QWidget):
         super().showEvent(event)
         self.show_moment(self.moment, self.block, self.followed)
 
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._grids = {}
+
     # --- painting
 
     def _title_height(self) -> int:
@@ -212,9 +198,11 @@ class MemoryView(QWidget):
         return _shelves(shapes, self.width(), self.height(), self._title_height())
 
     def paintEvent(self, event: Any) -> None:
-        if self.models is None or not self.panels:
-            return
         painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(look().theme.surface))
+        if self.models is None or not self.panels:
+            painter.end()
+            return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         cell, places = self._arranged()
         launch = self.models.recording.at(max(self.moment - 1, 0))[0]
@@ -233,21 +221,17 @@ class MemoryView(QWidget):
         painter.drawText(QPointF(at.x(), at.y() + look().px(13)), panel.title)
         rows, columns = panel.shape
         area = QRectF(at.x(), at.y() + self._title_height(), columns * cell, rows * cell)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-        painter.drawImage(area, _shades(panel, values))
-        if cell >= 7:
-            painter.setPen(QPen(QColor(theme.surface), 1))
-            for column in range(1, columns):
-                x = area.left() + column * cell
-                painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-            for row in range(1, rows):
-                y = area.top() + row * cell
-                painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-        self._paint_touches(painter, panel, area, cell)
-        if cell >= _READABLE:
-            self._paint_values(painter, panel, area, cell, values)
+        grid = self._grids.get(panel.title)
+        if grid is None or (grid.shape, grid.cell) != (panel.shape, cell):
+            grid = self._grids[panel.title] = Grid(panel.shape, cell, self.devicePixelRatioF())
+        grid.paint(painter, panel, area, values)
+        for places, writes in self._paint_touches(painter, panel, area, cell):
+            grid.letter(painter, panel, area, places, dark=writes)
 
-    def _paint_touches(self, painter: QPainter, panel: Panel, area: QRectF, cell: float) -> None:
+    def _paint_touches(
+        self, painter: QPainter, panel: Panel, area: QRectF, cell: float
+    ) -> Iterator[tuple[Array, bool]]:
+        """Paint over the cells that are touched; tell which they are, and whether they are written."""
         assert self.models is not None
         theme, (rows, columns) = look().theme, panel.shape
         warps = self.models.warps[self.models.recording.at(max(self.moment - 1, 0))[0].number]
@@ -259,16 +243,15 @@ class MemoryView(QWidget):
             mine = np.ones(places.size, bool)
             if self.followed is not None:
                 mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
-            order = np.argsort(mine[inside], kind="stable")
-            for place, block, thread, own in zip(
-                places[inside][order].tolist(), touch.blocks[inside][order].tolist(),
-                touch.threads[inside][order].tolist(), mine[inside][order].tolist(), strict=True,
-            ):  # fmt: skip
+            warp_of = touch.blocks * warps + touch.threads // 32
+            # Several threads that touch a cell look like one; those that are not followed lie below.
+            looks = np.stack((mine[inside], warp_of[inside], places[inside]))
+            for own, warp, place in np.unique(looks, axis=1).T.tolist():
                 row, column = divmod(place, columns)
                 left, top = area.left() + column * cell + 0.5, area.top() + row * cell + 0.5
                 box = QRectF(left, top, cell - 1.5, cell - 1.5)
-                colour = QColor(warp_colour(theme, block * warps + thread // 32))
-                strong = own or self.followed is None
+                colour = QColor(warp_colour(theme, warp))
+                strong = bool(own) or self.followed is None
                 tint = QColor(colour)
                 tint.setAlphaF((0.62 if touch.writes else 0.18) * (1.0 if strong else 0.25))
                 painter.fillRect(box, tint)
@@ -276,30 +259,7 @@ class MemoryView(QWidget):
                 painter.setPen(QPen(colour, 2 if strong and cell >= 10 else 1))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(box)
-
-    def _paint_values(
-        self, painter: QPainter, panel: Panel, area: QRectF, cell: float, values: tuple[float, float] | None
-    ) -> None:
-        font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
-        room = max(1, int((cell - 3) / QFontMetricsF(font).horizontalAdvance("0")))
-        painter.setFont(font)
-        low, high = values or (0.0, 1.0)
-        bright = (np.nan_to_num(panel.values.astype(float)) - low) / ((high - low) or 1.0) > 0.55
-        written = {
-            int(element) - panel.first
-            for touch in self.touches
-            if touch.writes and touch.number == panel.number
-            for element in touch.elements
-        }
-        dark, light = QColor("#0b0f14"), QColor("#f2f5f9")
-        known = panel.known.reshape(-1)
-        for place, text in enumerate(texts(panel.values.reshape(-1), room)):
-            if not known[place]:
-                continue
-            row, column = divmod(place, panel.shape[1])
-            painter.setPen(dark if bright[row, column] or place in written else light)
-            box = QRectF(area.left() + column * cell, area.top() + row * cell, cell, cell)
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+            yield np.unique(places[inside]), touch.writes
 
     # --- mouse
 
@@ -346,19 +306,3 @@ class MemoryView(QWidget):
             if touch.number == panel.number and at.size:
                 self.thread_clicked.emit(int(touch.blocks[at[0]]), int(touch.threads[at[0]]))
                 return
-
-
-def _shades(panel: Panel, values: tuple[float, float] | None) -> QImage:
-    """Return a picture of a grid, a pixel an element: dark for the least value, light for the greatest."""
-    low, high = values or (0.0, 1.0)
-    share = np.nan_to_num((panel.values.astype(float) - low) / ((high - low) or 1.0), nan=0.0)
-    share = np.clip(share, 0, 1)[..., np.newaxis]
-    dark, light = (np.array(QColor(each).getRgb()[:3], float) for each in ("#1c232d", "#dfe6ef"))
-    pixels = np.full((*panel.shape, 4), 255, np.uint8)
-    pixels[..., 2::-1] = dark + share * (light - dark)
-    empty = mixed(look().theme.border, look().theme.surface, 0.35)
-    pixels[~panel.known] = (empty.blue(), empty.green(), empty.red(), 255)
-    # The image looks at these bytes until it is copied.
-    looked_at = pixels.tobytes()
-    rows, columns = panel.shape
-    return QImage(looked_at, columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()

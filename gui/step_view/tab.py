@@ -19,8 +19,8 @@ from gui.source_pane import SourcePane
 from gui.step_view.counters_card import CountersCard
 from gui.step_view.export_menu import Exports
 from gui.step_view.flow_view import FlowView
-from gui.step_view.flow_words import who
-from gui.step_view.lanes_card import ACTIVE, LanesCard
+from gui.step_view.instants import Instant, Instants
+from gui.step_view.lanes_card import LanesCard
 from gui.step_view.memory_view import MemoryView
 from gui.step_view.models import Models
 from gui.step_view.orders_view import OrdersView
@@ -58,6 +58,7 @@ class StepTab(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.pattern, self.variant = pattern, variant
         self.models: Models | None = None
+        self.instants: Instants | None = None
         self.request: StepPattern | None = None
         self.sources = sources
         self.image: Mapping[str, Array] = {}
@@ -67,6 +68,9 @@ class StepTab(QWidget):
         self._stale = True
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
         self._soon.timeout.connect(self.record)
+        self._shown, self._direction = 0, 1
+        self._idle = QTimer(self, singleShot=True, interval=0)
+        self._idle.timeout.connect(self._prepare)
         self.player = Player(self)
         self._jobs = jobs
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
@@ -264,6 +268,7 @@ class StepTab(QWidget):
         same = self.request is not None and self.request.variant == request.variant
         moment = self.player.moment if same and self.models is not None else 0
         self.request, self.models, self.followed = request, models, None
+        self.instants = Instants(models)
         recording = models.recording
         if not recording.moments:
             self._say(
@@ -374,8 +379,11 @@ class StepTab(QWidget):
         if told or not moment:
             self._show_file(file)
         self.source.mark_line(int(models.lines[event]) if moment and told else None)
-        self._show_lanes(event, begun=moment > 0)
+        self._show_instant(moment)
         self.counters.show_counts(models.tally.at(moment))
+        self._direction = -1 if moment < self._shown else 1
+        self._shown = moment
+        self._idle.start()
 
     def _show_file(self, file: str) -> None:
         """Show the file of the statement that has just run: a header's functions have their lines there."""
@@ -396,54 +404,29 @@ class StepTab(QWidget):
                     marks.setdefault(int(self.models.lines[moment]), finding.message)
         self.source.set_markers(marks)
 
-    def block_at(self, moment: int) -> int:
-        """Return the block to look at: that of the thread that is followed, else one that works."""
-        return self._thread_at(max(moment - 1, 0))[0]
+    def instant(self, moment: int) -> Instant:
+        """Return what is told of a moment: of the thread that is followed, else of one that works."""
+        assert self.instants is not None
+        return self.instants.at(moment, self.followed)
 
-    def _thread_at(self, event: int) -> tuple[int, int]:
-        """Return the thread to look at: the one that is followed, else the first that works."""
-        assert self.models is not None
-        state = self.models.lanes.at(event).state
-        block, thread = self.followed or (-1, -1)
-        if 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]:
-            return block, thread
-        active = np.argwhere(state == ACTIVE)
-        first = active[0] if active.size else (0, 0, 0)
-        return int(first[0]), int(first[1]) * 32 + int(first[2])
+    def _show_instant(self, moment: int) -> None:
+        told = self.instant(moment)
+        self.lanes.show_lanes(told.lanes, told.block, told.blocks, told.threads, told.thread if self.followed else -1)
+        self.lanes.show_traffic(told.traffic)
+        self.memory.show_moment(moment, told.block, self.followed)
+        self.statement.say(told.words)
+        self.variables.say(told.variables)
 
-    def words_at(self, moment: int) -> tuple[str, str, str]:
-        """Return what ran before a moment: the line of source, what it did in the thread that is looked at, and the
-        variables of that thread.
-        """
-        from gpu.stepping.explain import explain  # with the simulator, which a window that only runs does without
-
+    def _prepare(self) -> None:
+        """Work out what the next move will show, as long as nothing else is to be done."""
         models = self.models
-        if models is None or not moment:
-            return "", "Press Space to play, → for one step", ""
-        event = moment - 1
-        lines = models.recording.text(models.files[event]).split("\n")
-        number = int(models.lines[event])
-        code = lines[number - 1] if 0 < number <= len(lines) else ""
-        block, thread = self._thread_at(event)
-        name = who(block, thread, several_blocks=models.several_blocks)
-        said = explain(models.recording, event, block, thread)
-        variables = "   ".join(f"{each} = {value}" for each, value in said.variables)
-        return code, f"{name}:  {said.text}" if said.text else f"{name} does not take part", variables
-
-    def _show_lanes(self, event: int, *, begun: bool) -> None:
-        from gpu.stepping.traffic import traffic_at
-
-        assert self.models is not None
-        models = self.models
-        lanes = models.lanes.at(event)
-        threads = int(np.prod(models.recording.at(event)[0].trace.block))
-        block, thread = self._thread_at(event)
-        self.lanes.show_lanes(lanes, block, lanes.state.shape[0], threads, thread if self.followed else -1)
-        self.lanes.show_traffic(traffic_at(models.recording, event) if begun else None)
-        self.memory.show_moment(event + 1 if begun else 0, block, self.followed)
-        _, words, variables = self.words_at(event + 1 if begun else 0)
-        self.statement.say(words)
-        self.variables.say(variables)
+        if models is None or not models.recording.moments or not self.isVisible():
+            return
+        moment = self.player.moment + self._direction
+        if 0 <= moment <= self.player.end:
+            self.instant(moment)
+            if self.pictures.currentWidget() is self.flow and not self.flow.prepare(moment):
+                self._idle.start()
 
     # --- choosing
 

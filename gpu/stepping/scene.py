@@ -1,0 +1,196 @@
+"""An event as one thread saw it: what it read and wrote, and its variables before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.trace.recorder import ACCESS, OPERATION
+from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.trace_events import Event
+from gpu.stepping.c_arithmetic import Value
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+def as_text(value: Value) -> str:
+    """Return a value as C would write it, floats with six digits; of a vector all its parts."""
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(as_text, value)) + ")"
+    kind = np.asarray(value).dtype.kind
+    if kind == "b":
+        return "true" if value else "false"
+    return f"{float(value):.6g}" if kind == "f" else str(int(value))
+
+
+@dataclass(frozen=True)
+class Reach:
+    """One access by the thread: what it found or left; `value` is a tuple for a vector."""
+
+    action: str
+    array: str
+    element: int
+    value: Value
+    after: Value
+
+
+@dataclass
+class Scene:
+    """An event as one thread saw it.
+
+    Parameters
+    ----------
+    trace : Trace
+    event : Event
+    lane : int
+        The thread's number in the gang.
+    accesses : list of Reach
+        Those of the whole statement, also where it went on after a call.
+    before, after : dict of str to value
+        The variables before and after the event.
+    changed : dict of str to value
+        Those that the event changed.
+    constants : dict of str to str
+        What macros without arguments stand for.
+    """
+
+    trace: Trace
+    event: Event
+    lane: int
+    accesses: list[Reach]
+    before: dict[str, Value]
+    after: dict[str, Value]
+    changed: dict[str, Value] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, trace: Trace, number: int, block: int, thread: int) -> Scene | None:
+        """Return the scene of an event; None where the thread does not take part."""
+        if number >= len(trace.events):
+            return None
+        event = trace.events[number]
+        here = np.flatnonzero((event.blocks == block) & (event.threads == thread))
+        if not here.size:
+            return None
+        lane = int(event.lanes[here[0]])
+        parts = _parts(trace, number, lane)
+        accesses = [reach for part in parts for reach in _reaches(trace, part, lane)]
+        before = _of_lane(trace.registers(parts[0].number), lane)
+        changed: dict[str, Value] = {}
+        for part in parts:
+            changed.update(_of_lane(part.registers, lane))
+        return cls(trace, event, lane, accesses, before, {**before, **changed}, changed)
+
+    @property
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        """The variables after the event, in words."""
+        return tuple((name, as_text(value)) for name, value in self.after.items())
+
+    @property
+    def taken(self) -> bool | None:
+        """Of a branch, whether the condition held."""
+        taken = self.event.taken
+        return None if taken is None else bool(np.isin(self.lane, taken))
+
+    def written(self, name: str) -> Value:
+        """Return what a variable got; None where it got nothing."""
+        return self.changed.get(name)
+
+    def stored(self) -> Value:
+        """Return what was stored last; None where nothing was."""
+        return next((reach.after for reach in reversed(self.accesses) if reach.action == "write"), None)
+
+    def effects(self, *, atomics_only: bool = False) -> str:
+        """Return in words what memory and variables got."""
+        told = []
+        for reach in self.accesses:
+            if reach.action == "atomic":
+                told.append(f"{reach.array}[{reach.element}] from {as_text(reach.value)} to {as_text(reach.after)}")
+            elif reach.action == "write" and not atomics_only:
+                told.append(f"{reach.array}[{reach.element}] = {as_text(reach.after)}")
+        if not atomics_only:
+            told += [f"{name} = {as_text(value)}" for name, value in self.changed.items()]
+        return ", ".join(told)
+
+    def special(self, name: str) -> Value:
+        """Return threadIdx.x and its like; None for any other name."""
+        kind, _, axis = name.partition(".")
+        if name == "warpSize":
+            return np.int32(32)
+        if axis not in _AXES:
+            return None
+        launch = self.trace.launch_of(self.event.gang)
+        extent = {"blockDim": launch.block, "gridDim": launch.grid}.get(kind)
+        if extent is not None:
+            return np.uint32(extent[_AXES[axis]])
+        whole = {"threadIdx": launch.block, "blockIdx": launch.grid}.get(kind)
+        if whole is None:
+            return None
+        number = self.lane % launch.lanes_per_block
+        if kind == "blockIdx":
+            number = int(self.trace.block_of(self.event.gang, self.lane))
+        x, y, _ = whole
+        return np.uint32((number % x, number // x % y, number // (x * y))[_AXES[axis]])
+
+    def operators(self) -> list[str]:
+        """Return what the thread's operations on data were in the event."""
+        table = self.trace.data.arrays["operations"]
+        events = table[:, OPERATION.index("event")]
+        rows = range(*np.searchsorted(events, [self.event.number, self.event.number + 1]).tolist())
+        names = self.trace.about["operators"]
+        return [
+            str(names[int(table[row, OPERATION.index("operator")])])
+            for row in rows
+            if self.lane in self.trace.lanes_of_mask(int(table[row, OPERATION.index("mask")]))
+        ]
+
+
+def _parts(trace: Trace, number: int, lane: int) -> list[Event]:
+    """Return the events of the statement that an event is a part of, as the thread saw them."""
+    event, first = trace.events[number], number
+    while trace.events[first].resumed and first > 0:
+        first -= 1
+        while first > 0 and not _same(trace.events[first], event, lane):
+            first -= 1
+    found = [trace.events[first]]
+    for each in range(first + 1, len(trace.events)):
+        following = trace.events[each]
+        if _same(following, event, lane):
+            if not following.resumed:
+                break
+            found.append(following)
+    return found
+
+
+def _same(one: Event, other: Event, lane: int) -> bool:
+    return one.gang == other.gang and one.frame == other.frame and bool(np.isin(lane, one.lanes))
+
+
+def _of_lane(registers: dict[str, Any], lane: int) -> dict[str, Value]:
+    return {name: each.values[lane] for name, each in registers.items() if each.defined[lane]}
+
+
+def _reaches(trace: Trace, event: Event, lane: int) -> list[Reach]:
+    table = trace.data.arrays["accesses"]
+    first = int(np.searchsorted(table[:, ACCESS.index("event")], event.number))
+    found: list[Reach] = []
+    for place, access in enumerate(event.accesses):
+        (here,) = np.nonzero(access.lanes == lane)
+        if not here.size:
+            continue
+        at = int(here[0])
+        value, after = access.values[at], access.after[at]
+        if int(table[first + place, ACCESS.index("part")]) and found:
+            last = found[-1]
+            value, after = (_more(last.value, value), _more(last.after, after))
+            found[-1] = Reach(last.action, last.array, last.element, value, after)
+            continue
+        array = trace.arrays[int(access.arrays[at])].name
+        found.append(Reach(access.action, array, int(access.elements[at]), value, after))
+    return found
+
+
+def _more(value: Value, part: Value) -> Value:
+    return (*value, part) if isinstance(value, tuple) else (value, part)

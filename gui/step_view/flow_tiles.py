@@ -1,0 +1,94 @@
+"""Pictures of stretches of a dataflow's rows, painted once for each state that they come to."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from typing import Any
+
+from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtGui import QPainter, QPixmap
+
+from gui.step_view.flow_paint import FlowPainter
+
+TILE = 512
+"""The width of a stretch in pixels."""
+_KEPT_BYTES = 96 * 2**20
+
+
+class Tiles:
+    """The painted stretches of one picture.
+
+    Parameters
+    ----------
+    flow : FlowPainter
+    ratio : float
+        Pixels of the screen for each of the picture.
+    """
+
+    def __init__(self, flow: FlowPainter, ratio: float) -> None:
+        self._flow, self._ratio = flow, ratio
+        self._painted: OrderedDict[tuple[Any, ...], QPixmap] = OrderedDict()
+        self._latest: dict[tuple[int, int], tuple[Any, ...]] = {}
+        self._bytes = 0
+        self._phases: tuple[int, list[int]] = (-1, [])
+        self.deadline = math.inf
+        """The time of `time.perf_counter` from which an older picture has to do where there is one."""
+        self.late = False
+        """Whether an older one had to do since this was last set to False."""
+
+    def phases(self, moment: int) -> list[int]:
+        """Return `FlowLayout.phase` of all rows at a moment."""
+        if self._phases[0] != moment:
+            layout = self._flow.layout
+            self._phases = (moment, [layout.phase(row, moment) for row in range(len(layout.rows))])
+        return self._phases[1]
+
+    def at(self, row: int, tile: int, moment: int) -> QPixmap:
+        """Return the picture of stretch `tile` of a row: from the circles above the row to its lower edge."""
+        key = self._key(row, tile, moment)
+        found = self._painted.get(key)
+        if found is not None:
+            self._painted.move_to_end(key)
+            self._latest[row, tile] = key
+            return found
+        latest = self._latest.get((row, tile))
+        if latest in self._painted and time.perf_counter() > self.deadline:
+            self.late = True
+            return self._painted[latest]
+        self._latest[row, tile] = key
+        return self._paint(row, tile, moment, key)
+
+    def missing(self, rows: range, tiles: range, moment: int) -> tuple[int, int] | None:
+        """Return a row and a stretch that have not been painted as they are at a moment; None where all have been."""
+        for row in rows:
+            for tile in tiles:
+                if self._key(row, tile, moment) not in self._painted:
+                    return row, tile
+        return None
+
+    def prepare(self, row: int, tile: int, moment: int) -> None:
+        """Paint a stretch for later."""
+        self._paint(row, tile, moment, self._key(row, tile, moment))
+
+    def _key(self, row: int, tile: int, moment: int) -> tuple[int, ...]:
+        phases = self.phases(moment)
+        return (row, tile, phases[row], *(phases[each] for each in self._flow.layout.through.get(row, ())))
+
+    def _paint(self, row: int, tile: int, moment: int, key: tuple[Any, ...]) -> QPixmap:
+        sizes, ratio = self._flow.sizes, self._ratio
+        made = QPixmap(QSize(round(TILE * ratio), round((sizes.pitch + 2) * ratio)))
+        made.setDevicePixelRatio(ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(made)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.translate(-tile * TILE, -(sizes.top(row) - (sizes.pitch - sizes.cell)))
+        self._flow.paint_row(painter, row, self.phases(moment), tile * TILE, (tile + 1) * TILE)
+        painter.end()
+        self._painted[key] = made
+        self._bytes += made.width() * made.height() * 4
+        while self._bytes > _KEPT_BYTES:
+            _, oldest = self._painted.popitem(last=False)
+            self._bytes -= oldest.width() * oldest.height() * 4
+        return made
