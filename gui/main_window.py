@@ -31,6 +31,9 @@ from gui.theme import FONT_SIZES, THEMES, Look, look, palette, set_look
 from gui.widgets import as_count, role
 from gui.workbench import LevelCounts, OpenImage, OpenValues, Outcome, Workbench
 
+REST_MS = 1000
+"""How long nothing has been left to do when what may come next is prepared."""
+
 
 class MainWindow(QMainWindow):
     """Lockstep's window.
@@ -79,6 +82,8 @@ class MainWindow(QMainWindow):
         self.stack = QStackedWidget()
         self._idle = QTimer(self, interval=150)
         self._idle.timeout.connect(self._prepare_pages)
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._rehearse)
         self._lay_out()
         self._connect()
         self._apply_look()
@@ -236,6 +241,16 @@ class MainWindow(QMainWindow):
             self._make_page(unseen)
         else:
             self._idle.stop()
+            self._rest.start()
+
+    def _rehearse(self) -> None:
+        """Start the simulator that steps while nobody waits for it; the process of a run comes first."""
+        if self.bench.side_started:
+            return
+        if self.jobs.busy or self.bench.pending:
+            self._rest.start()
+        else:
+            self.page.step.rehearse()
 
     @staticmethod
     def _splitters(page: PatternPage) -> dict[str, Any]:
@@ -531,6 +546,7 @@ class MainWindow(QMainWindow):
             dialog.open()
             return
         self._idle.stop()
+        self._rest.stop()
         self.memory.pattern = self.bench.chosen
         for name, settings in self.bench.settings.items():
             self.memory.store_settings(name, settings.variant, settings.params)

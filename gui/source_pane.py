@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
 from gui.editor.code_edit import CodeEdit
@@ -52,11 +52,7 @@ class SourcePane(Card):
         self.body.setSpacing(0)
         self.body.addWidget(self.code, 1)
         self.body.addWidget(self.strip)
-        self._foot = QWidget()
-        self._foot.setLayout(row(0, self.revert, self.save, self.open, spacing=2))
-        self._foot.setContentsMargins(8, 2, 8, 4)
-        self._roomy = True
-        self.body.addWidget(self._foot)
+        self.head.addLayout(row(self.revert, self.save, self.open, spacing=2))
         self.setMinimumWidth(look().px(220))
         self.edited.hide()
         self._document: KernelDocument | None = None
@@ -85,23 +81,24 @@ class SourcePane(Card):
         self.title.setText(document.path.name)
         self.title.setToolTip(str(document.path))
         self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
-        self.kernel.setVisible(bool(kernel))
+        self._place()
         self.code.show_document(document, kernel)
         self._show_edited(document.edited)
+
+    def _place(self) -> None:
+        """Name the kernel only where there is room for it: its lines stand out anyway."""
+        rest = sum(each.sizeHint().width() for each in (self.title, self.edited, self.revert, self.save, self.open))
+        self.kernel.setVisible(bool(self.kernel.text()) and self.kernel.sizeHint().width() + rest < self.width() - 60)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._place()
 
     @property
     def document(self) -> KernelDocument:
         """Return the document that is shown."""
         assert self._document is not None, "no kernel is shown yet"
         return self._document
-
-    def show_details(self, shown: bool) -> None:
-        """Show what can be done with any text; else, with little room, only once the text is edited."""
-        self._roomy = shown
-        self._show_foot()
-
-    def _show_foot(self) -> None:
-        self._foot.setVisible(self._roomy or (self._document is not None and self._document.edited))
 
     def mark_line(self, line: int | None) -> None:
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
@@ -154,7 +151,6 @@ class SourcePane(Card):
         self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
         self.edited.setVisible(edited)
         self.revert.setEnabled(edited)
-        self._show_foot()
         self._show_problem()
 
     def _show_problem(self) -> None:

@@ -6,6 +6,7 @@ import csv
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SIZE = (1280, 720)
 PATIENCE_S = 300
+_SHOWN = 0.6
+"""The share of a recording after which it is photographed."""
 
 COLUMNS = (
     "pattern", "variant", "engine", "executor", "device", "upload_ms", "kernel_ms", "download_ms", "throughput", "unit",
@@ -66,7 +69,7 @@ class Stop:
 
 
 def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIENCE_S) -> int:
-    """Drive the window through every pattern and variant; save a picture of each, results.csv and results.md.
+    """Drive the window through every variant, and step each pattern; save pictures, results.csv and results.md.
 
     Parameters
     ----------
@@ -135,17 +138,34 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
         for theme in ("light", "dark"):
             window.set_theme(theme)
             _photograph(window, folder / f"{name}-{theme}.png")
+            _photograph_step(window, folder / f"{name}-step-{theme}.png", patience_s)
     return stops
+
+
+def _photograph_step(window: MainWindow, path: Path, patience_s: float) -> None:
+    """Photograph the Step tab in the middle of what it plays."""
+    tabs, step = window.page.tabs, window.page.step
+    tabs.setCurrentIndex(window.page.stack.indexOf(step))
+    _wait(lambda: step.at_rest, patience_s)
+    step.player.go(round(_SHOWN * step.player.end))
+    _wait(lambda: step.at_rest, patience_s)
+    _photograph(window, path)
+    tabs.setCurrentIndex(0)
 
 
 def _settled(window: MainWindow, failures: list[Failure], patience_s: float) -> bool:
     """Wait until the run, its check and its counts are there; return False when that takes too long."""
+    return _wait(lambda: bool(failures) or window.at_rest, patience_s)
+
+
+def _wait(done: Callable[[], bool], patience_s: float) -> bool:
+    """Let the window go on until something is done; return False when that takes too long."""
     loop = QEventLoop()
     look, limit = QTimer(), QTimer(singleShot=True)
     in_time = True
 
     def check() -> None:
-        if failures or window.at_rest:
+        if done():
             loop.quit()
 
     def give_up() -> None:

@@ -153,6 +153,11 @@ class Workbench(QObject):
             self._side.start("simulator")
         return self._side
 
+    @property
+    def side_started(self) -> bool:
+        """Whether the process of `side_jobs` has been started."""
+        return self._side.started
+
     def close(self) -> None:
         """End the processes."""
         self.jobs.close()

@@ -50,6 +50,28 @@ class Queue:
 
 
 @dataclass(frozen=True, eq=False)
+class Address:
+    """An element that atomics of one statement want, whatever their warps: they come to it one after the other.
+
+    Parameters
+    ----------
+    array : str
+        The array's name.
+    element : int
+    block : int
+        The block whose shared memory it is in; -1 for global memory.
+    blocks, threads : int arrays
+        Who wants it: the block in the grid, and the thread in the block.
+    """
+
+    array: str
+    element: int
+    block: int
+    blocks: Array
+    threads: Array
+
+
+@dataclass(frozen=True, eq=False)
 class AccessTraffic:
     """What one access of the statement asks, all warps together.
 
@@ -78,6 +100,8 @@ class AccessTraffic:
         The block in the grid, and the warp in the block, of each row of `bank`.
     queues : tuple of Queue
         Of an atomic, longest first; those of a single thread are left out.
+    addresses : tuple of Address
+        Of an atomic, ascending.
     """
 
     action: str
@@ -96,6 +120,7 @@ class AccessTraffic:
     blocks: Array
     warps: Array
     queues: tuple[Queue, ...]
+    addresses: tuple[Address, ...]
 
     @property
     def asked_bytes(self) -> int:
@@ -150,6 +175,11 @@ class Traffic:
         """Who queues for an address in atomics, longest first."""
         found = [queue for access in self.accesses for queue in access.queues]
         return tuple(sorted(found, key=lambda queue: -len(queue.threads)))
+
+    def addresses(self, block: int) -> tuple[Address, ...]:
+        """Return what atomics want in global memory and in the shared memory of a block, most wanted first."""
+        found = [each for access in self.accesses for each in access.addresses if each.block in (-1, block)]
+        return tuple(sorted(found, key=lambda each: -each.threads.size))
 
     @property
     def summary(self) -> str:
@@ -214,6 +244,16 @@ def traffic_at(recording: Recording, moment: int) -> Traffic:
     first, last = np.searchsorted(table[:, ACCESS.index("event")], [event, event + 1])
     measured = measure(launch.trace, int(first), int(last))
     return Traffic(tuple(_access(launch.trace, measured, number) for number in range(measured.rows.size)))
+
+
+def most_addresses(recording: Recording) -> int:
+    """Return the most addresses that the atomics of one access to global or shared memory want; 0 without atomics."""
+    most, atomic = 0, ACTIONS.index("atomic")
+    for launch in recording.launches:
+        table = launch.trace.data.arrays["accesses"]
+        for row in np.flatnonzero(table[:, ACCESS.index("action")] == atomic).tolist():
+            most = max(most, np.unique(launch.trace.places(row)[1]).size)
+    return most
 
 
 def measure(trace: Trace, first: int, last: int) -> Accesses:
@@ -292,6 +332,7 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         word[at], wide = bank_words(elements, size)
         bank[at] = (word[at] & (wide - 1)) * (BANKS // wide)
     per_block = trace.lanes_per_block_of(gang)
+    queued = action == "atomic" and space in ("global", "shared")
     return AccessTraffic(
         action,
         space,
@@ -308,7 +349,8 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         word,
         np.asarray(trace.block_of(gang, warps * WARP)),
         warps * WARP % per_block // WARP,
-        _queues(trace, gang, name, lanes, elements) if action == "atomic" and space in ("global", "shared") else (),
+        _queues(trace, gang, name, lanes, elements) if queued else (),
+        _addresses(trace, gang, name, lanes, elements, shared=space == "shared") if queued else (),
     )
 
 
@@ -323,3 +365,17 @@ def _queues(trace: Trace, gang: int, name: str, lanes: Array, elements: Array) -
         if len(own) > 1
     ]
     return tuple(sorted(found, key=lambda queue: -len(queue.threads)))
+
+
+def _addresses(
+    trace: Trace, gang: int, name: str, lanes: Array, elements: Array, *, shared: bool
+) -> tuple[Address, ...]:
+    blocks, threads = np.asarray(trace.block_of(gang, lanes)), lanes % trace.lanes_per_block_of(gang)
+    owners = blocks if shared else np.full(lanes.size, -1)
+    order = np.lexsort((threads, blocks, elements, owners))
+    owners, wanted = owners[order], elements[order]
+    borders = np.flatnonzero((np.diff(owners) != 0) | (np.diff(wanted) != 0)) + 1
+    return tuple(
+        Address(name, int(elements[own[0]]), int(owner), blocks[own], threads[own])
+        for own, owner in zip(np.split(order, borders), owners[[0, *borders]] if order.size else (), strict=False)
+    )

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
+from PyQt6.QtGui import QColor, QPainter, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui.step_view.colours import mixed, warp_colour
+from gui.step_view.traffic_pictures import WARP, AddressBars, BankRow
 from gui.theme import look
 from gui.widgets import Card, ElidedLabel, label
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gpu.stepping.lanes import Lanes
     from gpu.stepping.traffic import Traffic
 
-WARP = 32
 _MOST_ROWS = 4
 _FEW_ROWS = 2
 _KEPT_STRIPS = 128
@@ -152,64 +152,14 @@ class LaneGrid(QWidget):
         QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
 
 
-class BankRow(QWidget):
-    """The 32 banks of shared memory: as high as they are asked at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setAccessibleName("Banks of shared memory")
-        self.threads: Any = np.zeros(WARP, int)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def show_threads(self, threads: Any) -> None:
-        """Show how many different words each bank must deliver; None where shared memory is left alone."""
-        shown = np.zeros(WARP, int) if threads is None else np.asarray(threads)
-        if np.array_equal(shown, self.threads):
-            return
-        self.threads = shown
-        self.setToolTip(
-            ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
-            or "no bank is asked twice"
-        )
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(260, look().px(14))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(160, look().px(14))
-
-    def paintEvent(self, event: Any) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        theme, width = look().theme, self.width() / WARP
-        font = QFont(self.font())
-        font.setPixelSize(max(9, look().small_px - 2))
-        font.setBold(True)
-        painter.setFont(font)
-        for bank, count in enumerate(self.threads.tolist()):
-            box = QRectF(bank * width + 0.75, 0, width - 1.5, self.height() - 1)
-            painter.setPen(Qt.PenStyle.NoPen)
-            if count > 1:
-                painter.setBrush(QColor(theme.bad))
-            elif count == 1:
-                painter.setBrush(mixed(theme.good, theme.surface, 0.55))
-            else:
-                painter.setBrush(mixed(theme.raised, theme.surface, 0.5))
-            painter.drawRoundedRect(box, 2, 2)
-            if count > 1:
-                painter.setPen(QColor(theme.on_accent))
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(count))
-        painter.end()
-
-
 class LanesCard(Card):
     """Warps and lanes, in colours and in words, and the memory traffic of the statement."""
 
     def __init__(self) -> None:
         super().__init__("Warps and lanes", margins=(12, 7, 12, 9))
         self.body.setSpacing(5)
-        self._shared = self._detailed = True
+        self._detailed = True
+        self._pictures = (True, False)
         self.which = label("", "caption", name="Which block")
         self.head.addStretch(1)
         self.head.addWidget(self.which)
@@ -217,7 +167,8 @@ class LanesCard(Card):
         self.words = ElidedLabel("caption", "What the lanes do")
         self.traffic = ElidedLabel("caption", "What is asked of memory")
         self.banks = BankRow()
-        for widget in (self.grid, self.words, self.banks, self.traffic):
+        self.queues = AddressBars()
+        for widget in (self.grid, self.words, self.banks, self.queues, self.traffic):
             self.body.addWidget(widget)
 
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
@@ -233,11 +184,16 @@ class LanesCard(Card):
         """Show what the statement asks of memory."""
         self.traffic.say(traffic.summary if traffic is not None else "")
         self.banks.show_threads(traffic.banks if traffic is not None else None)
+        lanes = self.grid.lanes
+        self.queues.show_addresses(
+            traffic.addresses(self.grid.block) if traffic is not None else (), lanes.state.shape[1] if lanes else 1
+        )
 
-    def show_shared(self, used: bool) -> None:
-        """Show the banks of shared memory, or leave their room to the others."""
-        self._shared = used
-        self.banks.setVisible(used and self._detailed)
+    def show_pictures(self, *, banks: bool, addresses: int) -> None:
+        """Show the banks of shared memory and queues for so many addresses, or leave their room to the others."""
+        self._pictures = (banks, addresses > 0)
+        self.queues.reserve(addresses)
+        self._lay_out()
 
     def show_details(self, shown: bool) -> None:
         """Show all, or only a few warps and what they do: the rest leaves its room to others."""
@@ -246,4 +202,8 @@ class LanesCard(Card):
         self.grid.updateGeometry()
         for widget in (self.title, self.which, self.traffic):
             widget.setVisible(shown)
-        self.banks.setVisible(shown and self._shared)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        for widget, wanted in zip((self.banks, self.queues), self._pictures, strict=True):
+            widget.setVisible(wanted and self._detailed)

@@ -147,7 +147,7 @@ class MemoryView(QWidget):
 
     def open(self, models: Models | None) -> None:
         """Show another recording."""
-        self.models, self.followed = models, None
+        self.models, self.followed, self.moment = models, None, 0
         self.panels, self.touches, self._ranges, self._grids, self._seen = [], [], {}, {}, set()
         self.update()
 

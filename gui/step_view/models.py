@@ -44,6 +44,8 @@ class Models:
         Its file.
     segments : tuple of Segment
         From barrier to barrier.
+    addresses : int
+        The most addresses that atomics of one access want; 0 without atomics.
     """
 
     recording: Recording
@@ -53,11 +55,17 @@ class Models:
     lines: Array
     files: tuple[str, ...]
     segments: tuple[Segment, ...]
+    addresses: int
 
     @property
     def several_blocks(self) -> bool:
         """Whether any launch has more than one block."""
         return any(np.prod(launch.trace.grid) > 1 for launch in self.recording.launches)
+
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The memory spaces of the arrays."""
+        return frozenset(array.space for launch in self.recording.launches for array in launch.trace.arrays)
 
     @property
     def two_dimensional(self) -> bool:
@@ -99,13 +107,17 @@ def load(path: str | Path) -> Models:
     from gpu.stepping.lanes import LaneStates
     from gpu.stepping.recording import Recording
     from gpu.stepping.tally import Tally
+    from gpu.stepping.traffic import most_addresses
 
     recording = Recording.load(path)
     dataflow = Dataflow(recording)
     lines, files, kinds = _statements(recording)
     borders = _borders(recording, kinds)
     segments = tuple(_segments(recording, dataflow, borders))
-    return Models(recording, FlowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments)
+    return Models(
+        recording, FlowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
+        most_addresses(recording),
+    )  # fmt: skip
 
 
 def _statements(recording: Recording) -> tuple[Array, tuple[str, ...], list[str]]:

@@ -57,6 +57,15 @@ class Stepper(QObject):
             self.jobs.stop()
         self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
 
+    def rehearse(self, request: StepPattern) -> None:
+        """Record and read a run that nobody looks at, after all that somebody waits for."""
+
+        def read(event: Result | Failure) -> None:
+            if isinstance(event, Result):
+                _aside(lambda: _loaded(event))
+
+        self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
+
     def stop(self) -> bool:
         """Stop what is being recorded; return whether there was anything."""
         if self.busy and self.jobs.waits(self._channel):
@@ -74,20 +83,7 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-
-        def read() -> None:
-            try:
-                found: object = models.load(event.path)
-            except LockstepError as error:
-                found = Failure("input", error.message, error.advice)
-            except Exception as error:
-                # On a thread of its own nobody else would hear of it, and the page would wait for ever.
-                found = Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())
-            self._read.emit(number, request, (found, event.path, handles))
-
-        pool = QThreadPool.globalInstance()
-        assert pool is not None
-        pool.start(QRunnable.create(read))
+        _aside(lambda: self._read.emit(number, request, (_loaded(event), event.path, handles)))
 
     def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
         if number != self._newest:
@@ -103,3 +99,21 @@ class Stepper(QObject):
         if busy != self.busy:
             self.busy = busy
             self.busy_changed.emit(busy)
+
+
+def _loaded(event: Result) -> object:
+    """Return the Models of a recording that has been made, or why they cannot be."""
+    try:
+        return models.load(event.path)
+    except LockstepError as error:
+        return Failure("input", error.message, error.advice)
+    except Exception as error:
+        # On a thread of its own nobody else would hear of it, and the page would wait for ever.
+        return Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())
+
+
+def _aside(do: Callable[[], object]) -> None:
+    """Do something on another thread."""
+    pool = QThreadPool.globalInstance()
+    assert pool is not None
+    pool.start(QRunnable.create(do))

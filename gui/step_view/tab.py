@@ -220,22 +220,38 @@ class StepTab(QWidget):
     def record(self) -> None:
         """Record the variant with what is chosen."""
         self._soon.stop()
-        needs_image = self.pattern.takes(self.settings.params) == "image"
-        if needs_image and not self.image:
+        if self._needs_image and not self.image:
             self._say("Open an image: a small part of it is recorded.")
             return
         self._stale = False
-        folder = self.stepper.jobs.folder
+        self.stepper.record(self._wanted())
+
+    @property
+    def _needs_image(self) -> bool:
+        return self.pattern.takes(self.settings.params) == "image"
+
+    def rehearse(self) -> None:
+        """Let the simulator's process record once for nobody, so that it does not begin when somebody waits."""
+        if self._stale and not self.isVisible() and (self.image or not self._needs_image):
+            self.stepper.rehearse(self._wanted())
+
+    def _wanted(self) -> StepPattern:
+        """Return the request for what is chosen."""
         inputs = {}
-        if needs_image:
+        if self._needs_image:
+            folder = self.stepper.jobs.folder
             inputs = {name: folder.put(values) for name, values in self.image.items()}
             for handle in inputs.values():
                 folder.adopt(handle)
-        request = StepPattern(
+        return StepPattern(
             self.pattern.name, self.variant, dict(self.settings.params), inputs, self.settings.input_seed,
             self.settings.schedule, self.sources.edits(self.pattern.file_of(self.variant)),
         )  # fmt: skip
-        self.stepper.record(request)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the newest settings have been recorded and are shown."""
+        return not (self._soon.isActive() or self.stepper.busy or self._stale)
 
     @property
     def settings_text(self) -> str:
@@ -285,8 +301,7 @@ class StepTab(QWidget):
         names = [launch.trace.kernel for launch in recording.launches]
         self.timeline.open(models.segments, findings, names)
         self._show_verdict()
-        spaces = {array.space for launch in recording.launches for array in launch.trace.arrays}
-        self.lanes.show_shared("shared" in spaces)
+        self.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
         self.counters.show_counts(models.tally.at(recording.moments), "in all")
         book = self.pattern.variant(request.variant).textbook
         self.counters.show_textbook(
@@ -484,7 +499,7 @@ class StepTab(QWidget):
         super().resizeEvent(event)
         # Large text in a low window leaves little room: the code comes first.
         roomy = self.height() >= 38 * look().text_px
-        for card in (self.source, self.lanes, self.counters):
+        for card in (self.lanes, self.counters):
             card.show_details(roomy)
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)

@@ -9,9 +9,9 @@ from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 
-from gpu.jobs import Failure, LoadImage, SaveArray
+from gpu.jobs import Failure, LoadImage, SaveArray, StepPattern
 from gpu.pattern import Progress
-from gui.main_window import MainWindow
+from gui.main_window import REST_MS, MainWindow
 from gui.settings import Memory
 from tests.gui.conftest import FakeHost, settle
 
@@ -530,3 +530,20 @@ def test_help_lists_every_shortcut(qtbot, window):
     box.close()
     window.show_about()
     window.findChildren(Notice)[-1].close()
+
+
+def test_a_window_at_rest_rehearses_stepping_and_shows_none_of_it(qtbot, window):
+    assert not window.bench.side_started
+    qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
+    rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
+    assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "tiled")]
+    assert window.page.step.models is None
+    assert not window.page.step.at_rest
+
+
+def test_while_something_runs_nothing_is_rehearsed(qtbot, window):
+    FakeHost.made[0].patient = True
+    window.run()
+    qtbot.waitUntil(lambda: window.jobs.busy)
+    qtbot.wait(REST_MS + 500)
+    assert not window.bench.side_started

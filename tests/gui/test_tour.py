@@ -8,6 +8,9 @@ from PyQt6.QtGui import QImage
 from gpu.patterns import all_patterns
 from gui.tour import SIZE, tour
 
+# One fixture goes through everything that there is.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture(scope="module")
 def toured(tmp_path_factory, qapp):
@@ -38,9 +41,17 @@ def test_every_variant_has_a_picture_and_a_right_result(toured, pattern, number,
 
 def test_both_themes_of_every_pattern(toured):
     folder, _ = toured
-    for name in all_patterns():
+    for name in [f"{name}{tab}" for name in all_patterns() for tab in ("", "-step")]:
         dark, light = (QImage(str(folder / f"{name}-{theme}.png")) for theme in ("dark", "light"))
         assert dark.pixelColor(3, 300).lightness() < 60 < 200 < light.pixelColor(3, 300).lightness()
+
+
+def test_every_pattern_is_stepped_too(toured):
+    folder, _ = toured
+    for name in all_patterns():
+        run, step = (QImage(str(folder / f"{name}{tab}-dark.png")) for tab in ("", "-step"))
+        assert (step.width(), step.height()) == SIZE
+        assert run != step
 
 
 def test_the_table_for_people_has_every_row(toured):

@@ -9,7 +9,7 @@ import pytest
 
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.module import SimulatedModule
-from gpu.stepping.traffic import Traffic, traffic_at
+from gpu.stepping.traffic import Traffic, most_addresses, traffic_at
 from tests.gpu.simulator.running import _three
 from tests.gpu.stepping.recordings import launch
 
@@ -89,6 +89,34 @@ __global__ void k(int *bins) {
     assert others.summary == "global: 48 atomics, 40 sectors, 6 would do, 32 atomics queue for one address"
     (access,) = shared.accesses
     assert access.banks()[:2].tolist() == [21, 11]
+    assert [(each.array, each.element, each.block, each.threads.tolist()) for each in shared.addresses(0)] == [
+        ("s", 0, 0, [thread for thread in range(48) if thread % 3]), ("s", 1, 0, list(range(0, 48, 3)))
+    ]  # fmt: skip
+    assert [(each.element, each.block, each.threads.size) for each in others.addresses(0)] == [(0, -1, 40), (1, -1, 8)]
+    assert most_addresses(recording) == 2
+
+
+def test_blocks_queue_for_one_global_address_and_each_for_its_own_shared_one():
+    source = """\
+__global__ void k(int *count) {
+    __shared__ int s;
+    if (threadIdx.x == 0) s = 0;
+    __syncthreads();
+    atomicAdd(&s, 1);
+    atomicAdd(count, 1);
+}
+"""
+    recording = launch(source, [np.zeros(1, np.int32)], grid=3, block=8)
+    found = [traffic_at(recording, moment) for moment in range(recording.moments)]
+    shared = [each for each in found if any(access.space == "shared" and access.queues for access in each.accesses)]
+    lanes = {
+        block: [a.threads.size for t in shared for a in t.addresses(block) if a.block == block] for block in range(3)
+    }
+    assert lanes == {0: [8], 1: [8], 2: [8]}
+    everybody = [each for traffic in found for each in traffic.addresses(0) if each.block == -1]
+    assert sum(each.threads.size for each in everybody) == 24
+    assert most_addresses(recording) == 1
+    assert most_addresses(launch("__global__ void k(int *a) { a[0] = 1; }", [np.zeros(1, np.int32)], block=1)) == 0
 
 
 def test_a_vector_is_one_access():

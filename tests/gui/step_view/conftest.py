@@ -44,4 +44,4 @@ def stepping(qtbot, make_window, monkeypatch, grey):
 
 def shown(qtbot, tab):
     """Wait until the newest recording is shown."""
-    qtbot.waitUntil(lambda: not tab._soon.isActive() and not tab.stepper.busy and not tab._stale, timeout=20_000)
+    qtbot.waitUntil(lambda: tab.at_rest, timeout=20_000)

@@ -8,7 +8,7 @@ from gui.step_view.memory_view import MemoryView
 from tests.gui.step_view.conftest import shown
 
 
-@pytest.mark.parametrize("pattern, variant", [("scan", "brent-kung"), ("reduction", "interleaved")])
+@pytest.mark.parametrize(("pattern", "variant"), [("scan", "brent-kung"), ("reduction", "interleaved")])
 def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, stepping, pattern, variant):
     tab = stepping(pattern, variant).page.step
     tab.kinds.choose("Arrays")
@@ -44,3 +44,18 @@ def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
     qtbot.mouseClick(tab.memory, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
     assert tab.player.moment == writing
     assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
+
+
+def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, stepping):
+    tab = stepping("scan", "brent-kung", n=16).page.step
+    long = tab.models
+    tab.settings.form.change(n=1)
+    shown(qtbot, tab)
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view.open(long)
+    view.show_moment(long.recording.moments, 0, None)
+    assert tab.models.recording.moments < long.recording.moments
+    view.open(tab.models)
+    view.show()
+    assert view.panels

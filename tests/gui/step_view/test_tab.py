@@ -481,3 +481,24 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
     path = tmp_path / "scan.lockstep"
     assert tab.exports.write_recording(path)
     assert Recording.load(path).moments == tab.player.end
+
+
+def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
+    tab = stepping("histogram", "privatized").page.step
+    assert tab.lanes.queues.isVisible()
+    moment = next(each for each in range(1, tab.player.end + 1) if (told := tab.instant(each).traffic) and told.queues)
+    tab.player.go(moment)
+    shown = tab.lanes.queues.addresses
+    block = tab.lanes.grid.block
+    assert sum(each.threads.size for each in shown) == int((tab.lanes.grid.lanes.state[block] == ACTIVE).sum())
+    sizes = [each.threads.size for each in shown]
+    assert sizes == sorted(sizes, reverse=True)
+    assert f"{shown[0].array}[{shown[0].element}]: {sizes[0]} lanes" in tab.lanes.queues.toolTip()
+    empty = tab.lanes.queues.grab().toImage()
+    tab.player.go(0)
+    assert tab.lanes.queues.addresses == ()
+    assert tab.lanes.queues.grab().toImage() != empty
+
+
+def test_no_room_is_kept_for_queues_where_there_are_no_atomics(stepping):
+    assert not stepping("scan", "brent-kung").page.step.lanes.queues.isVisible()
