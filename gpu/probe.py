@@ -129,6 +129,15 @@ def find_nvcc() -> str:
     return str(found)
 
 
+def find_device_runtime(nvcc: str) -> str | None:
+    """Return the folder of the toolkit of `nvcc` that has the device's runtime; None where there is none."""
+    toolkit = Path(nvcc).resolve().parent.parent
+    for folder in ("lib64", "lib", "lib/x64", "targets/x86_64-linux/lib"):
+        if any((toolkit / folder / name).is_file() for name in ("libcudadevrt.a", "cudadevrt.lib")):
+            return str(toolkit / folder)
+    return None
+
+
 def _ask_driver() -> tuple[int | None, tuple[int, int], tuple[Gpu, ...]]:
     """Return cuInit's status (None without a driver), the driver's CUDA version, and its GPUs."""
     try:

@@ -19,9 +19,6 @@
 
 #include "sort_keys.cuh"
 
-// How many places a block keeps in shared memory where it keeps so many keys.
-#define CARRIED(count) (PAIRS ? (count) : 1)
-
 // Put two keys in order. `stable` is whether only the keys decide; otherwise the places do where the keys are equal.
 __device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stable) {
     KEY a = keys[i];

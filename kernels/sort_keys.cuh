@@ -25,6 +25,9 @@
 #define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
 #define KEY_BITS 32
 
+// How many places a block keeps in shared memory where it keeps so many keys.
+#define CARRIED(count) (PAIRS ? (count) : 1)
+
 // A number that is in the same order as the keys are: the sign's bit is turned over, and all others of a negative float.
 __device__ unsigned int rising_int(int key) { return (unsigned int)key ^ 0x80000000u; }
 __device__ unsigned int rising_unsigned(unsigned int key) { return key; }

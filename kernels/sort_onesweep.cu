@@ -18,6 +18,8 @@
 
 #define DIGITS (1 << DIGIT_BITS)
 #define PASSES (KEY_BITS / DIGIT_BITS)
+// So many blocks share a multiprocessor, which leaves 64 registers to each thread.
+#define BLOCKS_AT_ONCE (1024 / BLOCK_SIZE)
 #define TILE (KEYS_A_THREAD * BLOCK_SIZE)
 
 // Four keys of 16 bytes, as loads take them.
@@ -88,9 +90,8 @@ __device__ unsigned int lanes_alike(unsigned int digit) {
     unsigned int alike = ALL_LANES;
 #pragma unroll
     for (int bit = 0; bit < DIGIT_BITS; ++bit) {
-        bool one = digit >> bit & 1;
-        unsigned int ones = __ballot_sync(ALL_LANES, one);
-        alike &= one ? ones : ~ones;
+        int highest = (int)(digit << (31 - bit));  // the bit goes where the sign is, and the sign everywhere
+        alike &= ~(__ballot_sync(ALL_LANES, highest < 0) ^ (unsigned int)(highest >> 31));
     }
     return alike;
 }
@@ -99,15 +100,27 @@ __device__ unsigned int lanes_alike(unsigned int digit) {
 // many keys of the tile have the digit, plus 1, or, with the highest bit, where keys of the digit go after the tile's.
 #define COMPLETE 0x80000000u
 
+// So many tiles are asked at once: their answers are under way together.
+#define ASKED 4
+
 // Return where a tile's first key of a digit goes: the tiles before say how many of theirs come first, up to the nearest
 // that knows of all before it.
 __device__ unsigned int look_back(const volatile unsigned int *states, int tile, int digit) {
     unsigned int before_tile = 0;
     unsigned int state = 0;
-    for (int other = tile - 1; !(state & COMPLETE); --other) {
-        while ((state = states[other * DIGITS + digit]) == 0) {
+    for (int nearest = tile - 1; !(state & COMPLETE); nearest -= ASKED) {
+        unsigned int asked[ASKED];
+#pragma unroll
+        for (int k = 0; k < ASKED; ++k) asked[k] = nearest >= k ? states[(nearest - k) * DIGITS + digit] : COMPLETE;
+#pragma unroll
+        for (int k = 0; k < ASKED; ++k) {
+            if (state & COMPLETE) break;
+            state = asked[k];
+            if (state == 0)
+                while ((state = states[(nearest - k) * DIGITS + digit]) == 0) {
+                }
+            before_tile += state & COMPLETE ? state & ~COMPLETE : state - 1;
         }
-        before_tile += state & COMPLETE ? state & ~COMPLETE : state - 1;
     }
     return before_tile;
 }
@@ -119,7 +132,7 @@ __device__ unsigned int look_back(const volatile unsigned int *states, int tile,
 // the order in which blocks start: states[0] counts them, DIGITS states for each tile follow, and then the next pass has
 // its own; all start as 0. Limit: the
 // votes, and what shared memory takes and gives.
-extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_onesweep(const KEY *keys, const int *places, KEY *keys_out, int *places_out, const unsigned int *counts,
                   unsigned int *states, int n, int pass) {
     __shared__ KEY s[TILE];

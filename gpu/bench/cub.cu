@@ -1,6 +1,6 @@
 // CUB as a peer. Prints CUB's version, then the milliseconds of each repetition.
-// Arguments: what to do ("histogram-uniform", "histogram-constant", "reduce", "scan" or "select"), elements, seed,
-// warm-up rounds, repetitions. Before each round 64 MB are cleared, as before each launch of ours: the cache is cold.
+// Arguments: what to do ("histogram-uniform", "histogram-constant", "reduce", "scan", "select", "sort" or "sort-pairs"), elements,
+// seed, warm-up rounds, repetitions. Before each round 64 MB are cleared, as before each launch of ours: the cache is cold.
 #include <cstdio>
 #include <cstdlib>
 #include <cub/cub.cuh>
@@ -41,7 +41,7 @@ struct Work {
     std::string name;
     size_t count;
     void *input, *output;
-    int *chosen;
+    int *chosen, *carried, *carried_out;
 
     cudaError_t run(void *scratch, size_t &bytes) const {
         const float *values = (const float *)input;
@@ -49,16 +49,22 @@ struct Work {
         if (name == "scan") return cub::DeviceScan::InclusiveSum(scratch, bytes, values, (float *)output, count);
         if (name == "select")
             return cub::DeviceSelect::If(scratch, bytes, values, (float *)output, chosen, count, AboveHalf());
+        const unsigned int *keys = (const unsigned int *)input;
+        if (name == "sort") return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, (unsigned int *)output, count);
+        if (name == "sort-pairs")
+            return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, (unsigned int *)output, carried, carried_out,
+                                                   count);
         return cub::DeviceHistogram::HistogramEven(scratch, bytes, (const unsigned char *)input, (int *)output, 257, 0,
                                                    256, (int)count);
     }
 };
 
 int main(int, char **arguments) {
-    Work work = {arguments[1], strtoull(arguments[2], nullptr, 10), nullptr, nullptr, nullptr};
+    Work work = {arguments[1], strtoull(arguments[2], nullptr, 10), nullptr, nullptr, nullptr, nullptr, nullptr};
     unsigned int seed = atoi(arguments[3]);
     int warm_up = atoi(arguments[4]), repetitions = atoi(arguments[5]);
     bool bytes = work.name.rfind("histogram", 0) == 0;
+    bool pairs = work.name == "sort-pairs";
     const size_t lead_bytes = 64 << 20;
 
     void *lead;
@@ -66,10 +72,15 @@ int main(int, char **arguments) {
     CHECK(cudaMalloc(&work.input, work.count * (bytes ? 1 : sizeof(float))));
     CHECK(cudaMalloc(&work.output, bytes ? 256 * sizeof(int) : work.count * sizeof(float)));
     CHECK(cudaMalloc(&work.chosen, sizeof(int)));
+    CHECK(cudaMalloc(&work.carried, pairs ? work.count * sizeof(int) : sizeof(int)));
+    CHECK(cudaMalloc(&work.carried_out, pairs ? work.count * sizeof(int) : sizeof(int)));
+    if (pairs) fill_words<<<2048, 256>>>((unsigned int *)work.carried, work.count, seed + 1);
     if (work.name == "histogram-constant")
         CHECK(cudaMemset(work.input, seed & 255, work.count));
     else if (bytes)
         fill_words<<<2048, 256>>>((unsigned int *)work.input, work.count / 4, seed);
+    else if (work.name == "sort" || pairs)
+        fill_words<<<2048, 256>>>((unsigned int *)work.input, work.count, seed);
     else
         fill_fractions<<<2048, 256>>>((float *)work.input, work.count, seed);
 

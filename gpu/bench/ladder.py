@@ -31,6 +31,8 @@ class Case:
     params : mapping
     variants : tuple of str
         Which variants; all that are correct when empty. One that cannot take the inputs is left out.
+    anew : bool
+        Whether each repetition begins with the inputs anew, as it must where they are overwritten and that matters.
     """
 
     work: str
@@ -38,6 +40,7 @@ class Case:
     make_inputs: Callable[[np.random.Generator], Inputs] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     variants: tuple[str, ...] = ()
+    anew: bool = False
 
 
 def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
@@ -66,7 +69,7 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
             pattern.tolerance(inputs, params),
         )
         del result
-        times = recorder.replay(repetitions) if verified else ()
+        times = recorder.replay(repetitions, anew=case.anew) if verified else ()
         recorder.finish()
         yield Row(
             case.work,

@@ -163,6 +163,11 @@ def _nbody(inputs: Inputs, params: Params) -> Iterator[Peer]:
     yield _NUMBA_LOOPS, lambda: accelerate(bodies, found, squared)
 
 
+def _sort(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    keys = inputs["values"].astype(params["dtype"])
+    yield "NumPy sort", lambda: np.sort(keys)
+
+
 _PEERS: dict[str, Callable[[Inputs, Params], Iterator[Peer]]] = {
     "convolution": _convolution,
     "histogram": _histogram,
@@ -171,4 +176,5 @@ _PEERS: dict[str, Callable[[Inputs, Params], Iterator[Peer]]] = {
     "reduction": _reduction,
     "scan": _scan,
     "softmax": _softmax,
+    "sort": _sort,
 }

@@ -26,6 +26,9 @@ _MATRIX_SIDES = {1024: (), 4096: (), 8192: ("vectors", "peak")}
 """Sides of matrices that are multiplied, and by which variants: all where none is named."""
 _SOFTMAX_SHAPES = ((4096, 4096), (2**18, 256))
 
+_SORTED = {2**20: (), 2**24: ("bitonic", "merge", "radix", "onesweep"), 2**28: ("radix", "onesweep")}
+_SORTS = {"keys": "keys", "places": "keys with values"}
+
 
 def convolution_work(size: int) -> str:
     """Name the convolution by a filter of that size."""
@@ -52,6 +55,11 @@ def softmax_work(rows: int, columns: int) -> str:
     return f"softmax of rows, {rows} x {columns} float32"
 
 
+def sort_work(result: str, length: int) -> str:
+    """Name the sort of so many keys, without values or with."""
+    return f"sort, 2^{length.bit_length() - 1} uint32 {_SORTS[result]}"
+
+
 def cases() -> Iterator[Case]:
     """Yield what is measured. Every size is past the last cache, but for small matrices and bodies."""
     for size in _FILTER_SIZES:
@@ -70,6 +78,10 @@ def cases() -> Iterator[Case]:
     for rows, columns in _SOFTMAX_SHAPES:
         yield Case(softmax_work(rows, columns), "softmax", params={"n": columns, "rows": rows})
     yield from gravity.cases()
+    for result in _SORTS:
+        for length, variants in _SORTED.items():
+            params = {"n": length, "dtype": "uint32", "result": result}
+            yield Case(sort_work(result, length), "sort", params=params, variants=variants, anew=True)
 
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:
@@ -104,6 +116,7 @@ def _peers(seed: int, repetitions: int) -> Iterator[Row]:
         "convolution": {size: convolution_work(size) for size in _FILTER_SIZES},
         "histogram": {content: histogram_work(content) for content in ("uniform", "constant")},
         **{pattern: {length: array_work(pattern, length) for length in _LENGTHS} for pattern in _ARRAY_WORKS},
+        "sort": {result: {length: sort_work(result, length) for length in _SORTED} for result in _SORTS},
         "bytes_an_element": _BYTES_AN_ELEMENT,
         "matmul": {side: matmul_work(side) for side in _MATRIX_SIDES},
         "softmax": [[rows, columns, softmax_work(rows, columns)] for rows, columns in _SOFTMAX_SHAPES],

@@ -80,6 +80,11 @@ def _pytorch(works: Works) -> None:
         matrix = torch.rand(rows, columns, device="cuda")
         times = time(partial(torch.softmax, matrix, 1))
         _tell(work, f"PyTorch {torch.__version__}", times, 8 * rows * columns / 1e9)
+    for result, count, work, amount in _sorts(works):
+        if result == "places":  # of 64 bits
+            continue
+        keys = torch.randint(-(2**31), 2**31 - 1, (count,), dtype=torch.int32, device="cuda")
+        _tell(work, f"PyTorch {torch.__version__}, int32, with places", time(partial(torch.sort, keys)), amount)
 
 
 def _cupy(works: Works) -> None:
@@ -124,6 +129,10 @@ def _cupy(works: Works) -> None:
         matrix = rng.random((rows, columns), dtype=cupy.float32)
         times = time(partial(special.softmax, matrix, 1))
         _tell(work, f"CuPy {cupy.__version__}", times, 8 * rows * columns / 1e9)
+    for result, count, work, amount in _sorts(works):
+        keys = rng.integers(0, 2**32, count, cupy.uint32)
+        who = f"CuPy {cupy.__version__} (Thrust) {'sort' if result == 'keys' else 'argsort'}"
+        _tell(work, who, time(partial(cupy.sort if result == "keys" else cupy.argsort, keys)), amount)
 
 
 def _arrays(works: Works) -> Iterator[tuple[str, int, str, float]]:
@@ -137,6 +146,13 @@ def _products(works: Works) -> Iterator[tuple[int, str, float]]:
     """Yield the side of square matrices, the name of the work, and 10^9 operations of their product."""
     for side, work in works["matmul"].items():
         yield int(side), work, 2 * int(side) ** 3 / 1e9
+
+
+def _sorts(works: Works) -> Iterator[tuple[str, int, str, float]]:
+    """Yield "keys" or "places", the number of keys, the name of the work, and its least traffic in GB."""
+    for result, bytes_a_key in (("keys", 8), ("places", 16)):
+        for count, work in works["sort"][result].items():
+            yield result, int(count), work, bytes_a_key * int(count) / 1e9
 
 
 def _cub(works: Works, folder: Path) -> None:
@@ -155,6 +171,8 @@ def _cub(works: Works, folder: Path) -> None:
     actions = {"reduction": "reduce", "scan": "scan", "compaction": "select"}
     for pattern, count, work, amount in _arrays(works):
         time(actions[pattern], count, work, amount)
+    for result, count, work, amount in _sorts(works):
+        time("sort" if result == "keys" else "sort-pairs", count, work, amount)
 
 
 def main() -> None:

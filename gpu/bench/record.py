@@ -16,6 +16,8 @@ class RecordingEngine:
         self._inner = inner
         self._actions: list[Callable[[], None]] = []
         self._kept: list[Buffer] = []
+        self._uploaded: list[tuple[Buffer, Array]] = []
+        self._anew: dict[int, Buffer] = {}
         self.device = inner.device
         self.executed = inner.executed
         self.sources: dict[str, str] = {}
@@ -28,7 +30,9 @@ class RecordingEngine:
         return self._inner.allocate(shape, dtype)
 
     def upload(self, values: Array) -> Buffer:
-        return self._inner.upload(values)
+        buffer = self._inner.upload(values)
+        self._uploaded.append((buffer, values))
+        return buffer
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         return self._inner.download(buffer, count)
@@ -45,7 +49,8 @@ class RecordingEngine:
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         def action() -> None:
-            self._inner.launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
+            now = [self._anew.get(id(argument), argument) for argument in arguments]
+            self._inner.launch(kernel, grid, block, *now, shared_bytes=shared_bytes)
 
         action()
         self._actions.append(action)
@@ -53,14 +58,22 @@ class RecordingEngine:
     def take_times(self) -> PhaseTimes:
         return self._inner.take_times()
 
-    def replay(self, times: int, warm_up: int = 3) -> tuple[float, ...]:
-        """Run all fills and launches again, so many times, and return each repetition's milliseconds."""
+    def replay(self, times: int, warm_up: int = 3, *, anew: bool = False) -> tuple[float, ...]:
+        """Run all fills and launches again, so many times, and return each repetition's milliseconds.
+
+        `anew` uploads again what was uploaded before each of them, for launches that overwrite it.
+        """
         measured = []
         for repetition in range(warm_up + times):
+            if anew:
+                self._anew = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
             self._inner.take_times()
             for action in self._actions:
                 action()
             elapsed = self._inner.take_times().kernel
+            for buffer in self._anew.values():
+                self._inner.free(buffer)
+            self._anew = {}
             if repetition >= warm_up:
                 measured.append(elapsed)
         return tuple(measured)
@@ -70,6 +83,7 @@ class RecordingEngine:
         for buffer in self._kept:
             self._inner.free(buffer)
         self._kept.clear()
+        self._uploaded.clear()
         self._actions.clear()
 
     def close(self) -> None:

@@ -24,14 +24,14 @@ from gpu.errors import (
     LaunchError,
     SourcePosition,
 )
-from gpu.probe import find_nvcc
+from gpu.probe import find_device_runtime, find_nvcc
 
 # A kernel's first launch must not wait for its code to be loaded: the times are shown to people.
 os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 try:
     import pycuda.driver as cuda
-    from pycuda.compiler import SourceModule
+    from pycuda.compiler import DynamicSourceModule, SourceModule
 except ImportError as error:
     raise EngineUnavailableError(
         f"PyCUDA does not load here: {error}.",
@@ -147,13 +147,14 @@ class CudaEngine:
                 # PyCUDA repeats nvcc's remarks on every miss of its cache.
                 warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
                 warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
-                return SourceModule(
-                    f'#line 1 "{file}"\n{text}',
-                    nvcc=self._nvcc,
-                    options=[*_COMPILER_OPTIONS, *macros],
-                    no_extern_c=True,
-                    include_dirs=[str(KERNELS)],
-                )
+                options: dict[str, Any] = {
+                    "nvcc": self._nvcc,
+                    "options": [*_COMPILER_OPTIONS, *macros],
+                    "no_extern_c": True,
+                    "include_dirs": [str(KERNELS)],
+                }
+                source = f'#line 1 "{file}"\n{text}'
+                return (_linked if "<<<" in text else SourceModule)(source, **options)
         except cuda.CompileError as error:
             log = f"{error.stdout or ''}{error.stderr or ''}".strip()
             position, message = first_error(log, file)
@@ -289,6 +290,19 @@ class CudaEngine:
                     detail=str(error),
                 ) from None
             raise LaunchError(f"The driver refused {self._last_kernel or 'the run'}: {reason}.") from None
+
+
+def _linked(source: str, **options: Any) -> Any:
+    """Compile kernels that launch kernels: they are linked with the device's own runtime."""
+    try:
+        return DynamicSourceModule(source, cuda_libdir=find_device_runtime(options["nvcc"]), **options)
+    except cuda.CompileError:
+        raise
+    except (cuda.Error, OSError) as error:
+        raise CompileError(
+            f"A kernel that launches kernels does not link: {error}.",
+            advice="It needs cudadevrt, which the CUDA toolkit has beside nvcc, of a version that the driver supports.",
+        ) from None
 
 
 def first_error(log: str, file: str) -> tuple[SourcePosition | None, str]:

@@ -16,7 +16,7 @@ from gpu.patterns.array_inputs import (
     typed,
 )
 from gpu.patterns.sort_keys import DTYPES, KINDS, make_input, present, rank
-from gpu.patterns.sort_programs import FILE, ONESWEEP_FILE, program
+from gpu.patterns.sort_programs import FILE, ONESWEEP_FILE, QUICK_FILE, program
 
 ORDER = 6
 
@@ -117,6 +117,16 @@ PATTERN = Pattern(
             limit="Three kernels a pass, which read each key twice; neighbouring lanes write all over memory.",
             kernels=("sort_radix_count", "sort_radix_scatter"),
             comparable=_comparable,
+        ),
+        Variant(
+            "quicksort",
+            "Quicksort that launches itself",
+            run=program(sort_programs.quick, whole_warps=True),
+            idea="A block parts its keys by a pivot, and launches a grid for either half; few keys it sorts by itself.",
+            limit="The first levels are work of a few blocks, and a launch costs as much as thousands of comparisons.",
+            kernels=("sort_quick",),
+            comparable=_comparable,
+            file=QUICK_FILE,
         ),
         Variant(
             "merge",

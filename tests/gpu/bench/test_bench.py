@@ -11,6 +11,7 @@ from gpu.bench.document import write_section
 from gpu.bench.ladder import Case, amount_of, measure, random_image
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row, table
+from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 
 OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
@@ -125,3 +126,23 @@ def test_bodies_are_counted_by_20_operations_an_interaction() -> None:
     pattern = find_pattern("nbody")
     params = pattern.check({"preset": "plummer", "bodies": 100})
     assert amount_of(pattern, pattern.inputs({}, params, 1), params) == (20 * 100**2 / 1e9, "GFLOP/s")
+
+
+def test_what_is_overwritten_is_uploaded_anew_for_each_repetition() -> None:
+    seen = []
+
+    class Watched(SimulatorEngine):
+        def launch(self, kernel, grid, block, *arguments, shared_bytes=0):
+            seen.append(self.download(arguments[0]).tolist())
+            super().launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
+
+    recorder = RecordingEngine(Watched("lockstep"))
+    values = np.array([3, 1, 2], np.int32)
+    sort = find_pattern("sort")
+    for _ in sort.variant("bitonic").run(recorder, {"values": values}, sort.check({"input": "file", "block": 8})):
+        pass
+    recorder.replay(2, 1, anew=True)
+    assert seen == [[3, 1, 2]] * 4
+    recorder.replay(1, 1)
+    assert seen[4:] == [[1, 2, 3]] * 2
+    recorder.finish()

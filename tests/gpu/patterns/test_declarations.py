@@ -12,7 +12,7 @@ from gpu.errors import InputError
 from gpu.pattern import Choice, Integer, Matrix, Pattern, Real
 from gpu.patterns import all_patterns, find_pattern
 
-_KERNEL = r"__global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)"
+_KERNEL = r"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)"
 PATTERNS = list(all_patterns().values())
 
 

@@ -20,8 +20,9 @@ Array = np.ndarray[Any, Any]
 
 SORT = find_pattern("sort")
 VARIANTS = [variant.name for variant in SORT.variants]
-SIZES = (0, 1, 2, 31, 32, 33, 63, 64, 65, 127, 129, 300)
+SIZES = (0, 1, 2, 31, 32, 33, 64, 129)
 FAST = [name for name in VARIANTS if name not in ("odd-even", "quicksort")]
+"""Those that many keys do not take long."""
 ENGINE = SimulatorEngine("lockstep")
 COMPILED = SimulatorEngine()
 SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3.4e38, -3.4e38, 1.5, -1.5]
@@ -56,18 +57,17 @@ def test_awkward_sizes(variant: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_type_both_ways(variant: str, dtype: str, order: str) -> None:
-    for n in (33, 130):
-        keys = keys_of(dtype, n)
-        outcome = run(ENGINE, variant, keys, order=order)
-        assert outcome.outputs["result"].tolist() == sorted(keys.tolist(), reverse=order == "descending")
-        assert outcome.outputs["result"].dtype == keys.dtype
-        assert outcome.report.verified
+    keys = keys_of(dtype, 70)
+    outcome = run(ENGINE, variant, keys, order=order)
+    assert outcome.outputs["result"].tolist() == sorted(keys.tolist(), reverse=order == "descending")
+    assert outcome.outputs["result"].dtype == keys.dtype
+    assert outcome.report.verified
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_places_are_those_of_a_stable_sort(variant: str, order: str) -> None:
-    for n in (0, 33, 129):
+    for n in (0, 33, 70):
         keys = np.random.default_rng(n).integers(-4, 4, n, np.int32)
         outcome = run(ENGINE, variant, keys, order=order, result="places")
         falling = -1 if order == "descending" else 1
@@ -78,44 +78,44 @@ def test_places_are_those_of_a_stable_sort(variant: str, order: str) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_floats_that_are_not_numbers_come_last_and_zeros_in_order(variant: str) -> None:
-    keys = np.random.default_rng(5).permutation(np.array(SPECIAL * 8, np.float32))
+    keys = np.random.default_rng(5).permutation(np.array(SPECIAL * 4, np.float32))
     rising = [-np.inf, -3.4e38, -1.5, -1e-45, -0.0, 0.0, 1e-45, 1.5, 3.4e38, np.inf]
     for order, numbers in (("ascending", rising), ("descending", rising[::-1])):
         outcome = run(ENGINE, variant, keys, order=order)
         result = outcome.outputs["result"]
-        expected = np.repeat(np.array(numbers, np.float32), 8)
-        np.testing.assert_array_equal(result[:80].view(np.uint32), expected.view(np.uint32))
-        assert np.isnan(result[80:]).all()
-        assert result.size == 96
+        expected = np.repeat(np.array(numbers, np.float32), 4)
+        np.testing.assert_array_equal(result[:40].view(np.uint32), expected.view(np.uint32))
+        assert np.isnan(result[40:]).all()
+        assert result.size == 48
         assert outcome.report.verified
         places = run(ENGINE, variant, keys, order=order, result="places")
-        assert sorted(places.outputs["result"].tolist()) == list(range(96))
+        assert sorted(places.outputs["result"].tolist()) == list(range(48))
         assert places.report.verified
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_input(variant: str, kind: str) -> None:
-    outcome = run(ENGINE, variant, make_keys(kind, 100, "float32", 3))
-    assert outcome.outputs["result"].tolist() == sorted(make_keys(kind, 100, "float32", 3).tolist())
+    outcome = run(ENGINE, variant, make_keys(kind, 65, "float32", 3))
+    assert outcome.outputs["result"].tolist() == sorted(make_keys(kind, 65, "float32", 3).tolist())
     assert outcome.report.verified
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_engine(engine: Engine, variant: str) -> None:
-    keys = keys_of("uint32", 2500)
-    outcome = run(engine, variant, keys, block=256, result="places")
-    assert outcome.outputs["result"].tolist() == sorted(range(2500), key=keys.tolist().__getitem__)
+    keys = keys_of("uint32", 700)
+    outcome = run(engine, variant, keys, block=64, result="places")
+    assert outcome.outputs["result"].tolist() == sorted(range(700), key=keys.tolist().__getitem__)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_block_size(variant: str) -> None:
-    keys = keys_of("int32", 150)
-    for block in (8, 64, 1024):
+    keys = keys_of("int32", 70)
+    for block in (8, 1024):
         assert run(ENGINE, variant, keys, block=block).report.verified
 
 
-@pytest.mark.parametrize("variant", FAST)
+@pytest.mark.parametrize("variant", ["radix", "onesweep"])
 def test_a_hundred_thousand_keys(variant: str) -> None:
     keys = keys_of("int32", 10**5)
     outcome = run(COMPILED, variant, keys, block=256)
@@ -130,10 +130,39 @@ def test_what_is_not_in_order_is_not_verified(variant: str) -> None:
     right = "return DESCENDING ? ~rising : rising;"
     assert text.count(right) == 1
     spoilt = {file: text.replace(right, "return (DESCENDING ? ~rising : rising) & ~1u;")}
-    keys = np.random.default_rng(1).permutation(np.arange(200, dtype=np.int32))
+    keys = np.random.default_rng(1).permutation(np.arange(70, dtype=np.int32))
     assert run(ENGINE, variant, keys).report.verified
     assert run(ENGINE, variant, keys, spoilt).report.verified is False
     assert run(ENGINE, variant, keys, spoilt, result="places").report.verified is False
+
+
+ADVERSARIES = {
+    "organ pipe": np.minimum(np.arange(200), np.arange(200)[::-1]),
+    "the middle is least": np.roll(np.arange(160), 80),
+    "two values": np.arange(180) % 2,
+    "three are least": np.r_[0, np.arange(5, 90), 1, np.arange(100, 185), 2],
+}
+
+
+@pytest.mark.parametrize("limit", ["depth 2", "no second launch", "none"])
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_a_quicksort_that_may_launch_no_more_sorts_by_itself(name: str, limit: str) -> None:
+    text = (KERNELS / "sort_quick.cu").read_text()
+    deepest, created = (
+        "#define MAX_DEPTH 24",
+        "cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess",
+    )
+    assert deepest in text
+    assert created in text
+    changed = {
+        "depth 2": text.replace(deepest, "#define MAX_DEPTH 2"),
+        "no second launch": text.replace(created, "depth == 1"),
+        "none": text,
+    }[limit]
+    keys = ADVERSARIES[name].astype(np.int32)
+    outcome = run(ENGINE, "quicksort", keys, {"sort_quick.cu": changed}, result="places")
+    assert outcome.outputs["result"].tolist() == np.argsort(keys, kind="stable").tolist()
+    np.testing.assert_array_equal(outcome.outputs["keys"], np.sort(keys))
 
 
 @pytest.mark.parametrize("result", ["keys", "places"])
@@ -177,9 +206,9 @@ def test_made_keys_are_what_they_are_called(dtype: str) -> None:
     np.testing.assert_array_equal(make_keys("random", 50, dtype, 4), make_keys("random", 50, dtype, 4))
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    numbers=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-3, 3), max_size=150),
+    numbers=st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(-3, 3), max_size=80),
     variant=st.sampled_from(VARIANTS),
     order=st.sampled_from(["ascending", "descending"]),
 )

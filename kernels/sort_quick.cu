@@ -1,0 +1,150 @@
+// Sort, the rung whose kernel launches itself. Keys, order and places are as sort_keys.cuh says; it is stable. BLOCK_SIZE
+// is a multiple of 32; sections of fewer than SMALL keys are sorted by one block. Work: about n * log2(n) comparisons, and
+// at worst n * n.
+//
+// rung         idea                                                what still limits it
+// sort_quick   each part launches a grid for both of its halves    the first parts are one block's each
+
+#include "sort_keys.cuh"
+
+#ifndef SMALL
+#define SMALL 32
+#endif
+// So deep a GPU lets launches nest.
+#define MAX_DEPTH 24
+
+struct Section {
+    KEY *keys;
+    int *places;
+};
+
+__device__ void move(Section to, int there, Section from, int here) {
+    to.keys[there] = from.keys[here];
+    if (PAIRS) to.places[there] = from.places[here];
+}
+
+// Sort keys begin to end, by one block: a key's place is how many go before it, which each thread counts for its own.
+// They are in `result`, where they will be in order, or already in `spare`.
+__device__ void select_places(Section result, Section spare, int begin, int end, bool in_spare) {
+    if (!in_spare) {
+        for (int i = begin + threadIdx.x; i < end; i += BLOCK_SIZE) move(spare, i, result, i);
+        __syncthreads();
+    }
+    for (int i = begin + threadIdx.x; i < end; i += BLOCK_SIZE) {
+        unsigned int own = ordered(spare.keys[i]);
+        int place = begin;
+        for (int other = begin; other < end; ++other) {
+            unsigned int met = ordered(spare.keys[other]);
+            if (met < own || (met == own && other < i)) ++place;
+        }
+        move(result, place, spare, i);
+    }
+    __syncthreads();
+}
+
+__device__ unsigned int median(unsigned int a, unsigned int b, unsigned int c) {
+    return max(min(a, b), min(max(a, b), c));
+}
+
+// Idea: the keys from begin to end are parted into those before a pivot, those equal to it and those after it, each in
+// the order in which they were; then a grid is launched for the first part and another for the last, each in a stream of
+// its own, so that they run at once (Hoare, Quicksort, The Computer Journal, 1962). The keys go back and forth between
+// `keys`, where the result will be, and `spare`: `in_spare` says where they are. Where so few are left, where launches
+// would nest too deep, or where the device takes no more of them, the block sorts by itself, by selection. Limit: one
+// block parts n keys, two part n / 2 each: log2(n) levels, the first of them with a few blocks only.
+extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *spare_places, int begin, int end,
+                                      int depth, int in_spare) {
+    __shared__ int smaller[WARPS];
+    __shared__ int same[WARPS];
+    __shared__ int refused[2];
+    int t = threadIdx.x;
+    int warp = t / WARP;
+    unsigned int below = (1u << t % WARP) - 1;
+    Section result = {keys, places};
+    Section other = {spare, spare_places};
+    if (end - begin < SMALL || depth >= MAX_DEPTH) {
+        select_places(result, other, begin, end, in_spare);
+        return;
+    }
+    Section from = in_spare ? other : result;
+    Section to = in_spare ? result : other;
+    unsigned int pivot =
+        median(ordered(from.keys[begin]), ordered(from.keys[begin + (end - begin) / 2]), ordered(from.keys[end - 1]));
+
+    // How many go before the pivot, and how many are equal to it.
+    if (t < WARPS) smaller[t] = same[t] = 0;
+    if (t < 2) refused[t] = 0;
+    __syncthreads();
+    int less = 0;
+    int equal = 0;
+    for (int i = begin + t; i < end; i += BLOCK_SIZE) {
+        unsigned int met = ordered(from.keys[i]);
+        if (met < pivot) ++less;
+        if (met == pivot) ++equal;
+    }
+    atomicAdd(&smaller[0], less);
+    atomicAdd(&same[0], equal);
+    __syncthreads();
+    int middle = begin + smaller[0];
+    int after = middle + same[0];
+    __syncthreads();
+
+    // Where the next key goes that is before the pivot, equal to it, or after it.
+    int next_less = begin;
+    int next_equal = middle;
+    int next_greater = after;
+    for (int start = begin; start < end; start += BLOCK_SIZE) {
+        int i = start + t;
+        unsigned int met = i < end ? ordered(from.keys[i]) : 0xffffffffu;
+        bool is_less = i < end && met < pivot;
+        bool is_equal = i < end && met == pivot;
+        unsigned int lesser = __ballot_sync(ALL_LANES, is_less);
+        unsigned int equals = __ballot_sync(ALL_LANES, is_equal);
+        if (t % WARP == 0) smaller[warp] = __popc(lesser);
+        if (t % WARP == 0) same[warp] = __popc(equals);
+        __syncthreads();
+        int less_before = __popc(lesser & below);
+        int equal_before = __popc(equals & below);
+        int all_less = 0;
+        int all_equal = 0;
+        for (int w = 0; w < WARPS; ++w) {
+            if (w < warp) less_before += smaller[w];
+            if (w < warp) equal_before += same[w];
+            all_less += smaller[w];
+            all_equal += same[w];
+        }
+        int greater_before = t - less_before - equal_before;
+        if (i < end) {
+            int place = is_less    ? next_less + less_before
+                        : is_equal ? next_equal + equal_before
+                                   : next_greater + greater_before;
+            move(to, place, from, i);
+        }
+        next_less += all_less;
+        next_equal += all_equal;
+        next_greater += BLOCK_SIZE - all_less - all_equal;
+        __syncthreads();
+    }
+    if (!in_spare) {
+        for (int i = middle + t; i < after; i += BLOCK_SIZE) move(result, i, to, i);
+    }
+    __syncthreads();
+
+    if (t < 2) {
+        int first = t == 0 ? begin : after;
+        int last = t == 0 ? middle : end;
+        cudaStream_t stream;
+        if (first < last) {
+            refused[t] = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess;
+            if (!refused[t]) {
+                sort_quick<<<1, BLOCK_SIZE, 0, stream>>>(keys, places, spare, spare_places, first, last, depth + 1,
+                                                         !in_spare);
+                refused[t] = cudaGetLastError() != cudaSuccess;
+                cudaStreamDestroy(stream);
+            }
+        }
+    }
+    __syncthreads();
+    if (refused[0]) select_places(result, other, begin, middle, !in_spare);
+    if (refused[1]) select_places(result, other, after, end, !in_spare);
+}
