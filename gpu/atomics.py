@@ -8,6 +8,10 @@ VARIANTS = ("interleaved", "privatized", "aggregated", "peak")
 """The histogram's variants that are put side by side: in global memory, in a block's own, in runs, for each lane."""
 
 
+MOST_ELEMENTS = 2**18
+"""Elements that are counted: some tenths of a second a variant."""
+
+
 @dataclass(frozen=True)
 class Contended:
     """The atomics on one kind of memory, counted by the simulator.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.atomics import VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
+from gpu.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
 from gpu.engines.base import KERNELS
 from gpu.engines.counting import ObservedEngine
 from gpu.pattern import Inputs, Params, Pattern, Progress
@@ -18,9 +18,6 @@ from gpu.simulator.executor.lanes import WARP, Gang, Mask
 from gpu.simulator.executor.observe import Access, Observer, Step
 from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.module import SimulatedModule
-
-MOST_ELEMENTS = 2**18
-"""Elements that are counted: some tenths of a second a variant."""
 
 _FILE = "lost_update.cu"
 

@@ -357,6 +357,8 @@ class Pattern:
         Demonstrations.
     helpers : mapping of str to tuple of str
         The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
+    lessons : tuple of str
+        What the window has a tab of its own for: "atomics".
     input_kind : callable or None
         params -> "image", "text" or "values": what a run takes, where the parameters decide that.
     names : callable or None
@@ -384,6 +386,7 @@ class Pattern:
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lessons: tuple[str, ...] = ()
     input_kind: Callable[[Params], str] | None = None
     names: Callable[[Params], tuple[str, ...]] | None = None
 

@@ -207,6 +207,8 @@ class MainWindow(QMainWindow):
             page.compare.failed.connect(lambda message, advice: self.banner.say(message, advice, tone="neutral"))
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
+        if page.atomics is not None:
+            page.atomics.failed.connect(lambda message, advice: self.banner.say(message, advice, tone="neutral"))
         page.variant_wanted.connect(self.choose_variant)
         page.step.settings.restore(*self.memory.step(page.pattern))
         page.step.record_soon()
@@ -402,6 +404,8 @@ class MainWindow(QMainWindow):
             self.page.step.record()
         elif self.page.comparing is not None:
             self.page.comparing.measure()
+        elif self.page.studying is not None:
+            self.page.studying.measure()
         else:
             self.bench.run(verify=True)
             if self.page.bodies is not None:
@@ -435,6 +439,8 @@ class MainWindow(QMainWindow):
         for page in self.pages.values():
             if page.compare is not None:
                 page.compare.forget()
+            if page.atomics is not None:
+                page.atomics.study_soon()
         self.jobs.start(name)
         self.bench.engine_changed()
         self._ask_for_thumbnails()

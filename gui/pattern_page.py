@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.jobs import Report
 from gpu.pattern import Pattern, Preset
+from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
 from gui.compare_view.tab import CompareTab
 from gui.editor.sources import KernelSources
@@ -138,6 +139,10 @@ class PatternPage(QWidget):
         if pattern.view == "array":
             self.compare = CompareTab(pattern, sources, engine, lambda: settings.params)
             self.add_tab("Compare", self.compare)
+        self.atomics: AtomicsTab | None = None
+        if "atomics" in pattern.lessons:
+            self.atomics = AtomicsTab(pattern, jobs, engine, lambda: settings.params)
+            self.add_tab("Atomics", self.atomics)
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
@@ -183,6 +188,11 @@ class PatternPage(QWidget):
         corner.setLayout(line)
         corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         return corner
+
+    @property
+    def studying(self) -> AtomicsTab | None:
+        """Return the Atomics tab where it is shown."""
+        return self.atomics if self.stack.currentWidget() is self.atomics else None
 
     def _run_tab(self) -> QWidget:
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
@@ -256,6 +266,8 @@ class PatternPage(QWidget):
         """Show another input."""
         self.view.show_image(image)
         self.step.show_image(image.values, image.maxval)
+        if self.atomics is not None:
+            self.atomics.show_image(image)
 
     def show_outcome(self, outcome: Outcome) -> None:
         """Show what a run gave."""
@@ -299,3 +311,5 @@ class PatternPage(QWidget):
         self.view.show_params(params)
         if self.view.about is None:
             self.examples.show_params(params)
+        if self.atomics is not None:
+            self.atomics.study_soon()

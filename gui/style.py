@@ -47,6 +47,7 @@ QLabel[role="error"] {{ color: {t.bad}; font-size: {look.small_px}px; }}
 QLabel[badge="neutral"], QLabel[badge="good"], QLabel[badge="bad"], QLabel[badge="warn"] {{
     border-radius: {look.px(8)}px; padding: {look.px(3)}px {look.px(9)}px; font-size: {look.small_px}px;
     font-weight: 600; }}
+QLabel[tight="true"] {{ padding: {look.px(2)}px {look.px(5)}px; }}
 QLabel[badge="neutral"] {{ color: {t.muted}; background: {t.raised}; }}
 QLabel[badge="good"] {{ color: {t.good}; background: {_tint(t.good, t.surface)}; }}
 QLabel[badge="bad"] {{ color: {t.bad}; background: {_tint(t.bad, t.surface)}; }}
@@ -91,23 +92,24 @@ QPushButton[role="link"] {{ background: transparent; border: 1px solid transpare
     padding: 0 2px; }}
 QPushButton[role="link"]:focus {{ border-color: {t.accent}; }}
 
-QComboBox, QSpinBox, QDoubleSpinBox, QLineEdit {{ background: {t.raised}; border: 1px solid {t.border};
+QComboBox, QAbstractSpinBox, QLineEdit {{ background: {t.raised}; border: 1px solid {t.border};
     border-radius: 6px; padding: {look.px(4)}px {look.px(9)}px; min-height: {look.px(19)}px;
     selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
-QComboBox:hover, QSpinBox:hover, QLineEdit:hover {{ border-color: {t.faint}; }}
-QComboBox:focus, QSpinBox:focus, QLineEdit:focus {{ border-color: {t.accent}; }}
-QComboBox[bad="true"], QSpinBox[bad="true"], QLineEdit[bad="true"] {{ border-color: {t.bad}; }}
+QComboBox:hover, QAbstractSpinBox:hover, QLineEdit:hover {{ border-color: {t.faint}; }}
+QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus {{ border-color: {t.accent}; }}
+QComboBox[bad="true"], QAbstractSpinBox[bad="true"], QLineEdit[bad="true"] {{ border-color: {t.bad}; }}
 QComboBox::drop-down {{ border: none; width: {look.px(24)}px; }}
 QComboBox::down-arrow {{ image: {icon("down")}; width: {look.px(10)}px; height: {look.px(10)}px; }}
 QComboBox QAbstractItemView {{ background: {t.surface}; border: 1px solid {t.border}; outline: none; padding: 4px;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
 QComboBox QAbstractItemView::item {{ min-height: {look.px(26)}px; padding: 0 6px; }}
-QSpinBox {{ padding-right: {look.px(20)}px; }}
-QSpinBox::up-button, QSpinBox::down-button {{ border: none; background: transparent; width: {look.px(18)}px; }}
-QSpinBox::up-button {{ subcontrol-position: top right; margin: 2px 2px 0 0; }}
-QSpinBox::down-button {{ subcontrol-position: bottom right; margin: 0 2px 2px 0; }}
-QSpinBox::up-arrow {{ image: {icon("up")}; width: {look.px(8)}px; height: {look.px(8)}px; }}
-QSpinBox::down-arrow {{ image: {icon("down")}; width: {look.px(8)}px; height: {look.px(8)}px; }}
+QAbstractSpinBox {{ padding-right: {look.px(20)}px; }}
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
+    border: none; background: transparent; width: {look.px(18)}px; }}
+QAbstractSpinBox::up-button {{ subcontrol-position: top right; margin: 2px 2px 0 0; }}
+QAbstractSpinBox::down-button {{ subcontrol-position: bottom right; margin: 0 2px 2px 0; }}
+QAbstractSpinBox::up-arrow {{ image: {icon("up")}; width: {look.px(8)}px; height: {look.px(8)}px; }}
+QAbstractSpinBox::down-arrow {{ image: {icon("down")}; width: {look.px(8)}px; height: {look.px(8)}px; }}
 
 QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {t.border}; }}
 QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {t.accent}; }}

@@ -316,6 +316,7 @@ PATTERN = Pattern(
     accept=counted.accept,
     make_input=counted.make_input,
     helpers={"lost_update.cu": ("update_racy", "update_atomic")},
+    lessons=("atomics",),
     input_kind=counted.kind,
     names=counted.names,
     step_params={"bins": 8, "text": "Programming massively parallel processors", "n": 64},

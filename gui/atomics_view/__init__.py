@@ -1,0 +1,1 @@
+"""The Atomics tab: contention counted, latencies modelled, times measured, and updates lost."""

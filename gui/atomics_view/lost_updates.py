@@ -1,0 +1,102 @@
+"""Two threads that add one each, in every order of their steps: which orders are right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QGridLayout, QScrollArea, QWidget
+
+from gpu.atomics import AtomicsStudy, Interleaving, Moment
+from gui.widgets import Badge, Card, Segments, label
+
+KINDS = ("read, add, write", "atomic")
+_TONES = ("neutral", "warn")
+_WORDS = {"read": "read {}", "add": "add {}", "write": "write {}", "atomic": "adds {}"}
+_SENTENCES = {"read": "reads {}", "add": "makes it {}", "write": "writes {}", "atomic": "adds {}"}
+
+
+class LostUpdates(Card):
+    """A row for each order, as it ran on the simulator: thread A's steps grey, B's coloured, the result at the end."""
+
+    def __init__(self) -> None:
+        super().__init__("Two threads add one each", margins=(12, 8, 8, 8))
+        self.kind = Segments(KINDS, "How they add")
+        self.kind.group.buttonToggled.connect(lambda _, on: on and self._show())
+        self.head.addStretch(1)
+        self.head.addWidget(self.kind)
+        self.summary = label("", "muted", wrap=True, name="How many orders are right")
+        self.body.addWidget(self.summary)
+        self.scroll = QScrollArea()
+        self.scroll.setWidgetResizable(True)
+        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll.setAccessibleName("Orders of the steps")
+        self.body.addWidget(self.scroll, 1)
+        self._study: AtomicsStudy | None = None
+
+    def show_study(self, study: AtomicsStudy) -> None:
+        """Show the orders that were run."""
+        self._study = study
+        self._show()
+
+    @property
+    def orders(self) -> tuple[Interleaving, ...]:
+        """Return the orders that are shown."""
+        if self._study is None:
+            return ()
+        return self._study.racy if self.kind.chosen == KINDS[0] else self._study.atomic
+
+    def _show(self) -> None:
+        orders = self.orders
+        if not orders:
+            return
+        right = sum(order.right for order in orders)
+        what = "one statement after the other" if self.kind.chosen == KINDS[0] else "one atomicAdd"
+        self.summary.setText(
+            f"The counter begins at 0, and 2 is right. With {what}, {right} of {len(orders)} orders are right. "
+            "Each order ran on the simulator."
+        )
+        holder = QWidget()
+        grid = QGridLayout(holder)
+        grid.setContentsMargins(0, 0, 4, 0)
+        grid.setHorizontalSpacing(2)
+        grid.setVerticalSpacing(3)
+        for line, order in enumerate(orders):
+            for place, moment in enumerate(order.moments):
+                grid.addWidget(_badge(moment), line, place)
+            verdict = Badge(f"{order.result}  right" if order.right else f"{order.result}  lost")
+            verdict.setProperty("tight", True)
+            verdict.say(verdict.text(), "good" if order.right else "bad", tip=_sentence(order))
+            grid.addWidget(verdict, line, len(order.moments))
+        grid.setRowStretch(len(orders), 1)
+        grid.setColumnStretch(len(orders[0].moments), 1)
+        self.scroll.setWidget(holder)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        holder, bar = self.scroll.widget(), self.scroll.verticalScrollBar()
+        if holder is not None and bar is not None and self.isVisible():
+            for badge in holder.findChildren(Badge):
+                badge.ensurePolished()
+            self.scroll.setMinimumWidth(holder.sizeHint().width() + bar.sizeHint().width())
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._make_room()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._make_room()
+
+
+def _badge(moment: Moment) -> Badge:
+    made = Badge(tone=_TONES[moment.thread])
+    made.setProperty("tight", True)
+    made.say(f"{'AB'[moment.thread]} {_WORDS[moment.step].format(moment.value)}", _TONES[moment.thread])
+    return made
+
+
+def _sentence(order: Interleaving) -> str:
+    said = ", ".join(f"{'AB'[each.thread]} {_SENTENCES[each.step].format(each.value)}" for each in order.moments)
+    return f"{said}: the counter is {order.result}."

@@ -1,0 +1,85 @@
+"""The Atomics tab: counted, modelled, measured, and the orders of a race."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.jobs import StudyAtomics
+from gui.atomics_view.lost_updates import KINDS
+from gui.widgets import Badge
+from tests.gui.conftest import settle
+
+
+@pytest.fixture
+def tab(qtbot, window):
+    window.choose_pattern("histogram")
+    window.page.form.change(of="letters", text="aaaa, bbzz")
+    settle(qtbot, window)
+    window.page.tabs.setCurrentIndex(2)
+    found = window.page.studying
+    qtbot.waitUntil(lambda: found.study is not None and len(found.times) == 4, timeout=20_000)
+    return found
+
+
+def test_what_is_counted_stands_beside_model_and_measurement(tab):
+    assert tab.about.text() == "10 characters"
+    assert tab.counted["interleaved", "global", "atomics"].text() == "10"
+    assert tab.counted["interleaved", "global", "hottest"].text() == "6"
+    assert tab.counted["interleaved", "global", "warp queue"].text() == "6"
+    assert tab.counted["interleaved", "shared", "atomics"].text() == "–"
+    assert tab.counted["privatized", "shared", "block queue"].text() == "6"
+    assert tab.timed["interleaved", "modelled"].text() == "2.4 µs"
+    assert tab.timed["interleaved", "waits longest at"].text() == "global memory"
+    assert tab.timed["interleaved", "measured"].text() == "20.0 ms"
+
+
+def test_the_model_follows_its_cycles(tab):
+    tab.to_global.setValue(100)
+    assert tab.timed["interleaved", "modelled"].text() == "1.2 µs"
+    tab.clock.setValue(2)
+    assert tab.timed["interleaved", "modelled"].text() == "0.6 µs"
+    assert "10.0 million a second in global memory" in tab.rate.text()
+
+
+def test_every_order_has_its_verdict(tab):
+    lost = tab.lost
+    words = [badge.text() for badge in lost.scroll.widget().findChildren(Badge)]
+    assert len(words) == 20 * 7
+    assert words.count("2  right") == 2
+    assert words.count("1  lost") == 18
+    assert "2 of 20 orders are right" in lost.summary.text()
+    lost.kind.choose(KINDS[1])
+    assert "2 of 2 orders are right" in lost.summary.text()
+    assert len(lost.scroll.widget().findChildren(Badge)) == 2 * 3
+
+
+def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
+    studies = [each for host in window.host.made for each in host.requests if isinstance(each, StudyAtomics)]
+    window.page.tabs.setCurrentIndex(0)
+    window.page.form.change(text="q")
+    settle(qtbot, window)
+    assert tab.about.text() == "10 characters"
+    window.page.tabs.setCurrentIndex(2)
+    qtbot.waitUntil(lambda: tab.about.text() == "1 characters", timeout=20_000)
+    now = [each for host in window.host.made for each in host.requests if isinstance(each, StudyAtomics)]
+    assert len(now) == len(studies) + 1
+
+
+def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, colour, monkeypatch):
+    monkeypatch.setattr("gui.atomics_view.tab.MOST_ELEMENTS", 500)
+    window.page.tabs.setCurrentIndex(0)
+    window.open(colour)
+    settle(qtbot, window)
+    window.page.tabs.setCurrentIndex(2)
+    qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)
+    assert tab.about._whole == f"480 of 3\u2009600 pixel values of {colour.name}"
+    assert tab.study.elements == 480
+    assert tab.timed["peak", "measured"].text() == "20.0 ms"
+
+
+def test_f5_measures_again(qtbot, window, tab):
+    before = tab.study
+    tab.study = None
+    window.run()
+    qtbot.waitUntil(lambda: tab.study is not None)
+    assert tab.study == before
