@@ -48,6 +48,8 @@ def apply_atomics(view: Array, index: Array, op: str, values: list[Any], used: b
     operands = [np.broadcast_to(value, index.shape)[order] for value in values]
     if op in ("add", "sub") and view.dtype.kind in "iu":
         found = _running_sums(view, ordered, start, operands[0], np.add if op == "add" else np.subtract)
+    elif op == "cas":
+        found = _compare_and_swap(view, ordered, *operands)
     else:
         found = _one_by_one(view, ordered, np.arange(index.size) - start, op, operands)
     old = np.empty_like(found)
@@ -60,6 +62,22 @@ def _running_sums(view: Array, ordered: Array, start: Array, operand: Array, com
     before = np.cumsum(operand, dtype=view.dtype) - operand
     found: Array = combine(view[ordered], before - before[start]).astype(view.dtype)
     combine.at(view, ordered, operand)
+    return found
+
+
+def _compare_and_swap(view: Array, ordered: Array, expected: Array, values: Array) -> Array:
+    """Go on to the next lane of each element that finds what it expects: all before that one find the same."""
+    found, left = np.empty(ordered.size, view.dtype), np.arange(ordered.size)
+    while left.size:
+        places = ordered[left]
+        found[left] = view[places]
+        swapping = np.flatnonzero(found[left] == expected[left])
+        changed, first = np.unique(places[swapping], return_index=True)
+        swappers = left[swapping[first]]
+        view[changed] = values[swappers]
+        # What comes after a swap finds something else; elements without one are done.
+        at = np.minimum(np.searchsorted(changed, places), max(changed.size - 1, 0))
+        left = left[(changed[at] == places) & (left > swappers[at])] if changed.size else left[:0]
     return found
 
 
@@ -86,11 +104,6 @@ def _change(op: str) -> Callable[..., Array]:
     return combine
 
 
-def _compare_and_swap(old: Array, expected: Array, value: Array) -> Array:
-    swapped: Array = np.where(old == expected, value, old)
-    return swapped
-
-
 def _increment(old: Array, limit: Array) -> Array:
     """Count up to the limit and start again at zero."""
     counted: Array = np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
@@ -103,4 +116,4 @@ def _decrement(old: Array, limit: Array) -> Array:
     return counted
 
 
-_OTHERS: dict[str, Callable[..., Array]] = {"cas": _compare_and_swap, "inc": _increment, "dec": _decrement}
+_OTHERS: dict[str, Callable[..., Array]] = {"inc": _increment, "dec": _decrement}

@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING
 
 from clang import cindex
 
+from gpu.errors import CompileError
 from gpu.simulator import ir
 from gpu.simulator.frontend.child_launches import CONFIGURE
-from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, is_kernel, start_of, string_of
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    children_of,
+    evaluate,
+    is_kernel,
+    is_own,
+    start_of,
+    string_of,
+)
 from gpu.simulator.frontend.closures import is_closure, is_in_closure
 from gpu.simulator.frontend.conversions import number_of
-from gpu.simulator.frontend.lower_types import is_reference, refuse
+from gpu.simulator.frontend.lower_types import is_reference, refuse, refused_at
 from gpu.simulator.frontend.scope import Scope, call_arguments, called_prototype, is_reference_function, value_type
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
 from gpu.simulator.types import FUNCTION_POINTER, INT32, VOID, Pointer, Scalar, Struct
@@ -74,7 +84,16 @@ class Calls:
     def _call_with_body(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
         if is_kernel(callee):
             raise refuse(cursor, f"a call of the kernel {callee.spelling}", instead="Launch it: <<<grid, block>>>.")
-        function = self._scope.function_called(callee)
+        if callee.is_virtual_method():
+            raise refuse(
+                cursor,
+                f"a call of the virtual function {callee.spelling}",
+                instead="Make the type a template's parameter, or switch on a member that names it.",
+            )
+        try:
+            function = self._scope.function_called(callee)
+        except CompileError as error:
+            raise error if is_own(callee) else refused_at(cursor, error) from None
         arguments = self._arguments(cursor, callee)
         if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
             arguments.insert(0, self._object(cursor))
@@ -195,11 +214,19 @@ class Calls:
             return ir.Assertion(VOID, self._expressions.condition(arguments[0]), text, start_of(cursor))
         if name in INTRINSICS and isinstance(type, Scalar):
             return ir.Intrinsic(type, name, tuple(self._expressions.value(argument) for argument in arguments))
+        if name in _REFUSED:
+            construct, instead = _REFUSED[name]
+            raise refuse(cursor, construct, instead=instead)
         raise refuse(cursor, f"a call of {name or 'this'}, which has no body here")
 
     def _printed(self, argument: Cursor) -> ir.Expression | str:
         text = string_of(argument)
-        return self._expressions.value(argument) if text is None else text
+        if text is not None:
+            return text
+        value = self._expressions.value(argument)
+        if not isinstance(value.type, Scalar | Pointer):
+            raise refuse(argument, f"{value.type} as an argument of printf", instead="Print its members, one by one.")
+        return value
 
     def _atomic(self, cursor: Cursor, arguments: list[Cursor]) -> ir.Expression:
         pointer = self._expressions.value(arguments[0])
@@ -210,6 +237,20 @@ class Calls:
         values = tuple(self._expressions.converted(argument, element) for argument in arguments[1:])
         place = ir.Element(element, base, index, start_of(cursor))
         return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
+
+
+_TEXTURES = ("textures, which are bound on the host", "Read from a pointer to global memory: a[y * width + x].")
+_FRAGMENTS = ("wmma", "Write the product as loops over tiles in shared memory.")
+
+# What the shim declares so that it is refused by name: the construct, and what to write instead.
+_REFUSED = {
+    "__lockstep_tile_of_several_warps": (
+        "a tile of more than 32 threads",
+        "Take tiles of 32 threads, and __syncthreads() and shared memory between them.",
+    ),
+    "__lockstep_texture": _TEXTURES,
+    "__lockstep_fragment": _FRAGMENTS,
+}
 
 
 def _has_body(callee: Cursor) -> bool:

@@ -67,8 +67,8 @@ _CASTS = (
     CursorKind.CXX_CONST_CAST_EXPR,
 )
 _INSTEAD = {
-    "CXX_NEW_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
-    "CXX_DELETE_EXPR": "Use an array of a fixed size, or memory that the host allocates.",
+    "CXX_NEW_EXPR": "Use an array of a fixed size, or malloc; for an object at a place, assign: *place = T(...).",
+    "CXX_DELETE_EXPR": "Use an array of a fixed size, or malloc and free.",
     "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
 }
 _CHAR = Scalar("int8")

@@ -22,10 +22,19 @@ _FLOATS = {TypeKind.FLOAT: Scalar("float32"), TypeKind.DOUBLE: Scalar("float64")
 REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
 
 
+_REFUSAL = ": the simulator does not support "
+
+
 def refuse(cursor: Cursor, construct: str, *, instead: str = "") -> CompileError:
     """Make the error for something that the simulator does not run."""
     position = start_of(cursor)
-    return CompileError(f"{position}: the simulator does not support {construct}.", position=position, advice=instead)
+    return CompileError(f"{position}{_REFUSAL}{construct}.", position=position, advice=instead)
+
+
+def refused_at(cursor: Cursor, error: CompileError) -> CompileError:
+    """Make the error of a function that is not the user's that of its call."""
+    _, refusal, construct = error.message.partition(_REFUSAL)
+    return refuse(cursor, construct.removesuffix("."), instead=error.advice) if refusal else error
 
 
 def is_reference(type: cindex.Type) -> bool:

@@ -142,8 +142,15 @@ class Program:
                     raise error.error(self._errors)
             result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
             function = ir.Function(definition.spelling, result)
+            before = len(self._functions)
             self._functions[key] = function
-            FunctionLowering(self, function, definition).run()
+            try:
+                FunctionLowering(self, function, definition).run()
+            except CompileError:
+                # What was lowered since may call this one, which is not whole: none of it is kept.
+                for later in list(self._functions)[before:]:
+                    del self._functions[later]
+                raise
         return self._functions[key]
 
     def function_number(self, cursor: Cursor) -> int:

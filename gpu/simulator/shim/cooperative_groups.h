@@ -82,7 +82,7 @@ struct grid_group {
 __device__ inline grid_group this_grid() { return grid_group(); }
 
 // Has no body, so that a tile larger than a warp is refused where its lanes would meet.
-__device__ void tile_of_several_warps();
+__device__ void __lockstep_tile_of_several_warps();
 
 template <unsigned int Size, typename Parent = thread_block>
 struct thread_block_tile {
@@ -93,7 +93,7 @@ struct thread_block_tile {
     __device__ static unsigned int meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
     __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
     __device__ static unsigned int mask() {
-        if constexpr (Size > 32) tile_of_several_warps();
+        if constexpr (Size > 32) __lockstep_tile_of_several_warps();
         return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane();
     }
     __device__ static void sync() { __syncwarp(mask()); }

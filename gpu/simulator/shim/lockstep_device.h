@@ -123,3 +123,5 @@ __device__ void __trap();
 #include "lockstep/launches.h"
 #include "lockstep/bytes.h"
 #include "lockstep/std.h"
+#include "lockstep/heap.h"
+#include "lockstep/textures.h"

@@ -160,5 +160,11 @@ def test_tiles_of_several_warps_are_refused() -> None:
     )
     [out] = run_kernel(source, "k", ints(128), block=128, defines={"USE": ""})
     np.testing.assert_array_equal(out, np.arange(128) % 64)
-    with pytest.raises(CompileError, match="tile_of_several_warps"):
+    with pytest.raises(CompileError, match="does not support a tile of more than 32 threads") as caught:
         build(source, {"USE": "+ tile.shfl(out[0], 3)"}).kernel("k")
+    assert caught.value.position is not None
+    assert (caught.value.position.file, source.splitlines()[caught.value.position.line - 1].strip()[:3]) == (
+        "test.cu",
+        "out",
+    )
+    assert "__syncthreads()" in caught.value.advice
