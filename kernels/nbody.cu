@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
-#pragma unroll 8
+#pragma unroll 32
         for (int k = 0; k < BLOCK_SIZE; ++k) {
 #pragma unroll
             for (int r = 0; r < BODIES_PER_THREAD; ++r) {

@@ -17,12 +17,10 @@ AUTO = "auto"
 
 _WARP = 32
 _BLOCK = 256
-_REGISTER_BODIES = 2
 # Large blocks read each tile less often, and let more threads share a body.
 _SPLIT_BLOCK = 1024
-_THREADS_PER_MULTIPROCESSOR = 1024
+_THREADS_PER_MULTIPROCESSOR = 960
 _MOST_THREADS_PER_BODY = 32
-_PAIR_BLOCK = 128
 # Parts of what a tile meets: so many that the last warps to finish leave little of the chip idle for long.
 _PAIR_PARTS = 64
 
@@ -65,9 +63,12 @@ def _one_body_a_thread(kernel: str) -> Planner:
 
 
 def _registers(n: int, block: int | None, multiprocessors: int) -> Plan:
-    block = block or _BLOCK
-    defines = {"BLOCK_SIZE": block, "BODIES_PER_THREAD": _REGISTER_BODIES}
-    return Plan("nbody_registers", -(-n // (block * _REGISTER_BODIES)), block, {**defines})
+    """Plan for as many bodies a thread as leave a block for nearly each multiprocessor."""
+    many = n > 4 * 512 * 0.9 * multiprocessors
+    bodies_per_thread = 4 if many else 2
+    block = block or (512 if many else _BLOCK)
+    defines = {"BLOCK_SIZE": block, "BODIES_PER_THREAD": bodies_per_thread}
+    return Plan("nbody_registers", -(-n // (block * bodies_per_thread)), block, {**defines})
 
 
 def _split(n: int, block: int | None, multiprocessors: int) -> Plan:
@@ -79,12 +80,12 @@ def _split(n: int, block: int | None, multiprocessors: int) -> Plan:
 
 def _pairs(n: int, block: int | None, multiprocessors: int) -> Plan:
     """Plan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
-    bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**13 else 2
+    bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**12 else 2
     tiles = -(-n // (_WARP * bodies_per_lane))
     met = tiles // 2 + 1
     tiles_per_warp = max(1, met // _PAIR_PARTS)
     warps = tiles * -(-met // tiles_per_warp)
-    threads = min(_PAIR_BLOCK, _WARP * warps)
+    threads = 128 if n >= 2**16 else _WARP  # warps share nothing; small blocks end sooner
     return Plan(
         "nbody_pairs",
         -(-warps * _WARP // threads),

@@ -36,7 +36,7 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
     array of float64, shape (targets, 3)
     array of float64, shape (targets,)
     """
-    places, masses = bodies[:, :3].astype(np.float64).T, bodies[:, 6].astype(np.float64)
+    places, masses = _columns(bodies)[:3], _columns(bodies)[6]
     found, magnitudes = np.empty((len(targets), 3)), np.empty(len(targets))
     squared = float(softening_squared(softening))
     step = max(1, _CHUNK // len(bodies))
@@ -71,21 +71,26 @@ def potential_energy(bodies: Array, softening: float) -> float:
 
 def kinetic_energy(bodies: Array) -> float:
     """Return the kinetic energy of bodies, shape (n, 7)."""
-    velocities, masses = bodies[:, 3:6].astype(np.float64), bodies[:, 6].astype(np.float64)
-    return float((masses * (velocities**2).sum(axis=1)).sum()) / 2
+    columns = _columns(bodies)
+    return float(sum(columns[6] @ speed**2 for speed in columns[3:6])) / 2
 
 
 def momentum(bodies: Array) -> Array:
     """Return the momentum of bodies, shape (n, 7): float64, shape (3,)."""
-    result: Array = bodies[:, 6].astype(np.float64) @ bodies[:, 3:6].astype(np.float64)
+    columns = _columns(bodies)
+    result: Array = columns[3:6] @ columns[6]
     return result
 
 
 def angular_momentum(bodies: Array) -> Array:
     """Return the angular momentum of bodies, shape (n, 7), about the origin: float64, shape (3,)."""
-    places, velocities = bodies[:, :3].astype(np.float64), bodies[:, 3:6].astype(np.float64)
-    result: Array = bodies[:, 6].astype(np.float64) @ np.cross(places, velocities)
-    return result
+    x, y, z, vx, vy, vz, m = _columns(bodies)
+    return np.array([m @ (y * vz - z * vy), m @ (z * vx - x * vz), m @ (x * vy - y * vx)])
+
+
+def _columns(bodies: Array) -> Array:
+    """Return float64 of shape (7, n): NumPy is fast along the last axis."""
+    return np.ascontiguousarray(bodies.T, np.float64)
 
 
 def half_mass_radius(bodies: Array) -> float:

@@ -118,8 +118,8 @@ class Simulation:
             np.int32(self.count),
             squared,
         )
-        bodies = self.bodies()
-        potential = float(bodies[:, 6].astype(np.float64) @ self._engine.download(potentials)) / 2
+        bodies = np.asfortranarray(self.bodies(), np.float64)  # column by column, as sums over bodies go
+        potential = float(bodies[:, 6] @ self._engine.download(potentials)) / 2
         self._engine.free(potentials)
         kinetic = kinetic_energy(bodies)
         total = kinetic + potential
