@@ -45,6 +45,7 @@ class Canvas(QWidget):
         self._pixels: Array | None = None
         self._fresh = self._ringed = False
         self._last: QPointF | None = None
+        self._orbits = True
 
     @property
     def has_picture(self) -> bool:
@@ -147,6 +148,8 @@ class Canvas(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton):
             self._last = event.position()
+            shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            self._orbits = event.button() == Qt.MouseButton.LeftButton and not shift
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -155,9 +158,7 @@ class Canvas(QWidget):
         moved = event.position() - self._last
         self._last = event.position()
         shares = self._shares(moved.x(), moved.y())
-        orbits = bool(event.buttons() & Qt.MouseButton.LeftButton)
-        orbits &= not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-        self._move((cameras.orbit if orbits else cameras.pan)(self.camera, *shares))
+        self._move((cameras.orbit if self._orbits else cameras.pan)(self.camera, *shares))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.buttons() == Qt.MouseButton.NoButton:

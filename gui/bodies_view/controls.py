@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QPushButton, QSlider, QWidget
+from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 
 from gui.bodies_view.simulation import Simulation
+from gui.flow_layout import FlowLayout
 from gui.step_view.transport import glyph
 from gui.theme import look
-from gui.widgets import Segments, button, label, restyle, role
+from gui.widgets import Segments, button, label, restyle, role, row
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
 COLOURS = ("speed", "origin")
@@ -63,23 +64,19 @@ class Controls(QWidget):
         self.files.setMenu(self.menu)
         for widget in (self.speed, self.light, self.record, self.files):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
-        for made in self.buttons.values():
-            layout.addWidget(made)
-        layout.addSpacing(6)
-        layout.addWidget(label("steps a frame", "caption"))
-        layout.addWidget(self.speed)
-        layout.addSpacing(6)
-        layout.addWidget(self.colour)
-        layout.addSpacing(6)
-        layout.addWidget(label("light", "caption"))
-        layout.addWidget(self.light, 1)
-        layout.addSpacing(6)
-        layout.addWidget(self.record)
-        layout.addWidget(self.files)
-        self.light.setMinimumWidth(40)
+        self._groups: list[QWidget] = []
+        layout = FlowLayout(self, across=14, down=6)
+        for group in (
+            (*self.buttons.values(),),
+            (label("steps a frame", "caption"), self.speed),
+            (self.colour,),
+            (label("light", "caption"), self.light),
+            (self.record, self.files),
+        ):
+            holder = QWidget()
+            holder.setLayout(row(*group, spacing=6))
+            self._groups.append(holder)
+            layout.addWidget(holder)
         self._restyle()
 
     def _take_speed(self) -> None:
@@ -111,6 +108,7 @@ class Controls(QWidget):
             self._restyle()
 
     def _restyle(self) -> None:
+        self.light.setFixedWidth(look().px(80))
         size = QSize(look().px(16), look().px(14))
         for name, made in self.buttons.items():
             made.setIconSize(size)
@@ -118,4 +116,10 @@ class Controls(QWidget):
             if name != "play":
                 made.setIcon(glyph(name, look().theme.text))
         self._show_playing(self.simulation.playing)
+        # All as high as the highest, so that their middles are on one line.
+        for group in self._groups:
+            group.setMinimumHeight(0)
+        highest = max(group.sizeHint().height() for group in self._groups)
+        for group in self._groups:
+            group.setMinimumHeight(highest)
         restyle(self.buttons["play"], "role", "primary")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gui.bodies_view.view import BodiesView
 
 TIPSY = (".tipsy", ".bin")
-BODY_FILES = (".csv", *TIPSY)
-_READABLE = "Bodies (*.csv *.tipsy *.bin);;All files (*)"
+BODY_FILES = (".csv", ".npy", *TIPSY)
+_READABLE = "Bodies (*.csv *.tipsy *.bin *.npy);;All files (*)"
 _WRITABLE = "Table (*.csv);;Tipsy (*.tipsy);;NumPy array (*.npy)"
 
 

@@ -157,16 +157,21 @@ class Plots(QWidget):
         row = len(history.times) - 1 if self.read_at is None else history.at(self.read_at)
         if row is None or row < 0:
             return
-        figures = code_font(look().small_px)
-        painter.setFont(figures)
+        room = box.width() - painter.fontMetrics().horizontalAdvance(strip.title) - look().px(10)
+        painter.setFont(code_font(look().small_px))
+        measure = painter.fontMetrics().horizontalAdvance
+        gap = look().px(10)
+        values = [signed(history.rows[row, curve.column]) for curve in strip.curves]
+        names = [curve.name for curve in strip.curves]
+        both = [f"{name} {value}".strip() for name, value in zip(names, values, strict=True)]
+        # Where there is not room for all the names stay: they say what the colours are.
+        texts = next((each for each in (both, names) if sum(map(measure, each)) + gap * (len(each) - 1) <= room), names)
         right = box.right()
-        for curve in reversed(strip.curves):
-            value = history.rows[row, curve.column]
-            text = f"{curve.name} {signed(value)}".strip()
-            width = painter.fontMetrics().horizontalAdvance(text)
+        for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
+            width = measure(text)
             painter.setPen(_colour(theme, curve.colour))
             painter.drawText(QRectF(right - width - 1, box.top(), width + 2, box.height()), middle, text)
-            right -= width + look().px(12)
+            right -= width + gap
 
     def _paint_scale(self, painter: QPainter, plot: QRectF, low: float, high: float, *, empty: bool) -> None:
         if empty:

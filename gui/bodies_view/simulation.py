@@ -235,11 +235,11 @@ class Simulation(QObject):
 
     def _learn(self, request: AdvanceBodies, took: float) -> None:
         """Learn what measuring costs from how long requests take with it and without."""
-        if request.measure and request.steps:
-            self._cost = max(0.0, took - self._usual)
-        elif request.measure:
-            self._cost = took
-        elif request.steps:
+        if not request.steps:
+            return  # the first measurement may have had to compile
+        if request.measure:
+            self._cost = max(0.0, took - self._usual) if self._usual else 0.0
+        else:
             self._usual = took if self._usual == 0.0 else 0.8 * self._usual + 0.2 * took
 
     def _lose(self) -> None:

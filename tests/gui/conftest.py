@@ -195,7 +195,7 @@ class FakeHost:
             count, time, steps, 2.0 if request.steps else 0.0, 5e9 if request.steps else 0.0,
             100.0 if request.steps else 0.0, 2.0, "null", conserved=conserved if request.measure else None,
         )  # fmt: skip
-        picture = np.full((request.height, request.width, 3), steps % 256, np.uint8)
+        picture = np.full((request.height, request.width, 3), 12 * steps % 256, np.uint8)
         return Result({"picture": self.shared(picture)} if picture.size else {}, bodies=figures)
 
     def _load_values(self, path):

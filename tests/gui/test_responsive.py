@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QTimer
+from PyQt6.QtCore import QPoint, Qt, QTimer
 
 from gpu.engines.base import KERNELS
 from gui.main_window import MainWindow
@@ -219,7 +219,7 @@ def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_
 
 OPEN_AND_CLOSE = """
 import sys
-from PyQt6.QtCore import QTimer
+from PyQt6.QtCore import QPoint, Qt, QTimer
 from gui.app import application
 if __name__ == "__main__":
     app = application()
@@ -301,3 +301,54 @@ def test_a_signal_closes_the_window_and_its_engine(signal_number):
     while processes_with(f"{name}={value}") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not processes_with(f"{name}={value}")
+
+
+def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path):
+    window = real_window("simulator")
+    window.choose_pattern("nbody")
+    window.page.form.change(bodies=1024)
+    view = window.page.view
+    qtbot.waitUntil(lambda: view.frame is not None and not window.jobs.busy, timeout=60_000)
+
+    def attempt():
+        pulse = Pulse()
+        view.controls.buttons["play"].click()
+        qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.steps > 10, timeout=60_000)
+        for turned in range(10):
+            qtbot.mousePress(view.canvas, Qt.MouseButton.LeftButton, pos=view.canvas.rect().center())
+            qtbot.mouseMove(view.canvas, view.canvas.rect().center() + QPoint(9 * turned, turned))
+            qtbot.mouseRelease(view.canvas, Qt.MouseButton.LeftButton)
+            qtbot.wait(20)
+        window.page.form.change(dt=0.01, softening=0.1)
+        window.choose_variant("naive")
+        view.filming.begin(tmp_path / "film.gif")
+        steps = view.frame.figures.steps
+        qtbot.waitUntil(lambda: view.frame.figures.steps > steps + 10, timeout=60_000)
+        view.filming.end()
+        window.page.form.change(preset="plummer")
+        qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.steps > 3, timeout=60_000)
+        view.controls.buttons["play"].click()
+        gap = pulse.longest_gap()
+        qtbot.waitUntil(lambda: not view.filming.writing, timeout=60_000)
+        window.page.form.change(preset="galaxies")
+        return gap
+
+    assert steadiest(attempt) < LONGEST_GAP_S
+
+
+def test_stop_ends_a_step_of_too_many_bodies_and_it_begins_again(qtbot, real_window):
+    window = real_window("simulator")
+    window.choose_pattern("nbody")
+    view = window.page.view
+    qtbot.waitUntil(lambda: view.frame is not None and not window.jobs.busy, timeout=60_000)
+    window.page.form.change(bodies=2**18)
+    qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.bodies == 2**18, timeout=60_000)
+    view.controls.buttons["play"].click()
+    qtbot.waitUntil(lambda: window.jobs.age("bodies") > 1.2, timeout=60_000)
+    with qtbot.waitSignal(window.jobs.ready, timeout=20_000):
+        window.header.stop.click()
+    window.page.form.change(bodies=300)
+    view.controls.buttons["play"].click()
+    qtbot.waitUntil(lambda: view.frame is not None and view.frame.figures.steps > 3, timeout=60_000)
+    assert view.frame.figures.bodies == 300
+    view.controls.buttons["play"].click()

@@ -1,0 +1,292 @@
+"""The page of bodies, driven by pointer and keys: the camera, files, films, what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QWheelEvent
+from PyQt6.QtWidgets import QApplication, QFileDialog
+
+from gpu.jobs import Failure, LoadBodies, SaveArray, SaveBodies
+from tests.gui.bodies_view.conftest import asked, rest
+
+BODIES = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n1,0,0,0,1,0,0.5\n0,2,0,1,0,0,0.25\n"
+
+
+def drag(qtbot, canvas, button, by, modifier=Qt.KeyboardModifier.NoModifier):
+    middle = canvas.rect().center()
+    qtbot.mousePress(canvas, button, modifier, middle)
+    qtbot.mouseMove(canvas, middle + by)
+    qtbot.mouseRelease(canvas, button, modifier, middle + by)
+
+
+def turn_wheel(canvas, at, notches):
+    event = QWheelEvent(
+        QPointF(at), canvas.mapToGlobal(QPointF(at)), QPoint(), QPoint(0, 120 * notches), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(canvas, event)
+
+
+# --- the camera
+
+
+def test_a_left_drag_orbits_while_it_stands_still(qtbot, bodies):
+    before, camera = len(asked(bodies)), asked(bodies)[-1].camera
+    drag(qtbot, bodies.view.canvas, Qt.MouseButton.LeftButton, QPoint(60, 40))
+    rest(qtbot, bodies)
+    request = asked(bodies)[-1]
+    assert len(asked(bodies)) > before
+    assert request.steps == 0
+    assert request.camera.yaw < camera.yaw
+    assert request.camera.pitch > camera.pitch
+    assert (request.camera.target, request.camera.distance) == (camera.target, camera.distance)
+
+
+@pytest.mark.parametrize(
+    ("button", "modifier"),
+    [(Qt.MouseButton.RightButton, Qt.KeyboardModifier.NoModifier),
+     (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier)],
+)  # fmt: skip
+def test_a_right_drag_moves_the_scene(qtbot, bodies, button, modifier):
+    camera = asked(bodies)[-1].camera
+    drag(qtbot, bodies.view.canvas, button, QPoint(60, 40), modifier)
+    rest(qtbot, bodies)
+    moved = asked(bodies)[-1].camera
+    assert moved.target != camera.target
+    assert (moved.yaw, moved.pitch, moved.distance) == (camera.yaw, camera.pitch, camera.distance)
+
+
+def test_the_wheel_zooms_and_a_double_click_goes_home(qtbot, bodies):
+    canvas = bodies.view.canvas
+    camera = asked(bodies)[-1].camera
+    turn_wheel(canvas, QPoint(30, 30), 3)
+    rest(qtbot, bodies)
+    assert asked(bodies)[-1].camera.distance == pytest.approx(camera.distance / 1.15**3)
+    assert asked(bodies)[-1].camera.target != camera.target
+    qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
+    rest(qtbot, bodies)
+    assert asked(bodies)[-1].camera == camera
+
+
+def test_keys_move_the_camera_and_play(qtbot, bodies):
+    canvas = bodies.view.canvas
+    assert canvas.hasFocus(), "keys work as soon as the page is shown"
+    first = canvas.camera
+    for key, modifier in (
+        (Qt.Key.Key_Left, Qt.KeyboardModifier.NoModifier),
+        (Qt.Key.Key_Up, Qt.KeyboardModifier.NoModifier),
+        (Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier),
+        (Qt.Key.Key_Plus, Qt.KeyboardModifier.NoModifier),
+        (Qt.Key.Key_Minus, Qt.KeyboardModifier.NoModifier),
+    ):
+        before = canvas.camera
+        qtbot.keyClick(canvas, key, modifier)
+        assert canvas.camera != before
+    qtbot.keyClick(canvas, Qt.Key.Key_Home)
+    assert canvas.camera == first
+    qtbot.keyClick(canvas, Qt.Key.Key_Period)
+    rest(qtbot, bodies)
+    assert bodies.view.frame.figures.steps == 1
+    qtbot.keyClick(canvas, Qt.Key.Key_Space)
+    assert bodies.view.playing
+    qtbot.waitUntil(lambda: bodies.view.frame.figures.steps > 3)
+    qtbot.keyClick(canvas, Qt.Key.Key_Space)
+    rest(qtbot, bodies)
+    qtbot.keyClick(canvas, Qt.Key.Key_R)
+    rest(qtbot, bodies)
+    assert bodies.view.frame.figures.steps == 0
+
+
+def test_the_camera_stays_at_a_new_beginning_and_goes_home_for_other_bodies(qtbot, bodies):
+    drag(qtbot, bodies.view.canvas, Qt.MouseButton.LeftButton, QPoint(60, 40))
+    rest(qtbot, bodies)
+    camera = bodies.view.canvas.camera
+    bodies.view.controls.buttons["first"].click()
+    rest(qtbot, bodies)
+    assert bodies.view.canvas.camera == camera
+    bodies.page.form.change(preset="plummer")
+    rest(qtbot, bodies)
+    assert bodies.view.canvas.camera != camera
+
+
+def test_pictures_are_as_large_as_the_sky(qtbot, bodies):
+    canvas = bodies.view.canvas
+    request = asked(bodies)[-1]
+    widths = {request.width for request in asked(bodies) if request.width}
+    assert max(widths) <= canvas.width()
+    bodies.resize(1000, 620)
+    rest(qtbot, bodies)
+    request = next(request for request in reversed(asked(bodies)) if request.width)
+    assert (request.width, request.height) == (canvas.width() // 2 * 2, canvas.height() // 2 * 2)
+    bodies.resize(2400, 1500)
+    rest(qtbot, bodies)
+    request = next(request for request in reversed(asked(bodies)) if request.width)
+    assert request.width * request.height <= 960 * 540, "a CPU's time goes into the bodies"
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_sky_is_dark_in_both_themes(qtbot, bodies, theme):
+    bodies.set_theme(theme)
+    rest(qtbot, bodies)
+    picture = bodies.view.canvas.grab().toImage()
+    assert picture.pixelColor(picture.width() // 2, picture.height() // 2).lightness() < 20
+
+
+# --- files
+
+
+def test_a_file_of_bodies_is_what_it_begins_with(qtbot, bodies, tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text(BODIES)
+    number = asked(bodies)[-1].simulation
+    bodies.open(path)
+    rest(qtbot, bodies)
+    request = asked(bodies)[-1]
+    assert request.simulation != number
+    assert request.bodies.open()[:, 6].tolist() == [1.0, 0.5, 0.25]
+    assert bodies.view.about.toolTip() == "three.csv"
+    assert "3 bodies" in bodies.view.canvas.right_text
+    bodies.view.controls.buttons["first"].click()
+    rest(qtbot, bodies)
+    assert asked(bodies)[-1].bodies is not None, "its beginning is the file's"
+    bodies.page.form.change(preset="cube")
+    rest(qtbot, bodies)
+    assert asked(bodies)[-1].bodies is None
+    assert bodies.view.files.opened is None
+
+
+def test_a_bad_file_names_its_line_and_all_stays(qtbot, bodies, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text(BODIES + "1,2,three,4,5,6,7\n")
+    number = bodies.view.simulation.number
+    bodies.open(path)
+    rest(qtbot, bodies)
+    assert bodies.banner.isVisible()
+    assert "5" in bodies.banner.message.text()
+    assert "bad.csv" in bodies.banner.message.text()
+    assert bodies.view.simulation.number == number
+    assert bodies.view.files.opened is None
+
+
+def test_tipsy_opens_the_page_of_bodies(qtbot, bodies, tmp_path):
+    bodies.choose_pattern("scan")
+    bodies.open(tmp_path / "none.tipsy")
+    rest(qtbot, bodies)
+    assert bodies.page.bodies is bodies.view
+    assert any(isinstance(request, LoadBodies) for request in bodies.host.requests)
+    assert "none.tipsy" in bodies.banner.message.text()
+
+
+def test_numbers_and_images_still_open_elsewhere(qtbot, bodies, tmp_path, grey):
+    bodies.open(grey)
+    rest(qtbot, bodies)
+    assert bodies.page.pattern.of_images
+
+
+def test_an_own_file_outlives_the_engine(qtbot, bodies, tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text(BODIES)
+    bodies.open(path)
+    rest(qtbot, bodies)
+    bodies.set_engine("simulator")
+    bodies.host = type(bodies.host).made[-1]
+    qtbot.waitUntil(lambda: bodies.view.frame is not None and len(asked(bodies)) > 0)
+    assert asked(bodies)[-1].bodies.open()[:, 6].tolist() == [1.0, 0.5, 0.25]
+
+
+def test_bodies_and_pictures_are_saved(qtbot, bodies, tmp_path, monkeypatch):
+    names = iter([(str(tmp_path / "now"), "Tipsy (*.tipsy)"), (str(tmp_path / "sky.png"), "PNG image (*.png)")])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: next(names))
+    bodies.actions_.by_name["save"].trigger()
+    rest(qtbot, bodies)
+    bodies.actions_.by_name["export"].trigger()
+    rest(qtbot, bodies)
+    saved = [request for request in bodies.host.requests if isinstance(request, SaveBodies | SaveArray)]
+    assert saved[0] == SaveBodies(str(tmp_path / "now.tipsy"), bodies.view.simulation.number)
+    assert saved[1].path == str(tmp_path / "sky.png")
+    assert bodies.status.word.text() == "Saved sky.png"
+
+
+def test_what_cannot_be_saved_is_said(qtbot, bodies, tmp_path):
+    result_of = bodies.host.result_of
+    bodies.host.result_of = lambda request: (
+        Failure("input", "There is no room.") if isinstance(request, SaveBodies) else result_of(request)
+    )
+    bodies.view.files.save(tmp_path / "now.csv")
+    rest(qtbot, bodies)
+    assert bodies.banner.message.text() == "There is no room."
+
+
+# --- films
+
+
+def test_a_film_has_every_frame_that_was_played(qtbot, bodies, tmp_path):
+    from PIL import Image
+
+    path = tmp_path / "film.gif"
+    bodies.view.filming.begin(path)
+    assert bodies.view.playing
+    assert bodies.view.controls.record.text() == "■ End film"
+    qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 6)
+    bodies.view.simulation.play(False)
+    rest(qtbot, bodies)
+    steps = bodies.view.frame.figures.steps
+    qtbot.mouseClick(bodies.view.controls.record, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bodies.status.word.text() == "Saved film.gif", timeout=20_000)
+    assert bodies.view.controls.record.isEnabled()
+    assert bodies.view.canvas.recording == ""
+    with Image.open(path) as film:
+        shades = []
+        for number in range(film.n_frames):
+            film.seek(number)
+            shades.append(int(np.asarray(film.convert("L"))[20, 20]))
+    # The pretended engine paints twelve times the number of steps as a shade of grey.
+    assert [round(shade / 12) for shade in shades] == list(range(1, steps + 1))
+
+
+def test_a_film_that_cannot_be_written_is_said(qtbot, bodies, tmp_path):
+    bodies.view.filming.begin(tmp_path / "film.avi")
+    assert "film.avi cannot be written" in bodies.banner.message.text()
+    assert not bodies.view.filming.recording
+    bodies.view.filming.begin(tmp_path / "none" / "film.gif")
+    qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 2)
+    qtbot.keyClick(bodies, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: "film.gif cannot be written" in bodies.banner.message.text(), timeout=20_000)
+    assert not bodies.view.playing
+
+
+def test_closing_the_window_gives_a_film_up(qtbot, bodies, tmp_path):
+    bodies.view.filming.begin(tmp_path / "film.mp4")
+    qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 2)
+    bodies.close()
+    assert list(tmp_path.glob("film*")) == []
+
+
+# --- what it says
+
+
+def test_it_says_what_is_going_on(qtbot, bodies):
+    canvas = bodies.view.canvas
+    assert canvas.left_text.startswith("t = 0 ")
+    assert "frames/s" not in canvas.right_text
+    bodies.view.controls.buttons["play"].click()
+    qtbot.waitUntil(lambda: "frames/s" in canvas.right_text)
+    assert bodies.view.controls.buttons["play"].accessibleName() == "Pause"
+    assert "G interactions/s" in bodies.view.speed.toolTip()
+    bodies.view.controls.buttons["play"].click()
+    rest(qtbot, bodies)
+
+
+def test_the_kernel_is_shown_when_it_is_wanted(qtbot, bodies):
+    assert bodies.view.beside.isVisible()
+    assert not bodies.page.source.isVisible()
+    qtbot.mouseClick(bodies.page.beside.buttons["Kernel"], Qt.MouseButton.LeftButton)
+    assert bodies.page.source.isVisible()
+    assert "verified" in bodies.page.numbers.verdict.text()
+
+
+def test_what_makes_a_run_that_ends_is_not_asked_for(bodies):
+    assert set(bodies.page.form.fields) == {"preset", "bodies", "dt", "softening"}
+    assert set(bodies.bench.settings["nbody"].params) > {"steps", "block"}
