@@ -136,7 +136,7 @@ class PatternPage(QWidget):
         self.step = StepTab(pattern, settings.variant, sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
         self.compare: CompareTab | None = None
-        if pattern.view == "array":
+        if pattern.view in ("array", "matrices"):
             self.compare = CompareTab(pattern, sources, engine, lambda: settings.params)
             self.add_tab("Compare", self.compare)
         self.atomics: AtomicsTab | None = None

@@ -331,7 +331,7 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=_make_input,
     complete=_complete,
-    step_params={"n": _STEPPED, "tile": "4", "input": "digits"},
+    step_params={"n": _STEPPED, "m": 0, "k": 0, "tile": "4", "input": "digits"},
     step_input=lambda inputs: corner(inputs, _STEPPED, _STEPPED),
     presets=(
         Preset(

@@ -48,14 +48,15 @@ class FigureAxis(pg.AxisItem):
 
 
 class Curves(QWidget):
-    """The plot. Sizes are powers of two."""
+    """The plot. Sizes are powers of two, and count what `of` says."""
 
     hovered = pyqtSignal(object)
     """The size under the pointer, or None."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: str = "elements") -> None:
         super().__init__()
-        self.setAccessibleName("Throughput against the number of elements")
+        self._of = of
+        self.setAccessibleName(f"Throughput against the number of {of}")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(200, 160)
         self.plot = pg.PlotWidget(parent=self, axisItems={"left": FigureAxis("left")})
@@ -131,7 +132,7 @@ class Curves(QWidget):
     def _label(self) -> None:
         style = {"color": look().theme.muted, "font-size": f"{look().small_px}px"}
         self.plot.getAxis("left").setLabel(self._unit, **style)
-        self.plot.getAxis("bottom").setLabel("elements", **style)
+        self.plot.getAxis("bottom").setLabel(self._of, **style)
 
     def _restyle(self) -> None:
         if self._styled == look():

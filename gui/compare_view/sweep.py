@@ -24,12 +24,21 @@ IMPATIENT_S = 1.0
 
 @dataclass(frozen=True)
 class Point:
-    """What a variant did at a size: elements and least bytes per second of kernel time, the median of a few runs."""
+    """What a variant did at a size, per second of kernel time, the median of a few runs.
+
+    Parameters
+    ----------
+    elements_per_s, bytes_per_s : float
+        n, and the least bytes, per second.
+    work_per_s : float
+        What the pattern counts as its work, in the unit of its throughput.
+    """
 
     variant: str
     n: int
     elements_per_s: float
     bytes_per_s: float
+    work_per_s: float
     engine: str
     device: str
 
@@ -157,7 +166,12 @@ class Sweep(QObject):
         assert report is not None
         seconds = median(self._runs.kernel_ms) / 1e3
         if seconds > 0:
-            self.added.emit(Point(variant, n, n / seconds, report.least_bytes / seconds, report.engine, report.device))
+            work = report.throughput.value * report.time_ms.kernel / 1e3
+            self.added.emit(
+                Point(
+                    variant, n, n / seconds, report.least_bytes / seconds, work / seconds, report.engine, report.device
+                )
+            )
 
     def _leave_out(self, variant: str, why: str) -> None:
         self.left_out.emit(variant, why)

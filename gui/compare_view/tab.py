@@ -30,7 +30,17 @@ from gui.widgets import Card, ElidedLabel, Segments, as_figure, button, label, r
 SMALLEST = 10
 LARGEST = 28
 DEFAULT_LARGEST = 22
+SMALLEST_SIDE = 5
+LARGEST_SIDE = 13
+DEFAULT_LARGEST_SIDE = 9
 UNITS = ("Melements/s", "GB/s")
+_UNITS_OF_WORK = {"FLOP": ("GFLOP/s", "GB/s")}
+
+
+def _unit_of_work(pattern: Pattern) -> str:
+    """Return what the pattern's throughput counts."""
+    params = pattern.check({"n": 1})
+    return pattern.work(pattern.inputs({}, params, 0), params).unit
 
 
 class LineSample(QWidget):
@@ -124,18 +134,27 @@ class CompareTab(QWidget):
         self.measure_button.clicked.connect(self.toggle)
         self.largest = QComboBox()
         self.largest.setAccessibleName("Largest size")
-        most = next(each.maximum for each in pattern.parameters if isinstance(each, Integer) and each.name == "n")
-        for exponent in range(SMALLEST + 4, LARGEST + 1, 2):
-            if 2**exponent <= most:
+        n = next(each for each in pattern.parameters if isinstance(each, Integer) and each.name == "n")
+        self._of_matrices = pattern.dimensions == 2
+        exponents = (
+            range(SMALLEST_SIDE + 2, LARGEST_SIDE + 1) if self._of_matrices else range(SMALLEST + 4, LARGEST + 1, 2)
+        )
+        for exponent in exponents:
+            if 2**exponent <= n.maximum:
                 self.largest.addItem(as_power(2**exponent), exponent)
-        self.largest.setCurrentIndex(self.largest.findData(DEFAULT_LARGEST))
-        self.unit = Segments(UNITS, "Unit")
-        self.unit.buttons[UNITS[1]].setToolTip("The least that must be read and written, per second of kernel time")
+        self.largest.setCurrentIndex(
+            self.largest.findData(DEFAULT_LARGEST_SIDE if self._of_matrices else DEFAULT_LARGEST)
+        )
+        self._units = _UNITS_OF_WORK.get(_unit_of_work(pattern), UNITS)
+        self.unit = Segments(self._units, "Unit")
+        self.unit.buttons[self._units[1]].setToolTip(
+            "The least that must be read and written, per second of kernel time"
+        )
         self.scale = Segments(("log", "linear"), "Scale")
         self.unit.group.buttonToggled.connect(lambda _, on: on and self._show())
         self.scale.group.buttonToggled.connect(lambda _, on: on and self._rescale())
         self.about = ElidedLabel("caption", "What is measured")
-        self.curves = Curves()
+        self.curves = Curves(n.unit)
         self.curves.hovered.connect(self._look_at)
         self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
@@ -188,7 +207,8 @@ class CompareTab(QWidget):
     @property
     def sizes(self) -> list[int]:
         """Return the sizes up to the largest that is chosen."""
-        return [2**exponent for exponent in range(SMALLEST, self.largest.currentData() + 1)]
+        smallest = SMALLEST_SIDE if self._of_matrices else SMALLEST
+        return [2**exponent for exponent in range(smallest, self.largest.currentData() + 1)]
 
     def toggle(self) -> None:
         """Measure, or stop."""
@@ -252,7 +272,10 @@ class CompareTab(QWidget):
         numbers = {each.name: number for number, each in enumerate(self.rows)}
         figures: dict[int, dict[int, float]] = {}
         for point in self.points:
-            value = point.elements_per_s / 1e6 if self.unit.chosen == UNITS[0] else point.bytes_per_s / 1e9
+            if self.unit.chosen == self._units[1]:
+                value = point.bytes_per_s / 1e9
+            else:
+                value = point.work_per_s if self._of_matrices else point.elements_per_s / 1e6
             figures.setdefault(numbers[point.variant], {})[point.n] = value
         return figures
 

@@ -18,13 +18,16 @@ from gui.theme import look
 from gui.widgets import Segments, button, label, role, row
 
 MOST_ELEMENTS = 1024
+MOST_ROWS = 32
+"""Rows or columns of a matrix."""
 
 
 def small(parameter: Parameter, pattern: Pattern) -> Parameter:
     """Return a parameter with a range of what can be watched, where a Step starts with a value of its own."""
     start = pattern.step_params.get(parameter.name)
-    if isinstance(parameter, Integer) and start is not None and parameter.maximum > MOST_ELEMENTS:
-        top = parameter.minimum + (MOST_ELEMENTS - parameter.minimum) // parameter.step * parameter.step
+    most = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
+    if isinstance(parameter, Integer) and start is not None and parameter.maximum > most:
+        top = parameter.minimum + (most - parameter.minimum) // parameter.step * parameter.step
         return replace(parameter, maximum=top, default=start)
     return parameter
 

@@ -201,7 +201,8 @@ class FakeHost:
     def _load_values(self, path):
         if not path.is_file():
             return Failure("input", f"There is no file {path}.")
-        return Result({"values": self.shared(np.loadtxt(path, ndmin=1))})
+        values = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, ndmin=1)
+        return Result({"values": self.shared(values)})
 
     def _load(self, path):
         if not path.is_file() or path.suffix == ".pdf":

@@ -1,0 +1,135 @@
+"""Patterns of matrices in the window: three pictures of a product, rows of a softmax, sizes compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPointF, QRectF
+
+from gpu.jobs import LoadArray
+from gpu.patterns.matrices import picture, present
+from tests.gui.conftest import FakeHost, settle
+
+
+@pytest.fixture
+def multiplying(qtbot, window):
+    """A window that shows the product of a 6 x 4 and a 4 x 5 matrix."""
+    window.choose_pattern("matmul")
+    window.page.form.change(n=5, m=6, k=4, input="digits")
+    settle(qtbot, window)
+    return window
+
+
+def point_at(qtbot, pane, x, y):
+    at = pane.box.mapViewToScene(QPointF(x + 0.5, y + 0.5))
+    viewport = pane._widget.viewport()
+    qtbot.mouseMove(viewport, pane._widget.mapFromScene(at))
+
+
+def test_the_three_matrices_are_shown_with_their_sizes(multiplying):
+    shown = multiplying.page.view.shown
+    assert list(shown) == ["A", "B", "C"]
+    assert [each.pane.item.pyramid.shape for each in shown.values()] == [(6, 4), (4, 5), (6, 5)]
+    assert shown["A"].text.toolTip().startswith("6 × 4   ")
+
+
+def test_an_element_of_the_product_frames_its_row_and_its_column(qtbot, multiplying):
+    view = multiplying.page.view
+    product = view.shown["C"]
+    with qtbot.waitSignal(product.pane.hovered):
+        point_at(qtbot, product.pane, 3, 2)
+    assert view.shown["A"].pane.item.band == QRectF(0, 2, 4, 1)
+    assert view.shown["B"].pane.item.band == QRectF(3, 0, 1, 4)
+    a, b = view.shown["A"].values, view.shown["B"].values
+    assert view.product.text().startswith(f"C[2][3] = {float(a[2] @ b[:, 3]):.7g}\n")
+    assert "4 products" in view.product.text()
+    product.pane.hovered.emit(None)
+    assert view.shown["A"].pane.item.band is None
+    assert "Point at an element" in view.product.text()
+
+
+def test_factors_frame_what_they_make(qtbot, multiplying):
+    view = multiplying.page.view
+    with qtbot.waitSignal(view.shown["B"].pane.hovered):
+        point_at(qtbot, view.shown["B"].pane, 4, 1)
+    assert view.shown["C"].pane.item.band == QRectF(4, 0, 1, 6)
+    assert view.shown["B"].text.toolTip() == f"B[1][4] = {view.shown['B'].values[1, 4]:.7g}"
+    with qtbot.waitSignal(view.shown["A"].pane.hovered):
+        point_at(qtbot, view.shown["A"].pane, 1, 5)
+    assert view.shown["C"].pane.item.band == QRectF(0, 5, 5, 1)
+
+
+def test_another_size_takes_the_place_of_the_last(qtbot, multiplying):
+    multiplying.page.form.change(n=3, m=0, k=0)
+    settle(qtbot, multiplying)
+    shown = multiplying.page.view.shown
+    assert [each.pane.item.pyramid.shape for each in shown.values()] == [(3, 3)] * 3
+
+
+def test_input_and_softmax_are_read_together(qtbot, window):
+    window.choose_pattern("softmax")
+    window.page.form.change(n=7, rows=3)
+    settle(qtbot, window)
+    shown = window.page.view.shown
+    assert list(shown) == ["Input", "Softmax"]
+    with qtbot.waitSignal(shown["Input"].pane.hovered):
+        point_at(qtbot, shown["Input"].pane, 6, 1)
+    assert all(each.text.toolTip().startswith("[1][6] = ") for each in shown.values())
+    assert shown["Softmax"].pane.item.band == QRectF(0, 1, 7, 1)
+    np.testing.assert_allclose(shown["Softmax"].values.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_a_file_is_read_as_a_matrix(qtbot, multiplying, tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 4)))
+    multiplying.open(tmp_path / "a.npy")
+    settle(qtbot, multiplying)
+    loads = [request for request in FakeHost.made[-1].requests if isinstance(request, LoadArray)]
+    assert [(request.path, request.dimensions) for request in loads] == [(str(tmp_path / "a.npy"), 2)]
+    shown = multiplying.page.view.shown
+    assert [each.shape for each in shown.values()] == [(3, 4), (4, 5), (3, 5)]
+    assert (shown["A"].values == 1).all()
+
+
+def test_a_matrix_is_none_of_an_array_patterns_files(qtbot, multiplying, tmp_path):
+    """Each pattern keeps its own choice of input, but there is one open file."""
+    multiplying.choose_pattern("reduction")
+    np.savetxt(tmp_path / "line.csv", np.arange(4))
+    multiplying.open(tmp_path / "line.csv")
+    settle(qtbot, multiplying)
+    multiplying.choose_pattern("matmul")
+    np.save(tmp_path / "a.npy", np.ones((3, 4)))
+    multiplying.open(tmp_path / "a.npy")
+    settle(qtbot, multiplying)
+    multiplying.choose_pattern("reduction")
+    qtbot.waitUntil(lambda: "No file of numbers is open" in multiplying.banner.message.text())
+
+
+def test_what_is_not_shown_is_said(qtbot):
+    values = np.arange(5000 * 2, dtype=np.float32).reshape(5000, 2)
+    made = present({"A": values})
+    np.testing.assert_array_equal(made["A"], values[::3, ::3])
+    assert made["A shape"].tolist() == [5000, 2]
+    assert made["A range"].tolist() == [0, 4998 * 2]
+
+
+def test_colours_run_from_least_to_greatest_and_what_is_no_number_is_red():
+    values = np.array([[0, 5, 10, np.nan, -np.inf, np.inf]], np.float32)
+    low, _, high, missing, below, above = picture(values, 0, 10)[0].tolist()
+    assert low == below == [68, 1, 84]
+    assert high == above == [253, 231, 37]
+    assert missing == [214, 39, 40]
+    assert (picture(np.full((2, 2), np.nan, np.float32), np.nan, np.nan) == (214, 39, 40)).all()
+
+
+def test_throughput_is_compared_over_sides(qtbot, multiplying):
+    multiplying.page.tabs.setCurrentIndex(2)
+    tab = multiplying.page.compare
+    assert list(tab.unit.buttons) == ["GFLOP/s", "GB/s"]
+    tab.largest.setCurrentIndex(tab.largest.findData(7))
+    for each in tab.rows[2:]:
+        each.box.setChecked(False)
+    tab.measure()
+    qtbot.waitUntil(lambda: not tab.sweep.running, timeout=20_000)
+    assert sorted({point.n for point in tab.points}) == [32, 64, 128]
+    # The pretended engine always says 12.5, and takes 20 ms.
+    assert tab.curves.points[0] == {32: 12.5, 64: 12.5, 128: 12.5}
