@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QElapsedTimer, QEventLoop, QSettings, QTimer
+
+from gpu.pattern import Array
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
@@ -21,6 +24,10 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 
 PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
 """The rungs that README plays, by pattern."""
+
+
+COLLISION = {"bodies": 5000, "frames": 84, "steps": 16, "dt": 0.01, "softening": 0.03}
+"""Two galaxies that README plays: frames, and steps from one to the next."""
 
 
 def wait(until: Callable[[], bool]) -> None:
@@ -36,6 +43,7 @@ def wait(until: Callable[[], bool]) -> None:
 
 def take(folder: Path) -> None:
     """Save all pictures to a folder."""
+    _collide(folder)
     from gui.app import application
 
     app = application()
@@ -81,6 +89,32 @@ def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
     tab.exports.write_film(folder / f"{pattern}.gif")
     wait(lambda: tab.exports.film is None)
     tab.player.go(tab.player.end * 2 // 3)
+
+
+def _collide(folder: Path) -> None:
+    """Let two galaxies collide, as seen by a camera that goes around them slowly, and save it as a film."""
+    from gpu import engines
+    from gpu.bodies import Camera
+    from gpu.patterns.nbody_presets import generate, origins_of
+    from gpu.patterns.nbody_simulation import Simulation
+    from gui.films import write_film
+
+    bodies = generate("galaxies", COLLISION["bodies"], 1)
+    with (
+        closing(engines.create("simulator")) as engine,
+        closing(Simulation(engine, bodies, origins_of("galaxies", bodies))) as sky,
+    ):
+
+        def frames() -> Iterator[Array]:
+            for number in range(COLLISION["frames"]):
+                picture = sky.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, colour="origin")
+                if number == 0:  # the palette is taken from it
+                    yield from (picture, picture)
+                yield picture
+                for _ in sky.advance("tiled", COLLISION["steps"], COLLISION["dt"], COLLISION["softening"]):
+                    pass
+
+        write_film(folder / "collision.gif", frames(), 20)
 
 
 def main() -> None:
