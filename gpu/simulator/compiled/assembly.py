@@ -40,6 +40,7 @@ class Assembly:
         self.declared: set[str] = set()
         self.ended = False
         self._count = 0
+        self._not_unrolled = ""
 
     def fresh(self, hint: str) -> str:
         """Return a name that nothing has yet."""
@@ -104,8 +105,16 @@ class Assembly:
         self.place(after)
 
     @contextmanager
-    def loop(self, count: str | int, hint: str = "i", metadata: str = "") -> Iterator[tuple[str, str]]:
-        """Run what is written inside `count` times; gives the i64 index, and the label of the next round."""
+    def loop(self, count: str | int, hint: str = "i", *marks: str) -> Iterator[tuple[str, str]]:
+        """Run what is written inside `count` times; gives the i64 index, and the label of the next round.
+
+        `marks` are metadata nodes of the loop's.
+        """
+        if count in (1, "1"):
+            latch = self.fresh(f"{hint}.next")
+            yield "0", latch
+            self.place(latch)
+            return
         counter = self.alloca(8, hint)
         head, inside, latch, after = (self.fresh(f"{hint}.{part}") for part in ("head", "body", "next", "end"))
         self.emit(f"store i64 0, ptr {counter}")
@@ -116,13 +125,23 @@ class Assembly:
         yield index, latch
         self.place(latch)
         self.emit(f"store i64 {self.value(f'add nuw nsw i64 {index}, 1')}, ptr {counter}")
-        self.jump(head, f", !llvm.loop {metadata}" if metadata else "")
+        self.jump(head, f", !llvm.loop {self.node(', '.join(['self', *marks]), distinct=True)}" if marks else "")
         self.place(after)
 
     def update(self, address: str, type: str, operation: str, value: str) -> None:
         """Change what is at an address by an operation with a value."""
         before = self.value(f"load {type}, ptr {address}")
         self.emit(f"store {type} {self.value(f'{operation} {type} {before}, {value}')}, ptr {address}")
+
+    @property
+    def not_unrolled(self) -> str:
+        """The mark of a loop whose rounds are not written out one after the other.
+
+        LLVM takes many times as long where it may do that to everything, and gains little.
+        """
+        if not self._not_unrolled:
+            self._not_unrolled = self.node('!"llvm.loop.unroll.disable"')
+        return self._not_unrolled
 
     def offset(self, address: str, by: str | int) -> str:
         """Return an address so many bytes further."""

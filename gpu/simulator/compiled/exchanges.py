@@ -64,7 +64,7 @@ def write(lanes: Lanes, op: str, type: Scalar) -> None:
 def _shuffle(lanes: Lanes, op: str) -> None:
     """Give each lane the value of another; where that lies outside of its section of `width` lanes, its own."""
     asm = lanes.asm
-    with asm.loop(lanes.threads, "lane") as (thread, after):
+    with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
         taking = asm.fresh("taking")
         asm.branch(lanes.here(thread), taking, after)
         asm.place(taking)
@@ -106,19 +106,19 @@ def _fold_warps(
     asm, what = lanes.asm, value_type(type)
     total = asm.alloca(8, "total")
     start = neutral if neutral is not None else ("1" if how == "and" else "0")
-    with asm.loop(_warps(lanes), "warp") as (warp, _):
+    with asm.loop(_warps(lanes), "warp", asm.not_unrolled) as (warp, _):
         first = asm.value(f"mul nuw nsw i64 {warp}, {_WARP}")
         left = asm.value(f"sub i64 {lanes.threads}, {first}")
         full = asm.value(f"icmp slt i64 {left}, {_WARP}")
         count = asm.value(f"select i1 {full}, i64 {left}, i64 {_WARP}")
         asm.emit(f"store {what} {start}, ptr {total}")
-        with asm.loop(count, "lane") as (lane, _):
+        with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
             thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
             with asm.when(_takes_part(lanes, thread, lane)):
                 before = asm.value(f"load {what}, ptr {total}")
                 asm.emit(f"store {what} {_combine(asm, how, type, before, of_lane(thread, lane))}, ptr {total}")
         result = asm.value(f"load {what}, ptr {total}")
-        with asm.loop(count, "lane") as (lane, _):
+        with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
             thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
             with asm.when(lanes.here(thread)):
                 lanes.give(thread, result)
@@ -168,7 +168,7 @@ def _match_any(lanes: Lanes) -> None:
     asm = lanes.asm
     kind = lanes.kind(1)
     total = asm.alloca(8, "total")
-    with asm.loop(lanes.threads, "lane") as (thread, after):
+    with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
         taking = asm.fresh("taking")
         asm.branch(lanes.here(thread), taking, after)
         asm.place(taking)
@@ -177,7 +177,7 @@ def _match_any(lanes: Lanes) -> None:
         count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {_WARP}')}, i64 {left}, i64 {_WARP}")
         mine = lanes.argument(1, thread)
         asm.emit(f"store i32 0, ptr {total}")
-        with asm.loop(count, "other") as (lane, _):
+        with asm.loop(count, "other", asm.not_unrolled) as (lane, _):
             other = asm.value(f"add i64 {first}, {lane}")
             same = arithmetic.binary(asm, "==", kind, mine, lanes.argument(1, other))
             with asm.when(asm.value(f"and i1 {same}, {_takes_part(lanes, other, lane)}")):
@@ -191,7 +191,7 @@ def _block_vote(lanes: Lanes, op: str) -> None:
     holding, present = asm.alloca(4, "holding"), asm.alloca(4, "present")
     for each in (holding, present):
         asm.emit(f"store i32 0, ptr {each}")
-    with asm.loop(lanes.threads, "lane") as (thread, after):
+    with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
         taking = asm.fresh("taking")
         asm.branch(lanes.here(thread), taking, after)
         asm.place(taking)
@@ -203,5 +203,5 @@ def _block_vote(lanes: Lanes, op: str) -> None:
         result = asm.value(f"zext i1 {everyone} to i32")
     elif op == "__syncthreads_or":
         result = asm.value(f"zext i1 {asm.value(f'icmp ne i32 {result}, 0')} to i32")
-    with asm.loop(lanes.threads, "lane") as (thread, _), asm.when(lanes.here(thread)):
+    with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, _), asm.when(lanes.here(thread)):
         lanes.give(thread, result)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.plan import Frame, walk
+from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Scalar
 
 Interval = tuple[int, int]

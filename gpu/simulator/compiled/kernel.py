@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.intervals import Intervals
+from gpu.simulator.compiled.own_memory import OwnMemory, Part
 from gpu.simulator.compiled.plan import (
     Bind,
     Exchange,
@@ -21,10 +22,10 @@ from gpu.simulator.compiled.plan import (
     PlannedLoop,
     Region,
     plan,
-    walk,
 )
 from gpu.simulator.compiled.recompute import Recomputable
 from gpu.simulator.compiled.threads import ThreadWriter
+from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import Pointer, Scalar, Type
 
 _WARP = 32
@@ -37,6 +38,8 @@ class Mask:
 
     bytes: int
     count: str
+    top: str
+    """The number after that of the last one: where it is the count, the first threads take part and no others."""
     ends: str = ""
     stays: int = -1
     """Of a loop, the threads that are still in it: `break` takes a thread out of both, `continue` of `bytes` alone."""
@@ -86,7 +89,9 @@ class _KernelWriter:
         self._block = tuple(block)
         self.threads = block[0] * block[1] * block[2]
         self._padded = -(-self.threads // _WARP) * _WARP
-        planned = plan(function, constants)
+        self._in_line = block[1] == block[2] == 1
+        self._own = OwnMemory()
+        planned = plan(function, constants, self._own)
         self._plan, self._frames, self._varying = planned.items, planned.frames, planned.varying
         self._computed = planned.computed
         self._recomputable = {
@@ -105,6 +110,7 @@ class _KernelWriter:
         self._shared_bytes = 0
         self._variables: dict[tuple[str, int], str] = {}
         self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
+        self._parts: dict[tuple[str, int], Part] = {}
         self._module_variables: dict[str, str] = {}
         self._assertions: list[ir.Assertion] = []
         self._wide: set[tuple[str, int]] = set()
@@ -124,6 +130,13 @@ class _KernelWriter:
             for key in used:
                 if seen.setdefault(key, number) != number:
                     self._wide.add(key)
+        declared = {
+            (path, node.slot)
+            for path, frame in self._frames.items()
+            for node in walk(frame.function.body)
+            if isinstance(node, ir.DeclareMemory)
+        }
+        self._wide |= declared.intersection(_handed_on(self._plan))
         self._wide |= {("", slot) for slot in range(len(self._function.parameters)) if ("", slot) in self._varying}
         for path, frame in self._frames.items():
             reached = [slot for each, slot in (*self._wide, *self._computed) if each == path]
@@ -161,6 +174,26 @@ class _KernelWriter:
                 return self._shared_address(shared)
         found = self._memories.get((frame.path, slot))
         return self.element(*found, self._thread) if isinstance(found, tuple) else found
+
+    def part(self, frame: Frame, slot: int) -> Part | None:
+        """Return the memory that is taken apart and that a variable holds, or leads to."""
+        key = (frame.path, slot)
+        if key in self._wide and slot in self._own.taken_apart(frame.function):
+            return Part(*key, 0)
+        return self._parts.get(key)
+
+    def lead_to(self, frame: Frame, slot: int, part: Part) -> None:
+        """Take note that a parameter leads to memory that is taken apart."""
+        self._parts[frame.path, slot] = part
+
+    def member(self, part: Part, size: int) -> str:
+        """Return the address of a thread's member."""
+        key = (part.frame, part.slot, part.offset)
+        return self.element(self._scratch.take(key, size * self._padded), size, self._thread)
+
+    def members(self, part: Part) -> dict[int, int]:
+        """Return the members of memory that is taken apart: their offsets and sizes in bytes."""
+        return self._own.taken_apart(self._frames[part.frame].function)[part.slot]
 
     def _shared_address(self, shared: ir.SharedArray) -> str:
         key: object = "extern" if shared.dynamic else shared
@@ -220,7 +253,7 @@ class _KernelWriter:
         asm = self.asm
         if any(isinstance(node, ir.Return) for node in walk(self._function.body)) and len(self._plan) > 1:
             self._masks.append(self._new_mask())
-        with asm.loop("%blocks", "block") as (index, _):
+        with asm.loop("%blocks", "block", asm.not_unrolled) as (index, _):
             number = asm.value(f"add nsw i64 %first, {index}")
             self._begin_block(number)
             self._run(self._plan)
@@ -280,18 +313,25 @@ class _KernelWriter:
     # Loops over the threads.
 
     @contextmanager
-    def _all_threads(self, *, parallel: bool = True) -> Iterator[None]:
-        """Run what is written inside for every thread; `parallel` where they do not touch each other's memory."""
+    def _all_threads(self, *, parallel: bool = True, first: str | None = None) -> Iterator[None]:
+        """Run what is written inside for every thread, or for so many of the first ones.
+
+        `parallel` says that they do not touch each other's memory.
+        """
         asm = self.asm
-        metadata = ""
+        marks = []
         if parallel:
+            marks.append(asm.not_unrolled)
             group = asm.node("", distinct=True)
-            accesses = asm.node(f'!"llvm.loop.parallel_accesses", {group}')
-            metadata = asm.node(f"self, {accesses}", distinct=True)
+            marks.append(asm.node(f'!"llvm.loop.parallel_accesses", {group}'))
             self._writer.access = f", !llvm.access.group {group}"
         outer = (self._thread, self._index, self._latch)
         x, y, z = self._block
-        with asm.loop(z, "tz") as (k, _), asm.loop(y, "ty") as (j, _), asm.loop(x, "tx", metadata) as (i, latch):
+        with (
+            asm.loop(z, "tz", asm.not_unrolled) as (k, _),
+            asm.loop(y, "ty", asm.not_unrolled) as (j, _),
+            asm.loop(first if first is not None else x, "tx", *marks) as (i, latch),
+        ):
             row = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {k}, {y}')}, {j}")
             self._thread = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {row}, {x}')}, {i}", "t")
             axes = [asm.value(f"trunc nuw nsw i64 {axis} to i32", "tid") for axis in (i, j, k)]
@@ -304,7 +344,7 @@ class _KernelWriter:
     @contextmanager
     def _warp_lanes(self) -> Iterator[str]:
         """Run what is written inside for every thread, by its number alone; gives that number."""
-        with self.asm.loop(self.threads, "lane") as (thread, _):
+        with self.asm.loop(self.threads, "lane", self.asm.not_unrolled) as (thread, _):
             outer, self._thread = self._thread, thread
             yield thread
             self._thread = outer
@@ -312,7 +352,7 @@ class _KernelWriter:
     # Masks.
 
     def _new_mask(self) -> Mask:
-        return Mask(self._scratch.take(object(), self._padded), self.asm.alloca(8, "count"))
+        return Mask(self._scratch.take(object(), self._padded), self.asm.alloca(8, "count"), self.asm.alloca(8, "top"))
 
     def _flag(self, offset: int) -> str:
         return self.element(offset, 1, self._thread)
@@ -321,61 +361,86 @@ class _KernelWriter:
         self.asm.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         start = self.asm.offset("%scratch", mask.bytes)
         self.asm.emit(f"call void @llvm.memset.p0.i64(ptr align 64 {start}, i8 1, i64 {self.threads}, i1 false)")
-        self.asm.emit(f"store i64 {self.threads}, ptr {mask.count}")
+        for number in (mask.count, mask.top):
+            self.asm.emit(f"store i64 {self.threads}, ptr {number}")
 
     def _count(self, mask: Mask) -> None:
         """Count the threads of a mask anew."""
         asm = self.asm
-        with self._counted(mask.count) as total, self._warp_lanes():
-            one = asm.value(f"zext i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')} to i32")
-            asm.update(total, "i32", "add", one)
+        with self._counted(mask) as count, self._warp_lanes():
+            count(asm.value(f"icmp ne i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')}, 0"))
 
     @contextmanager
-    def _counted(self, *counts: str) -> Iterator[str]:
-        """Give a sum of 32 bits, which begins at 0 and becomes a mask's count."""
+    def _counted(self, mask: Mask) -> Iterator[Callable[[str], None]]:
+        """Give what takes note of whether a thread takes part in a mask; they are counted in the end."""
         asm = self.asm
-        total = asm.alloca(4, "total")
-        asm.emit(f"store i32 0, ptr {total}")
-        yield total
-        summed = asm.value(f"load i32, ptr {total}")
-        for count in counts:
-            asm.emit(f"store i64 {asm.value(f'zext i32 {summed} to i64')}, ptr {count}")
+        total, top = asm.alloca(4, "total"), asm.alloca(4, "highest")
+        for each in (total, top):
+            asm.emit(f"store i32 0, ptr {each}")
+        asm.declare("i32 @llvm.umax.i32(i32, i32)")
 
-    def _all_take_part(self) -> str:
-        """Return whether the mask that holds now has every thread in it."""
+        def count(takes_part: str) -> None:
+            asm.update(total, "i32", "add", asm.value(f"zext i1 {takes_part} to i32"))
+            if self._in_line:
+                after = asm.value(f"add nuw nsw i32 {asm.value(f'trunc nuw nsw i64 {self._thread} to i32')}, 1")
+                chosen = asm.value(f"select i1 {takes_part}, i32 {after}, i32 0")
+                highest = asm.value(f"load i32, ptr {top}")
+                asm.emit(f"store i32 {asm.value(f'call i32 @llvm.umax.i32(i32 {highest}, i32 {chosen})')}, ptr {top}")
+
+        yield count
+        for number, place in ((total, mask.count), (top, mask.top)):
+            summed = asm.value(f"load i32, ptr {number}")
+            asm.emit(f"store i64 {asm.value(f'zext i32 {summed} to i64')}, ptr {place}")
+
+    def _first_take_part(self) -> tuple[str, str | None]:
+        """Return whether the threads that take part are the first ones, and how many they are, None for all.
+
+        Where the block is not a line, the first threads do not fill whole rows of it, and all must take part.
+        """
         if not self._masks:
-            return "true"
-        count = self.asm.value(f"load i64, ptr {self._masks[-1].count}")
-        return self.asm.value(f"icmp eq i64 {count}, {self.threads}")
+            return "true", None
+        mask = self._masks[-1]
+        count = self.asm.value(f"load i64, ptr {mask.count}")
+        if not self._in_line:
+            return self.asm.value(f"icmp eq i64 {count}, {self.threads}"), None
+        return self.asm.value(f"icmp eq i64 {count}, {self.asm.value(f'load i64, ptr {mask.top}')}"), count
 
-    def _ask(self, item: PlannedIf | PlannedLoop, holding: Sequence[int], count: str, others: int | None) -> None:
+    def _ask(self, item: PlannedIf | PlannedLoop, holding: Sequence[int], mask: Mask, others: int | None) -> None:
         """Evaluate a condition in the threads that take part, and store for whom it holds, how many, and for whom not.
 
-        Where all take part, which is the common case, one loop does it, of a kind that LLVM makes vector code of.
+        Where the first threads take part, which is the common case, one loop does it, of a kind that LLVM makes vector
+        code of.
         """
         asm = self.asm
-        everyone, some, after = asm.fresh("everyone"), asm.fresh("some"), asm.fresh("after")
+        first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
         assert item.condition is not None
-        asm.branch(self._all_take_part(), everyone, some)
-        asm.place(everyone)
-        with self._counted(count) as total, self._all_threads():
+        are_first, number = self._first_take_part()
+        asm.branch(are_first, first, some)
+        asm.place(first)
+        if number is not None:
+            rest = asm.value(f"sub i64 {self.threads}, {number}")
+            asm.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+            for offset in (*holding, *((others,) if others is not None else ())):
+                start = asm.offset(asm.offset("%scratch", offset), number)
+                asm.emit(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {rest}, i1 false)")
+        with self._counted(mask) as count, self._all_threads(first=number):
             holds = self._writer.scalar(item.frame, item.condition)
             for offset in holding:
                 self._set(offset, holds)
             if others is not None:
                 self._set(others, asm.value(f"xor i1 {holds}, true"))
-            asm.update(total, "i32", "add", asm.value(f"zext i1 {holds} to i32"))
+            count(holds)
         asm.jump(after)
         asm.place(some)
         if self._masks:
-            with self._counted(count) as total, self._all_threads():
+            with self._counted(mask) as count, self._all_threads():
                 here = self.taking_part()
                 holds = self._guarded(item, here)
                 for offset in holding:
                     self._set(offset, holds)
                 if others is not None:
                     self._set(others, asm.value(f"and i1 {asm.value(f'xor i1 {holds}, true')}, {here}"))
-                asm.update(total, "i32", "add", asm.value(f"zext i1 {holds} to i32"))
+                count(holds)
         asm.jump(after)
         asm.place(after)
 
@@ -423,24 +488,25 @@ class _KernelWriter:
     def _region(self, region: Region) -> None:
         asm = self.asm
         if not self._masks:
-            self._region_of(region, masked=False)
+            self._region_of(region)
             return
-        mask = self._masks[-1]
-        count = asm.value(f"load i64, ptr {mask.count}")
-        everyone, some, after = asm.fresh("everyone"), asm.fresh("some"), asm.fresh("after")
-        asm.branch(asm.value(f"icmp eq i64 {count}, {self.threads}"), everyone, some)
-        for label, masked in ((everyone, False), (some, True)):
-            asm.place(label)
-            self._region_of(region, masked=masked)
-            asm.jump(after)
+        are_first, number = self._first_take_part()
+        first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
+        asm.branch(are_first, first, some)
+        asm.place(first)
+        self._region_of(region, first=number)
+        asm.jump(after)
+        asm.place(some)
+        self._region_of(region, masked=True)
+        asm.jump(after)
         asm.place(after)
         if any(_leaves(statement) for _, statement in region.statements):
             for each in self._masks:
                 self._count(each)
 
-    def _region_of(self, region: Region, *, masked: bool) -> None:
-        parallel = not any(_is_sequential(statement) for _, statement in region.statements)
-        with self._all_threads(parallel=parallel):
+    def _region_of(self, region: Region, *, masked: bool = False, first: str | None = None) -> None:
+        parallel = not any(self._is_sequential(frame, statement) for frame, statement in region.statements)
+        with self._all_threads(parallel=parallel, first=first):
             if masked:
                 inside = self.asm.fresh("active")
                 self.asm.branch(self.taking_part(), inside, self._latch)
@@ -450,6 +516,11 @@ class _KernelWriter:
                     self._writer.bind(statement, frame)
                 else:
                     self._writer.statement(frame, statement)
+
+    def _is_sequential(self, frame: Frame, statement: ir.Statement | Bind) -> bool:
+        """Whether threads touch memory of which LLVM must know that it is one and the same for all."""
+        apart = {slot for slot in self._own.taken_apart(frame.function) if (frame.path, slot) in self._wide}
+        return _touches_one(statement.value if isinstance(statement, Bind) else statement, apart)
 
     def _if(self, item: PlannedIf) -> None:
         asm = self.asm
@@ -463,7 +534,7 @@ class _KernelWriter:
             asm.place(labels[2])
             return
         then, orelse = self._new_mask(), self._new_mask()
-        self._ask(item, [then.bytes], then.count, orelse.bytes if item.orelse is not None else None)
+        self._ask(item, [then.bytes], then, orelse.bytes if item.orelse is not None else None)
         for mask, side in ((then, item.then), (orelse, item.orelse)):
             if side is not None:
                 if mask is orelse:
@@ -518,7 +589,7 @@ class _KernelWriter:
             self._back(mask)
         self._run(item.before)
         if item.condition is not None:
-            self._ask(item, [mask.bytes, mask.stays], mask.count, None)
+            self._ask(item, [mask.bytes, mask.stays], mask, None)
         asm.branch(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0"), body, end)
         asm.place(body)
         self._run(item.body)
@@ -633,6 +704,24 @@ def _places(items: Plan) -> Iterator[set[Key]]:
                 yield from _places(step)
 
 
+def _handed_on(items: Plan) -> Iterator[Key]:
+    """Yield what functions that wait are given: a thread's own memory is used in their many places."""
+    for item in items:
+        match item:
+            case Region(statements):
+                for frame, statement in statements:
+                    if isinstance(statement, Bind):
+                        yield from _used(frame, statement.value)
+            case Once(frame, Bind() as bind):
+                yield from _used(frame, bind.value)
+            case PlannedIf(_, _, _, then, orelse):
+                yield from _handed_on(then)
+                yield from _handed_on(orelse or [])
+            case PlannedLoop(_, before, _, _, body, step):
+                for inner in (before, body, step):
+                    yield from _handed_on(inner)
+
+
 def _used(frame: Frame, node: object) -> Iterator[Key]:
     if isinstance(node, Bind):
         yield node.frame.path, node.slot
@@ -672,11 +761,14 @@ def _leaves_function(statement: object) -> bool:
     return not isinstance(statement, Bind) and any(isinstance(node, ir.Return) for node in walk(statement))
 
 
-def _is_sequential(statement: object) -> bool:
-    """Whether threads touch memory of which LLVM must know that it is one and the same for all."""
-    node = statement.value if isinstance(statement, Bind) else statement
-    return any(
-        isinstance(each, ir.Atomic | ir.DeclareMemory | ir.Temporary | ir.Fence)
-        or (isinstance(each, ir.Call) and _is_sequential(each.function.body))
-        for each in walk(node)
-    )
+def _touches_one(node: object, apart: set[int]) -> bool:
+    """Whether there is memory that all threads touch, or that they have one after the other; not where taken apart."""
+    for each in walk(node):
+        match each:
+            case ir.DeclareMemory(slot) if slot in apart:
+                continue
+            case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence():
+                return True
+            case ir.Call() if _touches_one(each.function.body, set()):
+                return True
+    return False

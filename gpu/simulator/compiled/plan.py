@@ -16,12 +16,13 @@ from typing import Any
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.own_memory import OwnMemory
 from gpu.simulator.compiled.recompute import Recomputable, changes_of
+from gpu.simulator.compiled.walking import LEAVES, parts, walk
 from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
 
 _LARGEST_UNROLLED = 9
-_LEAVES = ir.Function | SourcePosition | Type
 
 
 @dataclass(eq=False)
@@ -102,24 +103,6 @@ Item = Region | Once | Exchange | PlannedIf | PlannedLoop
 Plan = list[Item]
 
 
-def parts(node: Any) -> Iterator[Any]:
-    """Yield the IR nodes directly inside of one."""
-    for each in dataclasses.fields(node):
-        value = getattr(node, each.name)
-        for inner in value if isinstance(value, tuple) else (value,):
-            if isinstance(inner, tuple):
-                yield from (part for part in inner if dataclasses.is_dataclass(part))
-            elif dataclasses.is_dataclass(inner) and not isinstance(inner, _LEAVES):
-                yield inner
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Yield a node and all inside of it, called functions left out."""
-    yield node
-    for part in parts(node):
-        yield from walk(part)
-
-
 def exchanges(node: Any) -> bool:
     """Whether threads wait for each other, or exchange values, somewhere inside."""
     return any(
@@ -153,7 +136,7 @@ class Planned:
     computed: dict[tuple[str, int], ir.Expression]
 
 
-def plan(kernel: ir.Function, constants: frozenset[str]) -> Planned:
+def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Planned:
     """Return the plan of a kernel.
 
     Parameters
@@ -161,6 +144,8 @@ def plan(kernel: ir.Function, constants: frozenset[str]) -> Planned:
     kernel : ir.Function
     constants : frozenset of str
         The names of `__constant__` variables: what is loaded from them at one place is the same for all.
+    own : OwnMemory
+        Which memory of a thread's own is taken apart.
 
     Raises
     ------
@@ -169,7 +154,7 @@ def plan(kernel: ir.Function, constants: frozenset[str]) -> Planned:
     """
     varying: frozenset[tuple[str, int]] = frozenset()
     while True:
-        planner = _Planner(varying, constants)
+        planner = _Planner(varying, constants, own)
         frame = planner.frames[""] = Frame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
@@ -181,8 +166,9 @@ def plan(kernel: ir.Function, constants: frozenset[str]) -> Planned:
 class _Planner:
     """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
 
-    def __init__(self, varying: frozenset[tuple[str, int]], constants: frozenset[str]) -> None:
+    def __init__(self, varying: frozenset[tuple[str, int]], constants: frozenset[str], own: OwnMemory) -> None:
         self._varying = varying
+        self._own = own
         self._constants = constants
         self.found: set[tuple[str, int]] = set()
         self._masked = 0
@@ -384,13 +370,22 @@ class _Planner:
         inside = list(walk(loop.body))
         if any(isinstance(node, ir.Jump | ir.Return | ir.DeclareMemory | ir.Switch | ir.Temporary) for node in inside):
             return False
-        if any(_is_own_memory(frame, node) for node in inside):
+        if any(self._is_whole(frame, node) for node in inside):
             return False
         rounds = _rounds(loop)
         if rounds is not None and rounds * _inner_rounds(loop) <= _LARGEST_UNROLLED:
             return False
         steps = isinstance(loop.step, ir.Update) and self.uniform(frame, loop.step.value)
         return self.uniform(frame, loop.condition) or (steps and _touches_memory(loop.body))
+
+    def _is_whole(self, frame: Frame, node: Any) -> bool:
+        """Whether a node uses an array of the thread's own that is not taken apart: it is best kept in registers."""
+        return isinstance(node, ir.Local) and any(
+            isinstance(each, ir.DeclareMemory)
+            and each.slot == node.slot
+            and each.slot not in self._own.taken_apart(frame.function)
+            for each in self._of_function(frame)[0]
+        )
 
     def _if(self, frame: Frame, statement: ir.If, planned: Plan) -> None:
         condition = self._hoisted(frame, statement.condition, planned)
@@ -461,7 +456,7 @@ class _Planner:
                 changed[each.name] = tuple(
                     self._hoisted(frame, part, planned) if dataclasses.is_dataclass(part) else part for part in value
                 )
-            elif dataclasses.is_dataclass(value) and not isinstance(value, _LEAVES):
+            elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
                 changed[each.name] = self._hoisted(frame, value, planned)
         left = dataclasses.replace(expression, **changed)
         if not isinstance(left, ir.Warp):
@@ -523,13 +518,6 @@ def _outermost_loops(statement: Any) -> Iterator[Any]:
             yield part
         else:
             yield from _outermost_loops(part)
-
-
-def _is_own_memory(frame: Frame, node: Any) -> bool:
-    """Whether a node uses an array of the thread's own, which is best kept in registers."""
-    return isinstance(node, ir.Local) and any(
-        isinstance(each, ir.DeclareMemory) and each.slot == node.slot for each in walk(frame.function.body)
-    )
 
 
 def _touches_memory(node: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
+from gpu.simulator.compiled.own_memory import Part, moved, place_moved
 from gpu.simulator.compiled.plan import Bind, Frame
 from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
 
@@ -33,6 +34,22 @@ class Storage(Protocol):
 
     def own_memory(self, frame: Frame, slot: int, size: int) -> str:
         """Return the address of memory of the thread's own that comes to life."""
+        ...
+
+    def part(self, frame: Frame, slot: int) -> Part | None:
+        """Return the memory that is taken apart and that a variable holds, or leads to."""
+        ...
+
+    def lead_to(self, frame: Frame, slot: int, part: Part) -> None:
+        """Take note that a parameter leads to memory that is taken apart."""
+        ...
+
+    def member(self, part: Part, size: int) -> str:
+        """Return the address of a thread's member of such memory."""
+        ...
+
+    def members(self, part: Part) -> dict[int, int]:
+        """Return the members of such memory: their offsets and sizes in bytes."""
         ...
 
     def variable_of_module(self, name: str) -> str:
@@ -106,10 +123,46 @@ class ThreadWriter:
             what = self._asm.value(f"zext i1 {part} to i8") if leaf == BOOL else part
             self._asm.emit(f"store {memory_type(leaf)} {what}, ptr {place}, align {leaf.size}{self.access}")
 
+    def read(self, frame: Frame, place: ir.Place, type: Type) -> Value:
+        """Return the value at a place."""
+        part = self._part(frame, place_moved(place)) if isinstance(place, ir.Element) else None
+        if part is None or isinstance(type, Scalar | Pointer):
+            return self.load(self.address(frame, place), type)
+        return tuple(
+            self._single(self.load(self._storage.member(part.moved(offset), leaf.size), leaf))
+            for offset, leaf in leaves(type)
+        )
+
+    def write(self, frame: Frame, place: ir.Place, type: Type, value: Value) -> None:
+        """Write a value to a place."""
+        part = self._part(frame, place_moved(place)) if isinstance(place, ir.Element) else None
+        if part is None or isinstance(type, Scalar | Pointer):
+            self.store(self.address(frame, place), type, value)
+        else:
+            self._write_members(part, type, value)
+
+    def _write_members(self, part: Part, type: Type, value: Value) -> None:
+        given = value if isinstance(value, tuple) else (value,)
+        for (offset, leaf), each in zip(leaves(type), given, strict=True):
+            self.store(self._storage.member(part.moved(offset), leaf.size), leaf, each)
+
+    def _part(self, frame: Frame, found: tuple[int, int] | None) -> Part | None:
+        """Return the part of memory that is taken apart, from the slot that a pointer comes from and its bytes."""
+        part = self._storage.part(frame, found[0]) if found is not None else None
+        return part.moved(found[1]) if part is not None and found is not None else None
+
+    @staticmethod
+    def _single(value: Value) -> str:
+        assert isinstance(value, str)
+        return value
+
     def address(self, frame: Frame, place: ir.Place) -> str:
         """Return where a place is."""
         if isinstance(place, ir.Local):
             return self._storage.variable(frame, place.slot, place.type)
+        part = self._part(frame, place_moved(place))
+        if part is not None:
+            return self._storage.member(part, place.type.size)
         start = self.scalar(frame, place.pointer)
         return self._moved(frame, start, place.index, place.type.size) if place.index is not None else start
 
@@ -214,10 +267,10 @@ class ThreadWriter:
             case ir.Distance():
                 return self._distance(frame, expression)
             case ir.Load(type, place):
-                return self.load(self.address(frame, place), type)
+                return self.read(frame, place, type)
             case ir.Assign(type, place, inner):
                 new = self.value(frame, inner)
-                self.store(self.address(frame, place), type, new)
+                self.write(frame, place, type, new)
                 return new
             case ir.Update():
                 return self._update(frame, expression)
@@ -369,8 +422,9 @@ class ThreadWriter:
             raise NotCompiled("recursion")
         inner = Frame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
         for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
-            value = self.value(frame, argument)
-            self._store_own(self._storage.variable(inner, slot, type), type, value)
+            if not self._leads(inner, slot, frame, argument):
+                value = self.value(frame, argument)
+                self._store_own(self._storage.variable(inner, slot, type), type, value)
         place = asm.alloca(call.type.size, "result")
         end = asm.fresh("returned")
         outer, self._targets = self._targets, _Targets(returns=end)
@@ -386,7 +440,16 @@ class ThreadWriter:
 
     def bind(self, bind: Bind, frame: Frame) -> None:
         """Write a parameter of an inlined function."""
-        self.store(self._storage.variable(bind.frame, bind.slot, bind.type), bind.type, self.value(frame, bind.value))
+        if not self._leads(bind.frame, bind.slot, frame, bind.value):
+            place = self._storage.variable(bind.frame, bind.slot, bind.type)
+            self.store(place, bind.type, self.value(frame, bind.value))
+
+    def _leads(self, inner: Frame, slot: int, frame: Frame, argument: ir.Expression) -> bool:
+        """Take note of a parameter that leads to memory that is taken apart; whether it does."""
+        part = self._part(frame, moved(argument)) if isinstance(argument.type, Pointer) else None
+        if part is not None:
+            self._storage.lead_to(inner, slot, part)
+        return part is not None
 
     def statement(self, frame: Frame, statement: ir.Statement) -> None:
         """Write a statement."""
@@ -429,6 +492,13 @@ class ThreadWriter:
 
     def _declare_memory(self, frame: Frame, slot: int, size: int, values: Any, zeroed: bool) -> None:
         asm = self._asm
+        part = self._storage.part(frame, slot)
+        if part is not None:
+            for offset, width in self._storage.members(part).items() if zeroed else ():
+                asm.emit(f"store i{8 * width} 0, ptr {self._storage.member(part.moved(offset), width)}{self.access}")
+            for offset, value in values:
+                self._write_members(part.moved(offset), value.type, self.value(frame, value))
+            return
         place = self._storage.own_memory(frame, slot, size)
         if zeroed:
             asm.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
