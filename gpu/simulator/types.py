@@ -15,6 +15,10 @@ class Scalar:
 
     name: str
 
+    def __reduce__(self) -> tuple[type[Scalar], tuple[str]]:
+        # Pickled, equal types are the same bytes, whatever has been asked of them.
+        return Scalar, (self.name,)
+
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(self.name)

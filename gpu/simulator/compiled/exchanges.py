@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpu.simulator.types import INT32, Scalar
 
 _WARP = 32
 _UINT32 = Scalar("uint32")
+_WIDTHS = ("1", "2", "4", "8", "16", "32")
 
 
 class Lanes(Protocol):
@@ -24,6 +26,14 @@ class Lanes(Protocol):
     @property
     def threads(self) -> int:
         """How many threads the block has."""
+        ...
+
+    def agreed(self, number: int) -> str | None:
+        """Return what all threads gave, None where they may differ."""
+        ...
+
+    def each(self) -> AbstractContextManager[str]:
+        """Run what is written inside for the number of every thread, also of those that do not take part."""
         ...
 
     def argument(self, number: int, thread: str) -> str:
@@ -62,6 +72,47 @@ def write(lanes: Lanes, op: str, type: Scalar) -> None:
 
 
 def _shuffle(lanes: Lanes, op: str) -> None:
+    width = lanes.agreed(3) if _has(lanes, 3) else str(_WARP)
+    by = lanes.agreed(2)
+    if by is not None and width in _WIDTHS:
+        _shuffle_alike(lanes, op, by, int(width))
+    else:
+        _shuffle_each(lanes, op)
+
+
+def _shuffle_alike(lanes: Lanes, op: str, given: str, width: int) -> None:
+    """Shuffle all lanes by the same, in sections of `width`. Lanes that take no part get something too: nobody asks."""
+    asm, what = lanes.asm, value_type(lanes.kind(1))
+    by = asm.value(f"zext i32 {given} to i64")
+    if op == "__shfl_sync":
+        by = asm.value(f"and i64 {by}, {width - 1}")
+    elif op == "__shfl_xor_sync":
+        reaches = asm.value(f"icmp ult i64 {by}, {_WARP}")
+        by = asm.value(f"and i64 {by}, {_WARP - 1}")
+    else:
+        reaches = asm.value(f"icmp ult i64 {by}, {width}")
+        by = asm.value(f"select i1 {reaches}, i64 {by}, i64 0")
+    with lanes.each() as thread:
+        at = asm.value(f"and i64 {thread}, {width - 1}")
+        if op == "__shfl_sync":
+            source = asm.value(f"or i64 {asm.value(f'and i64 {thread}, {-width}')}, {by}")
+            lanes.give(thread, lanes.argument(1, source))
+            return
+        match op:
+            case "__shfl_up_sync":
+                source, inside = asm.value(f"sub nsw i64 {thread}, {by}"), asm.value(f"icmp uge i64 {at}, {by}")
+            case "__shfl_down_sync":
+                source = asm.value(f"add nuw nsw i64 {thread}, {by}")
+                inside = asm.value(f"icmp ult i64 {asm.value(f'add nuw nsw i64 {at}, {by}')}, {width}")
+            case _:
+                source = asm.value(f"xor i64 {thread}, {by}")
+                end = asm.value(f"add nuw nsw i64 {asm.value(f'and i64 {thread}, {-width}')}, {width}")
+                inside = asm.value(f"and i1 {reaches}, {asm.value(f'icmp ult i64 {source}, {end}')}")
+        own, other = lanes.argument(1, thread), lanes.argument(1, source)
+        lanes.give(thread, asm.value(f"select i1 {inside}, {what} {other}, {what} {own}"))
+
+
+def _shuffle_each(lanes: Lanes, op: str) -> None:
     """Give each lane the value of another; where that lies outside of its section of `width` lanes, its own."""
     asm = lanes.asm
     with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
@@ -114,14 +165,13 @@ def _fold_warps(
         asm.emit(f"store {what} {start}, ptr {total}")
         with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
             thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
-            with asm.when(_takes_part(lanes, thread, lane)):
-                before = asm.value(f"load {what}, ptr {total}")
-                asm.emit(f"store {what} {_combine(asm, how, type, before, of_lane(thread, lane))}, ptr {total}")
+            counts = _takes_part(lanes, thread, lane)
+            counted = asm.value(f"select i1 {counts}, {what} {of_lane(thread, lane)}, {what} {start}")
+            before = asm.value(f"load {what}, ptr {total}")
+            asm.emit(f"store {what} {_combine(asm, how, type, before, counted)}, ptr {total}")
         result = asm.value(f"load {what}, ptr {total}")
         with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
-            thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
-            with asm.when(lanes.here(thread)):
-                lanes.give(thread, result)
+            lanes.give(asm.value(f"add nuw nsw i64 {first}, {lane}"), result)
 
 
 def _takes_part(lanes: Lanes, thread: str, lane: str) -> str:

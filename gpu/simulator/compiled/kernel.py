@@ -60,9 +60,13 @@ FAILED = "lockstep.failed"
 """The variable that a failed assertion writes 7 words of 8 bytes to: its number from 1, threadIdx, blockIdx."""
 
 
+_AROUND = 32 * 8
+"""The bytes before and after a worker's memory, so that the lane next to the first or the last one may be read."""
+
+
 @dataclass
 class _Scratch:
-    size: int = 0
+    size: int = _AROUND
     offsets: dict[object, int] = field(default_factory=dict)
 
     def take(self, key: object, size: int) -> int:
@@ -269,7 +273,11 @@ class _KernelWriter:
             ]
         )
         return CompiledText(
-            text, self._scratch.size, self._shared_bytes, tuple(self._module_variables), tuple(self._assertions)
+            text,
+            self._scratch.size + _AROUND,
+            self._shared_bytes,
+            tuple(self._module_variables),
+            tuple(self._assertions),
         )
 
     def _load_arguments(self) -> list[str]:
@@ -319,12 +327,7 @@ class _KernelWriter:
         `parallel` says that they do not touch each other's memory.
         """
         asm = self.asm
-        marks = []
-        if parallel:
-            marks.append(asm.not_unrolled)
-            group = asm.node("", distinct=True)
-            marks.append(asm.node(f'!"llvm.loop.parallel_accesses", {group}'))
-            self._writer.access = f", !llvm.access.group {group}"
+        marks = self._independently() if parallel else []
         outer = (self._thread, self._index, self._latch)
         x, y, z = self._block
         with (
@@ -486,41 +489,48 @@ class _KernelWriter:
                 self._loop(item)
 
     def _region(self, region: Region) -> None:
-        asm = self.asm
-        if not self._masks:
-            self._region_of(region)
-            return
-        are_first, number = self._first_take_part()
-        first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
-        asm.branch(are_first, first, some)
-        asm.place(first)
-        self._region_of(region, first=number)
-        asm.jump(after)
-        asm.place(some)
-        self._region_of(region, masked=True)
-        asm.jump(after)
-        asm.place(after)
+        parallel = not any(
+            _touches_one(statement.value if isinstance(statement, Bind) else statement, self._apart(frame))
+            for frame, statement in region.statements
+        )
+        self._in_threads(lambda: self._statements_of(region), parallel=parallel)
         if any(_leaves(statement) for _, statement in region.statements):
             for each in self._masks:
                 self._count(each)
 
-    def _region_of(self, region: Region, *, masked: bool = False, first: str | None = None) -> None:
-        parallel = not any(self._is_sequential(frame, statement) for frame, statement in region.statements)
-        with self._all_threads(parallel=parallel, first=first):
-            if masked:
-                inside = self.asm.fresh("active")
-                self.asm.branch(self.taking_part(), inside, self._latch)
-                self.asm.place(inside)
-            for frame, statement in region.statements:
-                if isinstance(statement, Bind):
-                    self._writer.bind(statement, frame)
-                else:
-                    self._writer.statement(frame, statement)
+    def _statements_of(self, region: Region) -> None:
+        for frame, statement in region.statements:
+            if isinstance(statement, Bind):
+                self._writer.bind(statement, frame)
+            else:
+                self._writer.statement(frame, statement)
 
-    def _is_sequential(self, frame: Frame, statement: ir.Statement | Bind) -> bool:
-        """Whether threads touch memory of which LLVM must know that it is one and the same for all."""
-        apart = {slot for slot in self._own.taken_apart(frame.function) if (frame.path, slot) in self._wide}
-        return _touches_one(statement.value if isinstance(statement, Bind) else statement, apart)
+    def _in_threads(self, write: Callable[[], None], *, parallel: bool) -> None:
+        """Let the threads that take part run something: in one loop where these are the first, in another elsewhere."""
+        if not self._masks:
+            with self._all_threads(parallel=parallel):
+                write()
+            return
+        asm = self.asm
+        are_first, number = self._first_take_part()
+        first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
+        asm.branch(are_first, first, some)
+        asm.place(first)
+        with self._all_threads(parallel=parallel, first=number):
+            write()
+        asm.jump(after)
+        asm.place(some)
+        with self._all_threads(parallel=parallel):
+            inside = asm.fresh("active")
+            asm.branch(self.taking_part(), inside, self._latch)
+            asm.place(inside)
+            write()
+        asm.jump(after)
+        asm.place(after)
+
+    def _apart(self, frame: Frame) -> set[int]:
+        """Return the slots of memory that is taken apart."""
+        return {slot for slot in self._own.taken_apart(frame.function) if (frame.path, slot) in self._wide}
 
     def _if(self, item: PlannedIf) -> None:
         asm = self.asm
@@ -613,19 +623,44 @@ class _KernelWriter:
 
     def _exchange(self, item: Exchange) -> None:
         """Let each thread compute its arguments, then exchange them."""
-        arguments = []
-        with self._all_threads(parallel=False):
-            if self._masks:
-                inside = self.asm.fresh("active")
-                self.asm.branch(self.taking_part(), inside, self._latch)
-                self.asm.place(inside)
-            for number, argument in enumerate(item.expression.arguments):
-                assert isinstance(argument.type, Scalar)
-                offset = self._scratch.take((item, number), argument.type.size * self._padded)
-                arguments.append((argument.type, offset))
-                place = self.element(offset, argument.type.size, self._thread)
-                self._writer.store(place, argument.type, self._writer.value(item.frame, argument))
-        exchanges.write(_Exchanging(self, item, arguments), item.expression.op, item.expression.type)
+        expression = item.expression
+        arguments: list[tuple[Scalar, int]] = []
+        for number, argument in enumerate(expression.arguments):
+            assert isinstance(argument.type, Scalar)
+            size = argument.type.size * self._padded
+            arguments.append((argument.type, self._scratch.take((item, number), size)))
+        agreed = [
+            self._writer.scalar(item.frame, argument) if same else None
+            for argument, same in zip(expression.arguments, item.agreed, strict=True)
+        ]
+
+        def give_arguments() -> None:
+            for argument, (kind, offset), same in zip(expression.arguments, arguments, item.agreed, strict=True):
+                if not same:
+                    place = self.element(offset, kind.size, self._thread)
+                    self._writer.store(place, kind, self._writer.value(item.frame, argument))
+
+        apart = self._apart(item.frame)
+        parallel = not any(_touches_one(argument, apart) for argument in expression.arguments)
+        self._in_threads(give_arguments, parallel=parallel)
+        exchanges.write(_Exchanging(self, item, arguments, agreed), expression.op, expression.type)
+
+    @contextmanager
+    def each_lane(self) -> Iterator[str]:
+        """Run what is written inside for the number of every thread, up to the last that takes part."""
+        asm = self.asm
+        last = asm.value(f"load i64, ptr {self._masks[-1].top}") if self._masks and self._in_line else self.threads
+        marks = self._independently()
+        with asm.loop(last, "lane", *marks) as (thread, _):
+            yield thread
+        self._writer.access = ""
+
+    def _independently(self) -> list[str]:
+        """Return the marks of a loop whose rounds do not touch each other's memory; accesses are of its group now."""
+        asm = self.asm
+        group = asm.node("", distinct=True)
+        self._writer.access = f", !llvm.access.group {group}"
+        return [asm.not_unrolled, asm.node(f'!"llvm.loop.parallel_accesses", {group}')]
 
     def at_thread(self, thread: str, kind: Scalar, offset: int) -> str:
         """Return a thread's element of an array."""
@@ -655,6 +690,7 @@ class _Exchanging:
     kernel: _KernelWriter
     item: Exchange
     arguments: list[tuple[Scalar, int]]
+    values: list[str | None]
 
     @property
     def asm(self) -> Assembly:
@@ -664,8 +700,17 @@ class _Exchanging:
     def threads(self) -> int:
         return self.kernel.threads
 
+    def agreed(self, number: int) -> str | None:
+        return self.values[number]
+
+    @contextmanager
+    def each(self) -> Iterator[str]:
+        with self.kernel.each_lane() as thread:
+            yield thread
+
     def argument(self, number: int, thread: str) -> str:
-        return self.kernel.at_thread(thread, *self.arguments[number])
+        value = self.values[number]
+        return value if value is not None else self.kernel.at_thread(thread, *self.arguments[number])
 
     def kind(self, number: int) -> Scalar:
         return self.arguments[number][0]

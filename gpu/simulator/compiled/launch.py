@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import LaunchError
+from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import FAILED, CompiledText, compile_kernel
-from gpu.simulator.compiled.native import NativeCode
 from gpu.simulator.executor.gangs import reachable, waits
 from gpu.simulator.types import Pointer, Scalar
 
@@ -95,7 +96,8 @@ class CompiledKernel:
             self._share_out(shape, shared_bytes, packed, ranges, grid, workers, on_progress)
         del kept
         if failed[0]:
-            raise _failure(shape.assertions[failed[0] - 1], failed[1:4], failed[4:7])
+            text, position = shape.assertions[failed[0] - 1]
+            raise _failure(text, position, failed[1:4], failed[4:7])
 
     def _share_out(
         self,
@@ -132,8 +134,7 @@ class CompiledKernel:
 
     def _shape(self, block: tuple[int, ...]) -> _Shape:
         if block not in self._shapes:
-            compiled = compile_kernel(self._function, block, self._constants)
-            self._shapes[block] = _Shape(compiled)
+            self._shapes[block] = _Shape(self._function, block, self._constants)
         return self._shapes[block]
 
     def _pack(
@@ -161,26 +162,42 @@ class CompiledKernel:
 
 
 class _Shape:
-    """A kernel for one shape of block."""
+    """A kernel for one shape of block, made now or fetched from the cache."""
 
-    def __init__(self, compiled: CompiledText) -> None:
-        self.code = NativeCode(compiled.text)
-        self.variables = compiled.variables
-        self.assertions = compiled.assertions
-        self._scratch, self._shared = compiled.scratch_bytes, compiled.shared_bytes
+    def __init__(self, function: ir.Function, block: tuple[int, ...], constants: frozenset[str]) -> None:
+        key = native.key_of(function, block, sorted(constants))
+        found = native.kept(key)
+        if found is None:
+            compiled = compile_kernel(function, block, constants)
+            found = _about(compiled), native.compile_text(compiled.text)
+            native.keep(key, *found)
+        about, code = found
+        self.code = native.NativeCode(code)
+        self.variables: tuple[str, ...] = tuple(about["variables"])
+        self.assertions: list[tuple[str, SourcePosition]] = [
+            (text, SourcePosition(*position)) for text, position in about["assertions"]
+        ]
+        self._scratch, self._shared = about["scratch_bytes"], about["shared_bytes"]
 
     def memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
         """Return the memory that one worker needs."""
         return _aligned(self._scratch), _aligned(self._shared + dynamic_bytes)
 
 
-def _failure(assertion: ir.Assertion, thread: Array, block: Array) -> LaunchError:
+def _about(compiled: CompiledText) -> dict[str, Any]:
+    """Return what a launch needs to know besides the code, as JSON has it."""
+    return {
+        "scratch_bytes": compiled.scratch_bytes,
+        "shared_bytes": compiled.shared_bytes,
+        "variables": list(compiled.variables),
+        "assertions": [[each.text, dataclasses.astuple(each.position)] for each in compiled.assertions],
+    }
+
+
+def _failure(text: str, position: SourcePosition, thread: Array, block: Array) -> LaunchError:
     who = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
     return LaunchError(
-        f"{assertion.position}: {who} finds the assertion `{assertion.text}` false.",
-        position=assertion.position,
-        kind="assertion",
-        thread=who,
+        f"{position}: {who} finds the assertion `{text}` false.", position=position, kind="assertion", thread=who
     )
 
 

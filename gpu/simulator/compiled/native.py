@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import io
 import itertools
+import json
 import os
+import pickle
 import sys
 import tempfile
 from contextlib import suppress
@@ -17,7 +20,6 @@ import llvmlite
 import llvmlite.binding as llvm
 
 Function = Any
-_VERSION = 1
 _numbers = itertools.count()
 
 
@@ -26,24 +28,42 @@ class NativeCode:
 
     Parameters
     ----------
-    text : str
-        LLVM's text of a function `kernel`.
+    code : bytes
+        An object file with a function `kernel`.
     """
 
-    def __init__(self, text: str) -> None:
-        key = _key(text)
-        path = _cache_folder() / f"{key}.o"
-        code = _read(path)
-        self.was_kept = code is not None
-        if code is None:
-            code = compile_text(text)
-            _write(path, code)
+    def __init__(self, code: bytes) -> None:
         library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("kernel").add_current_process()
         # The library must live as long as its code may run.
-        self._library = library.link(_linker(), f"{key}.{next(_numbers)}")
+        self._library = library.link(_linker(), f"kernel.{next(_numbers)}")
         pointer, wide, narrow = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
         kind = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, wide, wide, narrow, narrow, narrow)
         self.run: Function = kind(self._library["kernel"])
+
+
+def kept(key: str) -> tuple[Any, bytes] | None:
+    """Return what is kept under a key, and the object file; None where there is none that is whole."""
+    content = _read(_cache_folder() / f"{key}.o")
+    if content is None:
+        return None
+    size = int.from_bytes(content[:8], "little")
+    return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+
+def keep(key: str, about: Any, code: bytes) -> None:
+    """Keep an object file, and what JSON can say about it."""
+    header = json.dumps(about).encode()
+    _write(_cache_folder() / f"{key}.o", len(header).to_bytes(8, "little") + header + code)
+
+
+def key_of(*what: Any) -> str:
+    """Return the key of what code is made of: it changes with this package, with LLVM and with the processor."""
+    written = io.BytesIO()
+    pickler = pickle.Pickler(written, protocol=5)
+    pickler.fast = True  # equal things are written alike, whether they are one and the same or not
+    for each in what:
+        pickler.dump(each)
+    return hashlib.sha256(_maker() + written.getbuffer()).hexdigest()
 
 
 @cache
@@ -84,13 +104,17 @@ def _machine() -> Any:
 
 
 @cache
-def _processor() -> str:
+def _maker() -> bytes:
+    """Return what makes the code: this package, LLVM, and the processor that it is for."""
     version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{_VERSION} {llvmlite.__version__} {version} {llvm.get_host_cpu_name()} {_machine().triple}"
-
-
-def _key(text: str) -> str:
-    return hashlib.sha256(f"{_processor()}\n{text}".encode()).hexdigest()
+    features = llvm.get_host_cpu_features().flatten()
+    digest = hashlib.sha256(
+        f"{llvmlite.__version__} {version} {llvm.get_host_cpu_name()} {features} {_machine().triple}".encode()
+    )
+    here = Path(__file__).parent
+    for source in (*sorted(here.glob("*.py")), here.parent / "ir.py", here.parent / "types.py"):
+        digest.update(source.read_bytes())
+    return digest.digest()
 
 
 def _cache_folder() -> Path:

@@ -73,6 +73,8 @@ class Exchange:
     frame: Frame
     slot: int
     expression: ir.Warp
+    agreed: tuple[bool, ...]
+    """Which arguments all threads agree on."""
 
 
 @dataclass(frozen=True)
@@ -464,7 +466,8 @@ class _Planner:
         self._differ(frame, left)
         slot = frame.new_slot(left.type)
         self.found.add((frame.path, slot))
-        planned.append(Exchange(frame, slot, left))
+        agreed = tuple(self.uniform(frame, argument) for argument in left.arguments)
+        planned.append(Exchange(frame, slot, left, agreed))
         return ir.Local(left.type, slot, left.op)
 
     def _inline(self, frame: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
