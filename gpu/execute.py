@@ -356,7 +356,11 @@ def _drive(engine: Engine, variant: Variant, inputs: Inputs, params: Mapping[str
         furthest = max(furthest, done + (1 - done) * fraction)
         tell(Progress(furthest, latest.message))
 
+    def compiles(name: str) -> None:
+        tell(Progress(None, f"compiling {name}"))
+
     quiet, engine.on_progress = engine.on_progress, launched
+    silent, engine.on_compiling = engine.on_compiling, compiles
     program = variant.run(engine, inputs, params)
     try:
         while True:
@@ -369,6 +373,7 @@ def _drive(engine: Engine, variant: Variant, inputs: Inputs, params: Mapping[str
     finally:
         program.close()
         engine.on_progress = quiet
+        engine.on_compiling = silent
 
 
 def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayou
 
 from gpu.array_files import ENDINGS as NUMBERS
 from gpu.jobs import Failure
+from gpu.pattern import Progress
 from gui.actions import Actions
 from gui.banner import Banner
 from gui.bodies_view.files import BODY_FILES, TIPSY
@@ -137,7 +138,7 @@ class MainWindow(QMainWindow):
         self.bench.image_changed.connect(self._show_image)
         self.bench.values_changed.connect(self._show_values)
         self.bench.text_changed.connect(self._show_text)
-        self.bench.progressed.connect(lambda progress: self.header.show_progress(progress.fraction))
+        self.bench.progressed.connect(self._show_progress)
         self.bench.run_finished.connect(self._show_outcome)
         self.bench.run_failed.connect(self.show_failure)
         self.bench.counted.connect(self._show_counts)
@@ -347,8 +348,14 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name} – Lockstep" if name else "Lockstep")
         self.status.say(f"{name}: {what}" if what else "")
 
+    def _show_progress(self, progress: Progress) -> None:
+        self.header.show_progress(progress.fraction)
+        if progress.fraction is None and progress.message:
+            self.status.say(f"{progress.message[0].upper()}{progress.message[1:]}…")
+
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
+        self.status.show_executor(outcome.report.executor, outcome.report.fallback)
         self.pages[outcome.pattern].show_outcome(outcome)
         if len(self.pages) < len(self.bench.patterns):
             self._idle.start()

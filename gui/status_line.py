@@ -10,7 +10,7 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QHBoxLayout
 
 from gpu.engines.base import Device
-from gui.widgets import button, label, role
+from gui.widgets import ElidedLabel, button, label, role
 
 Survey = Callable[[], list[Any]]
 _ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Null engine"}
@@ -46,18 +46,20 @@ class StatusLine(QFrame):
     def __init__(self, survey: Survey = survey_devices) -> None:
         super().__init__()
         role(self, "foot")
-        self.device = label("Starting the engine…", "caption", name="Engine and device")
+        self.device = ElidedLabel("caption", "Engine and device")
+        self.device.say("Starting the engine…")
         self.word = label("", "caption", name="Latest event")
         self.gpu = button("", "link", tip="Why the GPU is not used")
         self.gpu.hide()
         self._survey = survey
         self._found: list[Any] = []
+        self._device: Device | None = None
         self._fade = QTimer(self, singleShot=True, interval=6000)
         self._fade.timeout.connect(self.word.clear)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 3, 12, 3)
         layout.setSpacing(16)
-        layout.addWidget(self.device)
+        layout.addWidget(self.device, 2)
         layout.addWidget(self.word, 1, Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self.gpu)
         self.surveyed.connect(self._take, Qt.ConnectionType.QueuedConnection)
@@ -65,12 +67,20 @@ class StatusLine(QFrame):
 
     def show_device(self, device: Device) -> None:
         """Show what the engine runs on."""
-        engine = _ENGINE_NAMES.get(device.engine, device.engine)
-        self.device.setText(f"{engine}  ·  {device.name}  ·  {device.executor} executor")
+        self._device = device
+        self.show_executor(device.executor, "")
+
+    def show_executor(self, executor: str, reason: str) -> None:
+        """Show what ran the newest launches, and the reason where it was not the engine's fastest way."""
+        if self._device is not None:
+            engine = _ENGINE_NAMES.get(self._device.engine, self._device.engine)
+            why = f": {reason}" if reason else ""
+            self.device.say(f"{engine}  ·  {self._device.name}  ·  {executor} executor{why}")
 
     def show_no_device(self) -> None:
         """Show that nothing can run."""
-        self.device.setText("No engine: choose another one above")
+        self._device = None
+        self.device.say("No engine: choose another one above")
 
     def say(self, text: str) -> None:
         """Show a passing word."""

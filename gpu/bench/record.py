@@ -22,6 +22,7 @@ class RecordingEngine:
         self.executed = inner.executed
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
+        self.on_compiling: Callable[[str], None] = lambda name: None
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
         return self._inner.build(file, defines or {})

@@ -105,13 +105,15 @@ class Engine(Protocol):
     """Builds kernels, holds their memory, launches and times them.
 
     `sources` maps a kernel file's name to text that replaces the file's, for edited kernels. `on_progress` is called
-    with a fraction in 0..1 while a long launch runs, where the engine can tell.
+    with a fraction in 0..1 while a long launch runs, where the engine can tell; `on_compiling` with a kernel's name
+    where a launch waits for its machine code.
     """
 
     device: Device
     executed: Executed
     sources: dict[str, str]
     on_progress: Callable[[float], None]
+    on_compiling: Callable[[str], None]
 
     def build(self, file: str, defines: Mapping[str, int | str] = ...) -> Module:
         """Compile `kernels/<file>` with `-D` constants; cached. CompileError carries the log and our line."""

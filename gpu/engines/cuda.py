@@ -125,6 +125,7 @@ class CudaEngine:
         self.executed = Executed("gpu")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
+        self.on_compiling: Callable[[str], None] = lambda name: None
         self._modules: dict[tuple[Any, ...], CudaModule] = {}
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""

@@ -37,6 +37,7 @@ class NullEngine:
         self.executed = Executed("null")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
+        self.on_compiling: Callable[[str], None] = lambda name: None
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> NullModule:
         return NullModule()

@@ -94,6 +94,7 @@ class SimulatorEngine:
         self.executed = Executed(self.device.executor)
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
+        self.on_compiling: Callable[[str], None] = lambda name: None
         self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
         self._built_modules: dict[SimulatedModule, SimulatorModule] = {}
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
@@ -167,7 +168,7 @@ class SimulatorEngine:
             self.executed = Executed("lockstep", "the first run of an edited kernel is checked")
             return False
         try:
-            kernel.compiled.prepare(grid, block)
+            kernel.compiled.prepare(grid, block, lambda: self.on_compiling(kernel.name))
         except NotCompiled as reason:
             self.executed = Executed("lockstep", f"{kernel.name} has {reason}, which is not compiled")
             return False

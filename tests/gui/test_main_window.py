@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 
+from gpu.engines.base import Device
 from gpu.jobs import Failure, LoadImage, SaveArray, StepPattern
 from gpu.pattern import Progress
 from gui.main_window import REST_MS, MainWindow
@@ -473,6 +475,18 @@ def test_an_engine_that_does_not_work_is_told_and_another_takes_over(qtbot, make
     assert window.status.device.text().startswith("Null engine")
     qtbot.waitUntil(lambda: all(each.has_picture for each in window.sidebar.thumbnails.values()))
     assert not window.banner.isVisible()
+
+
+def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, window):
+    window.resize(1400, 900)
+    window.jobs.ready.emit(Device("simulator", "CPU", "compiled", 1024, 49152, 1))
+    assert window.status.device.text().endswith("compiled executor")
+    outcome = window.bench.outcomes["convolution"]
+    report = replace(outcome.report, executor="lockstep", fallback="k has printf, which is not compiled")
+    window._show_outcome(replace(outcome, report=report))
+    assert window.status.device.toolTip().endswith("lockstep executor: k has printf, which is not compiled")
+    window.bench.progressed.emit(Progress(None, "compiling convolve_tiled"))
+    assert window.status.word.text() == "Compiling convolve_tiled…"
 
 
 def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):

@@ -47,8 +47,14 @@ class CompiledKernel:
         self._shapes: dict[tuple[int, ...], _Shape] = {}
         self._in_order = any(waits(called.body) for called in reachable(function))
 
-    def prepare(self, grid: Sequence[int], block: Sequence[int]) -> None:
+    def prepare(self, grid: Sequence[int], block: Sequence[int], on_compile: Callable[[], None] = lambda: None) -> None:
         """Compile the kernel for a shape of block, where that has not been done yet.
+
+        Parameters
+        ----------
+        grid, block : sequence of int
+        on_compile : callable
+            Called before machine code is made, which takes up to seconds; not where it is in the cache.
 
         Raises
         ------
@@ -57,7 +63,7 @@ class CompiledKernel:
         """
         if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X or max(grid[1:]) > MAXIMUM_BLOCKS_ALONG_Y:
             raise NotCompiled("a grid of so many blocks")
-        self._shape(tuple(block))
+        self._shape(tuple(block), on_compile)
 
     def launch(
         self,
@@ -132,9 +138,9 @@ class CompiledKernel:
                 other.result()
         on_progress(1.0)
 
-    def _shape(self, block: tuple[int, ...]) -> _Shape:
+    def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _Shape:
         if block not in self._shapes:
-            self._shapes[block] = _Shape(self._function, block, self._constants)
+            self._shapes[block] = _Shape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 
     def _pack(
@@ -164,10 +170,17 @@ class CompiledKernel:
 class _Shape:
     """A kernel for one shape of block, made now or fetched from the cache."""
 
-    def __init__(self, function: ir.Function, block: tuple[int, ...], constants: frozenset[str]) -> None:
+    def __init__(
+        self,
+        function: ir.Function,
+        block: tuple[int, ...],
+        constants: frozenset[str],
+        on_compile: Callable[[], None],
+    ) -> None:
         key = native.key_of(function, block, sorted(constants))
         found = native.kept(key)
         if found is None:
+            on_compile()
             compiled = compile_kernel(function, block, constants)
             found = _about(compiled), native.compile_text(compiled.text)
             native.keep(key, *found)

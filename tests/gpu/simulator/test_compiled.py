@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu import engines
+from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.execute import run_pattern
 from gpu.pattern import Choice
@@ -50,6 +55,8 @@ def test_every_rung_is_compiled_and_right(pattern, variant, choice, block) -> No
     params = {each.name: each.options[choice] for each in pattern.parameters if isinstance(each, Choice)}
     made = {"array": lambda: small_arrays(block), "matrices": small_matrices, "bodies": lambda: small_bodies(block)}
     small = made.get(pattern.view, small_images)
+    if pattern.of_images and pattern.takes(pattern.check(params)) == "values":
+        small = small_numbers
     for inputs, size in small():
         chosen = params | size
         outcome = run_pattern(engine, pattern, variant, pattern.inputs(inputs, pattern.check(chosen), 1), chosen, print)
@@ -70,6 +77,11 @@ def small_bodies(block: str):
 def small_matrices():
     for n in (1, 33, 70):
         yield {}, {"n": n, "input": "random"}
+
+
+def small_numbers():
+    for n in (1, 33, 5000):
+        yield {"values": np.random.default_rng(n).normal(size=n).astype(np.float32)}, {}
 
 
 def small_images():
@@ -261,6 +273,114 @@ def test_bools_enumerations_halves_and_unions_in_memory() -> None:
     items["flag"], items["big"] = rng.integers(0, 2, 66), rng.integers(-9, 9, 66)
     halves, reals = rng.normal(size=66).astype("f2"), rng.normal(size=66).astype("f4") * 30_000
     both(text, "k", 2, (33,), items, np.zeros(66, "u1"), halves, reals, np.zeros(66, "i4"))
+
+
+def test_own_structs_that_live_across_barriers_and_go_through_references() -> None:
+    text = """
+    struct Pair { float first; int second; };
+    __device__ void add(float3 &sum, const float4 &by, Pair *pair) {
+        sum.x += by.x;
+        sum.z += by.w;
+        pair->second += (int)by.y;
+    }
+    __device__ float spread(Pair &pair, float *s) {
+        int t = threadIdx.x;
+        s[t] = pair.first;
+        __syncthreads();
+        float left = s[(t + 1) % blockDim.x];
+        __syncthreads();
+        pair.first += left;
+        return left;
+    }
+    __global__ void k(const float4 *in, float *out, int *whole, int n) {
+        __shared__ float4 tile[64];
+        __shared__ float s[64];
+        int t = threadIdx.x;
+        float3 sum = make_float3(0.0f, 1.0f, 2.0f);
+        Pair pair = {(float)t, t};
+        float4 mine = in[t];
+        for (int start = 0; start < n; start += blockDim.x) {
+            tile[t] = in[(start + t) % n];
+            __syncthreads();
+            for (int k = 0; k < blockDim.x; ++k) add(sum, tile[k], &pair);
+            __syncthreads();
+            sum.y += spread(pair, s) + mine.z;
+        }
+        out[3 * t] = sum.x + pair.first;
+        out[3 * t + 1] = sum.y;
+        out[3 * t + 2] = sum.z;
+        whole[t] = pair.second;
+    }
+    """
+    values = np.random.default_rng(2).integers(-9, 9, (200, 4)).astype(np.float32)
+    for block in (1, 32, 49, 64):
+        both(text, "k", 1, (block,), values, np.zeros(192, "f4"), np.zeros(64, "i4"), np.int32(200))
+
+
+@pytest.mark.parametrize("block", [(32,), (77,), (13, 5)], ids=str)
+def test_shuffles_and_votes_where_only_some_threads_are_left(block: tuple[int, ...]) -> None:
+    text = """
+    __global__ void k(const int *in, int *out, int n) {
+        int t = threadIdx.y * blockDim.x + threadIdx.x;
+        int all = blockDim.x * blockDim.y;
+        if (t >= all - 3) return;
+        int value = in[t];
+        int sum = 0;
+        for (int by = 1; by < 32; by *= 2) {
+            sum += __shfl_up_sync(__activemask(), value, by, 16);
+            int right = __shfl_down_sync(__activemask(), value, by);
+            if (t + by < all - 3) sum += 3 * right;
+        }
+        if (t < n) {
+            unsigned int here = __activemask();
+            sum += __popc(__ballot_sync(here, value & 1)) + 100 * __any_sync(here, value > 40);
+            sum += __shfl_sync(here, value, t & ~31) + __shfl_sync(here, value, 0);
+        }
+        if (t % 2 == 0) sum += __all_sync(__activemask(), value > 3);
+        out[t] = sum;
+    }
+    """
+    values = np.random.default_rng(4).integers(0, 50, 80).astype(np.int32)
+    for n in (0, 5, 32, 40, 80):
+        both(text, "k", 1, block, values, np.zeros(80, "i4"), np.int32(n))
+
+
+def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    pattern = all_patterns()["histogram"]
+    variant = next(each for each in pattern.variants if each.name == "privatized")
+    image = np.zeros((8, 8), np.uint8)
+    told = []
+    for _ in range(2):  # the second time another engine, as in another process, finds it in the cache
+        told.append([])
+        inputs = pattern.inputs({"image": image, "maxval": np.array(255)}, pattern.check({}), 1)
+        run_pattern(engines.create("simulator"), pattern, variant, inputs, {}, told[-1].append)
+    compiling = [[each.message for each in one if each.message.startswith("compiling")] for one in told]
+    assert compiling == [["compiling histogram_privatized"], []]
+
+
+_AT_ONCE = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from gpu.simulator.module import SimulatedModule
+while time.time() < float(sys.argv[1]):
+    pass
+for number in range(6):
+    text = f"__global__ void k(int *data) {{ data[threadIdx.x] = threadIdx.x * {number}; }}"
+    data = np.full(32, -1, np.int32)
+    SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    assert (data == np.arange(32) * number).all()
+"""
+
+
+def test_two_processes_fill_one_cache_at_once(tmp_path) -> None:
+    environment = os.environ | {"LOCKSTEP_CACHE": str(tmp_path)}
+    start = str(time.time() + 3)
+    command = [sys.executable, "-c", _AT_ONCE, start]
+    processes = [subprocess.Popen(command, env=environment, cwd=KERNELS.parent) for _ in range(2)]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".o"] * 6  # nothing half written is left
 
 
 def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
