@@ -56,13 +56,19 @@ def keep(key: str, about: Any, code: bytes) -> None:
     _write(_cache_folder() / f"{key}.o", len(header).to_bytes(8, "little") + header + code)
 
 
-def key_of(*what: Any) -> str:
-    """Return the key of what code is made of: it changes with this package, with LLVM and with the processor."""
+def key_of(*what: Any) -> str | None:
+    """Return the key of what code is made of: it changes with this package, with LLVM and with the processor.
+
+    What leads back to itself, as a kernel that launches itself does, has none.
+    """
     written = io.BytesIO()
     pickler = pickle.Pickler(written, protocol=5)
     pickler.fast = True  # equal things are written alike, whether they are one and the same or not
-    for each in what:
-        pickler.dump(each)
+    try:
+        for each in what:
+            pickler.dump(each)
+    except ValueError:
+        return None
     return hashlib.sha256(_maker() + written.getbuffer()).hexdigest()
 
 
