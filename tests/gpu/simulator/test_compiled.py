@@ -61,7 +61,7 @@ def test_every_rung_is_compiled_and_right(pattern, variant, choice, block) -> No
         chosen = params | size
         outcome = run_pattern(engine, pattern, variant, pattern.inputs(inputs, pattern.check(chosen), 1), chosen, print)
         if variant.name == "quicksort" and outcome.report.fallback:
-            assert "launches of other kernels, which is not compiled" in outcome.report.fallback
+            assert outcome.report.fallback.endswith("which is not compiled")
         else:
             assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
         assert outcome.report.verified
