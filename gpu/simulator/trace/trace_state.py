@@ -49,6 +49,8 @@ class TraceState:
         self.lanes_per_block = self.launches[0].lanes_per_block
         self._logs: dict[int, MemoryLog] = {}
         self._lanes: dict[int, Array] = {}
+        # Of memories that blocks share: how many writes there had been when one was asked for last, and what it held.
+        self._contents: dict[int, tuple[int, Array]] = {}
 
     # Lanes.
 
@@ -133,15 +135,25 @@ class TraceState:
         """Return what an array holds at a step: shape (count,), of a thread's own array (lanes of the gang, count)."""
         found = self.find(array, block)
         memory = self.about["memories"][found.memory]
-        content = self.log(found.memory).content(self.writes_before(found.memory, step))
+        writes = self.writes_before(found.memory, step)
+        if memory["blocks"] > 1:
+            return self._of_block(found, writes)
+        content = self.log(found.memory).content(writes)
         if found.space == "local":
             if memory["stride"]:
                 rows = content.reshape(memory["lanes"], memory["stride"])
                 return np.ascontiguousarray(rows[:, : found.count * found.dtype.itemsize]).view(found.dtype)
             parts: Array = content[: memory["lanes"] * found.count * found.dtype.itemsize].view(found.dtype)
             return parts.reshape(found.count, memory["lanes"]).T
-        start = (found.number - self.first_array[found.memory]) * memory["stride"]
-        return content[start : start + found.count * found.dtype.itemsize].view(found.dtype)
+        return content[: found.count * found.dtype.itemsize].view(found.dtype)
+
+    def _of_block(self, array: TraceArray, writes: int) -> Array:
+        """Return what an array of one block holds after so many writes by all blocks."""
+        if self._contents.get(array.memory, (-1,))[0] != writes:
+            self._contents[array.memory] = (writes, self.log(array.memory).content(writes))
+        content = self._contents[array.memory][1]
+        start = (array.number - self.first_array[array.memory]) * self.about["memories"][array.memory]["stride"]
+        return content[start : start + array.count * array.dtype.itemsize].view(array.dtype).copy()
 
     def log(self, number: int) -> MemoryLog:
         """Return the log of a memory."""

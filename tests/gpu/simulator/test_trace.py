@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -241,3 +242,32 @@ def test_random_programs(body, seed):
         check_states(made)
     for i in (0, 7, 33, 39):
         ancestry(made, "out", i)
+
+
+def test_a_moment_of_a_million_lane_events_is_there_in_20_ms():
+    source = """
+    __global__ void k(const int *in, int *out) {
+        __shared__ int s[256];
+        int t = threadIdx.x;
+        s[t] = in[blockIdx.x * 256 + t];
+        for (int stride = 128; stride; stride /= 2) {
+            __syncthreads();
+            if (t < stride) s[t] += s[t + stride];
+        }
+        if (t == 0) out[blockIdx.x] = s[0];
+    }
+    """
+    blocks = 128
+    made, (values, _) = trace(source, [np.arange(256 * blocks, dtype=np.int32), np.zeros(blocks, np.int32)],
+                              grid=blocks, block=256)  # fmt: skip
+    assert made.lane_events > 1_000_000
+    times = []
+    for step in range(0, len(made.events), 3):
+        start = time.perf_counter()
+        state = {(each.name, each.block): made.array(each.number, step) for each in made.arrays}
+        made.registers(step)
+        times.append(time.perf_counter() - start)
+    assert np.median(times) < 0.02
+    # What is looked at may be written to: it is nobody else's.
+    state["s", 5][:] = -1
+    assert made.array("s", len(made.events), 5)[0] == values[5 * 256 : 6 * 256].sum()
