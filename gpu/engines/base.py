@@ -41,6 +41,9 @@ class Device:
         What executes a kernel: "gpu", "compiled", "lockstep" or "null".
     max_threads_per_block, shared_bytes_per_block, multiprocessors : int
         Limits that host programs shape their launches by.
+    peak_gflops : float
+        The roof, modelled: float32 operations a second, in 1e9, if every lane finished a multiply-add in every cycle;
+        0 where that is not known.
     """
 
     engine: str
@@ -49,6 +52,7 @@ class Device:
     max_threads_per_block: int
     shared_bytes_per_block: int
     multiprocessors: int
+    peak_gflops: float = 0.0
 
 
 @dataclass(frozen=True)

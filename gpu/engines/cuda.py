@@ -92,6 +92,11 @@ class CudaModule:
         cuda.memcpy_htod(address, data)
 
 
+def _float32_lanes(capability: tuple[int, int]) -> int:
+    """Return how many float32 multiply-adds a multiprocessor begins in a cycle (CUDA C++ Programming Guide, 8.1)."""
+    return 64 if capability in ((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)) else 128
+
+
 class CudaEngine:
     """Runs kernels on a GPU. Everything happens in the thread that made the engine, which owns the context."""
 
@@ -121,6 +126,11 @@ class CudaEngine:
             device.get_attribute(attribute.MAX_THREADS_PER_BLOCK),
             device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK),
             device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+            device.get_attribute(attribute.MULTIPROCESSOR_COUNT)
+            * _float32_lanes(device.compute_capability())
+            * 2
+            * device.get_attribute(attribute.CLOCK_RATE)
+            / 1e6,
         )
         self.executed = Executed("gpu")
         self.sources: dict[str, str] = {}

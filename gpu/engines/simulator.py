@@ -25,7 +25,7 @@ from gpu.engines.base import (
     kernel_text,
 )
 from gpu.errors import LaunchError
-from gpu.processor import processor_name
+from gpu.processor import peak_gflops, processor_name
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel
@@ -90,6 +90,7 @@ class SimulatorEngine:
             MAXIMUM_THREADS,
             MAXIMUM_SHARED_BYTES,
             16,
+            peak_gflops(),
         )
         self.executed = Executed(self.device.executor)
         self.sources: dict[str, str] = {}

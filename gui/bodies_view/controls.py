@@ -65,10 +65,10 @@ class Controls(QWidget):
         for widget in (self.speed, self.light, self.record, self.files):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._groups: list[QWidget] = []
-        layout = FlowLayout(self, across=14, down=6)
+        layout = FlowLayout(self, across=10, down=6)
         for group in (
             (*self.buttons.values(),),
-            (label("steps a frame", "caption"), self.speed),
+            (label("steps", "caption"), self.speed),
             (self.colour,),
             (label("light", "caption"), self.light),
             (self.record, self.files),
@@ -108,7 +108,7 @@ class Controls(QWidget):
             self._restyle()
 
     def _restyle(self) -> None:
-        self.light.setFixedWidth(look().px(80))
+        self.light.setFixedWidth(look().px(56))
         size = QSize(look().px(16), look().px(14))
         for name, made in self.buttons.items():
             made.setIconSize(size)

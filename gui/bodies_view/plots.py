@@ -44,12 +44,15 @@ class Strip:
     curves : tuple of Curve
     about_zero : bool
         Whether zero is in the middle, as for what should be none.
+    roofed : bool
+        Whether it is held against what the device could do at most.
     """
 
     title: str
     history: int
     curves: tuple[Curve, ...]
     about_zero: bool = False
+    roofed: bool = False
 
 
 _XYZ = ("red", "green", "blue")
@@ -58,7 +61,7 @@ STRIPS = (
     Strip("Energy drift", 0, (Curve("", 3, "text"),), about_zero=True),
     Strip("Momentum", 0, tuple(Curve(n, 4 + i, _XYZ[i]) for i, n in enumerate("xyz")), about_zero=True),
     Strip("Angular momentum", 0, tuple(Curve(n, 7 + i, _XYZ[i]) for i, n in enumerate("xyz"))),
-    Strip("GFLOP/s", 1, (Curve("", 0, "accent"),)),
+    Strip("GFLOP/s", 1, (Curve("", 0, "accent"),), roofed=True),
 )
 
 
@@ -73,6 +76,8 @@ class Plots(QWidget):
         self.setMouseTracking(True)
         self.histories = (History(10), History(1))
         self.read_at: float | None = None
+        self.peak = 0.0
+        """The device's roof in GFLOP/s; 0 where it is not known."""
 
     def clear(self) -> None:
         """Begin anew."""
@@ -124,6 +129,9 @@ class Plots(QWidget):
         plot = QRectF(self._left, box.top() + head + 2, box.width() - self._left - 1, box.height() - head - 2)
         columns = [curve.column for curve in strip.curves]
         low, high = limits(history.rows[:, columns], about_zero=strip.about_zero)
+        # A roof far above would leave no room to see what is below it: then its share stands in the title.
+        roof = self.peak if strip.roofed and 0 < self.peak <= 2.5 * high else 0.0
+        high = max(high, nice(roof))
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawLine(plot.bottomLeft(), plot.bottomRight())
         painter.drawLine(plot.topLeft(), plot.topRight())
@@ -131,6 +139,10 @@ class Plots(QWidget):
         if low < 0 < high:
             level = round(plot.bottom() + low * scale) + 0.5
             painter.setPen(QPen(QColor(theme.border), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(plot.left(), level), QPointF(plot.right(), level))
+        if roof:
+            level = plot.bottom() - (roof - low) * scale
+            painter.setPen(QPen(QColor(theme.warn), 1, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(plot.left(), level), QPointF(plot.right(), level))
         self._paint_scale(painter, plot, low, high, empty=not len(history.times))
         if not len(history.times):
@@ -161,11 +173,8 @@ class Plots(QWidget):
         painter.setFont(code_font(look().small_px))
         measure = painter.fontMetrics().horizontalAdvance
         gap = look().px(10)
-        values = [signed(history.rows[row, curve.column]) for curve in strip.curves]
-        names = [curve.name for curve in strip.curves]
-        both = [f"{name} {value}".strip() for name, value in zip(names, values, strict=True)]
-        # Where there is not room for all the names stay: they say what the colours are.
-        texts = next((each for each in (both, names) if sum(map(measure, each)) + gap * (len(each) - 1) <= room), names)
+        long, short = told(strip, history.rows[row], self.peak)
+        texts = long if sum(map(measure, long)) + gap * (len(long) - 1) <= room else short
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
             width = measure(text)
@@ -209,6 +218,19 @@ class Plots(QWidget):
         super().leaveEvent(event)
         self.read_at = None
         self.update()
+
+
+def told(strip: Strip, figures: Array, peak: float) -> tuple[list[str], list[str]]:
+    """Return what a title line says of each curve, and what where there is no room for that.
+
+    Then names stay, which say what the colours are, and figures go.
+    """
+    values = [signed(figures[curve.column]) for curve in strip.curves]
+    long = [f"{curve.name} {value}".strip() for curve, value in zip(strip.curves, values, strict=True)]
+    short = [curve.name or value for curve, value in zip(strip.curves, values, strict=True)]
+    if strip.roofed and peak:
+        long = [f"{value}, {figures[0] / peak:.1%} of modelled peak {signed(peak)}" for value in values]
+    return long, short
 
 
 def limits(rows: Array, *, about_zero: bool) -> tuple[float, float]:

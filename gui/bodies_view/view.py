@@ -161,6 +161,7 @@ class BodiesView(RunView):
             # The camera stays where the user has put it when the same bodies begin again.
             if self._looked_at != self._seen_now:
                 self.go_home()
+        self.plots.peak = self._jobs.device.peak_gflops if self._jobs.device is not None else 0.0
         self.plots.add(frame.figures)
         self._show_texts(frame)
 

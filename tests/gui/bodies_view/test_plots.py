@@ -8,7 +8,7 @@ from PyQt6.QtCore import QPoint
 
 from gpu.bodies import BodyFigures, Conserved
 from gui.bodies_view.history import CAPACITY, History
-from gui.bodies_view.plots import Plots, limits, nice, signed
+from gui.bodies_view.plots import STRIPS, Plots, limits, nice, signed, told
 
 
 def test_a_history_keeps_the_whole_time_in_little_memory():
@@ -106,3 +106,23 @@ def test_figures_that_went_astray_are_painted_all_the_same(qtbot, value):
     plots.add(figures(1.0, drift=value))
     plots.add(figures(2.0))
     assert not plots.grab().isNull()
+
+
+def test_a_title_line_names_its_curves_and_the_share_of_the_roof():
+    energy, speed = STRIPS[0], STRIPS[-1]
+    long, short = told(energy, np.array([0.5, -1.0, -0.5, *[0.0] * 7]), 200.0)
+    assert long == ["kinetic 0.5", "potential −1", "total −0.5"]
+    assert short == ["kinetic", "potential", "total"]
+    assert told(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modelled peak 200"], ["50"])
+    assert told(speed, np.array([50.0]), 0.0) == (["50"], ["50"])
+
+
+def test_a_roof_within_reach_is_drawn(qtbot):
+    plots = Plots()
+    qtbot.addWidget(plots)
+    plots.resize(400, 500)
+    for moment in range(3):
+        plots.add(figures(float(moment), gflops=80.0))
+    without = plots.grab().toImage()
+    plots.peak = 90.0
+    assert plots.grab().toImage() != without
