@@ -70,93 +70,48 @@ extern "C" __global__ void softmax_shared(const float *in, float *out, int rows,
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
-// A part of a row: its greatest element, and the sum of exp(x - greatest). As long as there is nothing but -inf the sum
-// says nothing: the first other element scales it to 0.
-struct Part {
-    float greatest;
-    float sum;
-};
+// A part of a row is its greatest element and the sum of exp(x - greatest). As long as there is nothing but -inf the
+// sum says nothing: the first other element scales it to 0. (Milakov and Gimelshein, Online normalizer calculation for
+// softmax, 2018.)
 
-// The part that two make together: each sum is scaled to the greatest of both (Milakov and Gimelshein, Online
-// normalizer calculation for softmax, 2018).
-__device__ Part merge(Part a, Part b) {
-    Part both;
-    both.greatest = fmaxf(a.greatest, b.greatest);
-    both.sum = a.sum + b.sum;
-    if (both.greatest != -INFINITY)
-        both.sum = a.sum * expf(a.greatest - both.greatest) + b.sum * expf(b.greatest - both.greatest);
-    return both;
+// Add one element: either it is scaled to the greatest so far, or the sum so far is scaled to it.
+__device__ void add(float &greatest, float &sum, float x) {
+    float scale = x == greatest ? 1.0f : expf(-fabsf(x - greatest));
+    sum = x > greatest ? sum * scale + 1.0f : sum + scale;
+    greatest = fmaxf(greatest, x);
 }
 
-// The part that every BLOCK_SIZE-th element of a row makes, in one pass: where an element is greater than all before,
-// what was summed up so far is scaled down.
-__device__ Part walk(const float *x, int columns) {
-    Part part;
-    part.greatest = -INFINITY;
-    part.sum = 0.0f;
-    for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) {
-        Part one;
-        one.greatest = x[i];
-        one.sum = 1.0f;
-        part = merge(part, one);
-    }
-    return part;
+// Add another part: both are scaled to the greatest of both, which for inf makes the sum NaN.
+__device__ void merge(float &greatest, float &sum, float other_greatest, float other_sum) {
+    float both = fmaxf(greatest, other_greatest);
+    float scaled = sum * expf(greatest - both) + other_sum * expf(other_greatest - both);
+    sum = both == -INFINITY ? 1.0f : scaled;
+    greatest = both;
 }
 
-// Idea: greatest element and sum in one pass over the row, and in one tree. Limit: a barrier for each step of the tree.
+// Idea: greatest element and sum in one pass over the row: where an element is greater than all before, what was summed
+// up so far is scaled down; and in one tree. Limit: a barrier for each step of the tree.
 extern "C" __global__ void softmax_online(const float *in, float *out, int rows, int columns) {
-    __shared__ float greatest[BLOCK_SIZE];
-    __shared__ float sum[BLOCK_SIZE];
+    __shared__ float greatests[BLOCK_SIZE];
+    __shared__ float sums[BLOCK_SIZE];
     int t = threadIdx.x;
     const float *x = in + blockIdx.x * columns;
     float *y = out + blockIdx.x * columns;
-    Part part = walk(x, columns);
-    greatest[t] = part.greatest;
-    sum[t] = part.sum;
+    float greatest = -INFINITY;
+    float sum = 0.0f;
+    for (int i = t; i < columns; i += BLOCK_SIZE) add(greatest, sum, x[i]);
+    greatests[t] = greatest;
+    sums[t] = sum;
     __syncthreads();
     for (int stride = BLOCK_SIZE / 2; stride > 0; stride /= 2) {
         if (t < stride) {
-            Part other;
-            other.greatest = greatest[t + stride];
-            other.sum = sum[t + stride];
-            part = merge(part, other);
-            greatest[t] = part.greatest;
-            sum[t] = part.sum;
+            merge(greatest, sum, greatests[t + stride], sums[t + stride]);
+            greatests[t] = greatest;
+            sums[t] = sum;
         }
         __syncthreads();
     }
-    for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest[0]) / sum[0];
-}
-
-// Idea: lanes hand their parts to each other; shared memory holds one part a warp. Limit: the row is fetched twice, one
-// float at a time.
-extern "C" __global__ void softmax_shuffle(const float *in, float *out, int rows, int columns) {
-    __shared__ float greatest[WARPS];
-    __shared__ float sum[WARPS];
-    int t = threadIdx.x;
-    const float *x = in + blockIdx.x * columns;
-    float *y = out + blockIdx.x * columns;
-    Part part = walk(x, columns);
-    for (int distance = LANES / 2; distance > 0; distance /= 2) {
-        Part other;
-        other.greatest = __shfl_xor_sync(ALL_LANES, part.greatest, distance);
-        other.sum = __shfl_xor_sync(ALL_LANES, part.sum, distance);
-        part = merge(part, other);
-    }
-    if (t % WARP == 0) {
-        greatest[t / WARP] = part.greatest;
-        sum[t / WARP] = part.sum;
-    }
-    __syncthreads();
-    part.greatest = greatest[0];
-    part.sum = sum[0];
-    for (int w = 1; w < WARPS; ++w) {
-        Part other;
-        other.greatest = greatest[w];
-        other.sum = sum[w];
-        part = merge(part, other);
-    }
-    for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - part.greatest) / part.sum;
+    for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatests[0]) / sums[0];
 }
 
 // The greatest of a block's values, for all threads; `of_warp` may be used again after a barrier.
@@ -177,6 +132,21 @@ __device__ float sum_of_block(float value, float *of_warp) {
     value = 0.0f;
     for (int w = 0; w < WARPS; ++w) value += of_warp[w];
     return value;
+}
+
+// Idea: lanes hand each other what they have, first their greatest elements and then, each scaled once, their sums;
+// shared memory holds one value a warp. Limit: the row is fetched twice, one float at a time.
+extern "C" __global__ void softmax_shuffle(const float *in, float *out, int rows, int columns) {
+    __shared__ float greatests[WARPS];
+    __shared__ float sums[WARPS];
+    const float *x = in + blockIdx.x * columns;
+    float *y = out + blockIdx.x * columns;
+    float own = -INFINITY;
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) add(own, sum, x[i]);
+    float greatest = greatest_of_block(own, greatests);
+    sum = sum_of_block(sum * expf(own - greatest), sums);
+    for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
 // ALIGNED: rows are whole quads long, so that one load of 16 bytes brings four elements.
