@@ -23,7 +23,11 @@ ORDER = 6
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     keys = typed(inputs, params)
-    places = np.argsort(rank(keys, descending=params["order"] == "descending"), kind="stable")
+    ranks = rank(keys, descending=params["order"] == "descending")
+    # The place in the lower half makes every number another one: NumPy's fastest sort is stable then.
+    numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
+    numbers.sort()
+    places = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
     return places if params["result"] == "places" else keys[places]
 
 
