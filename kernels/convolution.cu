@@ -37,7 +37,7 @@
 #define RUN_LANES_Y 8
 #define RUN_LANES_X 4
 #ifndef RUN_WARPS
-#define RUN_WARPS 4
+#define RUN_WARPS 8
 #endif
 #define RUN_BLOCK (32 * RUN_WARPS)
 #define RUN_WIDTH (RUN * RUN_LANES_X)

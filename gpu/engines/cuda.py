@@ -209,6 +209,7 @@ class CudaEngine:
         if not count:
             return
         pattern = np.array([value]).astype(buffer.dtype)
+        self._keep_busy()
         with self._timed("kernel"):
             match buffer.dtype.itemsize:
                 case 1:
@@ -252,11 +253,15 @@ class CudaEngine:
             kernel.function.prepare(
                 ["P" if isinstance(argument, CudaBuffer) else argument.dtype for argument in arguments]
             )
-            if self._lead is not None:
-                cuda.memset_d32_async(self._lead, 0, _LEAD_BYTES // 4, None)
+        self._keep_busy()
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
         with self._timed("kernel"):
             kernel.function.prepared_async_call(tuple(grid), tuple(block), None, *values, shared_size=shared_bytes)
+
+    def _keep_busy(self) -> None:
+        if self._lead is not None:
+            with self._guarded():
+                cuda.memset_d32_async(self._lead, 0, _LEAD_BYTES // 4, None)
 
     def take_times(self) -> PhaseTimes:
         with self._guarded():

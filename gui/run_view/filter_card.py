@@ -8,6 +8,7 @@ import numpy as np
 from PyQt6.QtWidgets import QSpinBox
 
 from gpu import filters
+from gpu.patterns.convolution import why_not_separable
 from gui.forms import MatrixField, ParameterForm
 from gui.matrix_editor import short_number
 from gui.widgets import Card, button, label, row
@@ -70,9 +71,13 @@ class FilterCard(Card):
         self.side.blockSignals(False)
         side, total = len(values), float(values.sum(dtype=np.float64))
         total = 0.0 if abs(total) < 1e-6 else round(total, 6)
-        self._about = f"{side} × {side}, sum {short_number(total)}"
+        why = why_not_separable(values)
+        self._about = f"{side} × {side}, sum {short_number(total)}, {'does not separate' if why else 'separates'}"
         self.sum.setText(self._about)
-        self.sum.setToolTip("A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-grey.")
+        rank = why or "This filter is a row times a column (the others of its singular values are 0): it separates."
+        self.sum.setToolTip(
+            f"A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-grey.\n{rank}"
+        )
 
     def _read(self, line: int, column: int) -> None:
         value = float(self.field.editor.values[line, column])

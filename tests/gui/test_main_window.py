@@ -561,3 +561,13 @@ def test_while_something_runs_nothing_is_rehearsed(qtbot, window):
     qtbot.waitUntil(lambda: window.jobs.busy)
     qtbot.wait(REST_MS + 500)
     assert not window.bench.side_started
+
+
+def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qtbot, window):
+    card = window.page.view.filter
+    window.page.form.change(filter="gaussian", size=5)
+    assert card.sum.text().endswith(", separates")
+    window.page.form.change(filter="laplacian")
+    assert card.sum.text().endswith(", does not separate")
+    assert "singular values are 0.625 and 0.125" in card.sum.toolTip()
+    settle(qtbot, window)
