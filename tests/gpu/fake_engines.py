@@ -16,6 +16,7 @@ import numpy as np
 
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.null import NullEngine
+from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineLostError, EngineUnavailableError, LaunchError, SourcePosition
 from gpu.pattern import Choice, Cost, Inputs, Outputs, Params, Pattern, Progress, Variant, Work
 from gpu.patterns import all_patterns
@@ -107,6 +108,13 @@ class Fake(NullEngine):
 
     def take_times(self) -> PhaseTimes:
         return PhaseTimes(1.0, 2.0, 3.0)
+
+
+class MachineCode(SimulatorEngine):
+    """Runs edited kernels as machine code at once, where `auto` has them checked first."""
+
+    def __init__(self) -> None:
+        super().__init__("compiled")
 
 
 class Unavailable(NullEngine):

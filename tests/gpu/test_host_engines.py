@@ -90,6 +90,48 @@ def test_an_endless_kernel_is_cancelled_within_two_seconds(engine: Listener):
     assert isinstance(engine.next()[1], Result)
 
 
+@pytest.fixture
+def machine_code() -> Iterator[Listener]:
+    with listening("tests.gpu.fake_engines:MachineCode") as listener:
+        listener.host.start()
+        assert isinstance(listener.next()[1], Ready)
+        yield listener
+
+
+def test_an_endless_loop_of_machine_code_ends_with_its_process(machine_code: Listener):
+    sources = edited("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
+    request = RunPattern("convolution", "naive", inputs=put(machine_code, noise(64)), sources=sources)
+    number = machine_code.host.submit(request)
+    machine_code.wait_for_progress("uploaded")
+    time.sleep(0.5)
+    began = time.monotonic()
+    machine_code.host.cancel()
+    answered, failure = machine_code.failure()
+    assert (answered, failure.kind) == (number, "cancelled"), failure
+    assert time.monotonic() - began < 2.0
+    assert isinstance(machine_code.next()[1], Ready)
+    assert_runs_as_machine_code(machine_code)
+
+
+def test_machine_code_that_writes_anywhere_harms_its_own_process_alone(machine_code: Listener):
+    inputs = put(machine_code, noise(64))
+    sources = edited("float sum = 0.0f", "out[1LL << 45] = 1.0f; float sum = 0.0f")
+    number = machine_code.host.submit(RunPattern("convolution", "naive", inputs=inputs, sources=sources))
+    answered, failure = machine_code.failure()
+    assert (answered, failure.kind) == (number, "crash"), failure
+    assert isinstance(machine_code.next()[1], Ready)
+    np.testing.assert_array_equal(inputs["image"].open(), noise(64))
+    assert_runs_as_machine_code(machine_code)
+
+
+def assert_runs_as_machine_code(listener: Listener) -> None:
+    listener.host.submit(RunPattern("convolution", "naive", inputs=put(listener, noise(8))))
+    _, event = listener.next()
+    assert isinstance(event, Result)
+    assert event.report is not None
+    assert (event.report.executor, event.report.verified) == ("compiled", True)
+
+
 def test_an_edit_that_does_not_compile_is_told_with_its_place(engine: Listener):
     sources = edited("float sum = 0.0f", "float sum = nought")
     engine.host.submit(RunPattern("convolution", "naive", inputs=put(engine, noise(8)), sources=sources))
