@@ -8,7 +8,7 @@
 // nbody_tiled            a block fetches a tile of bodies for all of it   a shared load for each interaction
 // nbody_registers        several bodies a thread share a shared load      too few threads where bodies are few
 // nbody_split            several threads a body, each a part of a tile    13 instructions for each interaction
-// nbody_pairs            each pair once: 17 instructions for two          issues an instruction nearly every cycle
+// nbody_pairs            each pair once: 17 instructions for two          4 of 5 issue slots taken; sums in any order
 //
 // leapfrog_kick_drift    half a step of velocity, a step of place         3 launches a step; bound by memory
 // leapfrog_kick          the other half, with the new accelerations
@@ -89,8 +89,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     if (i < n) accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
-// Idea: a thread holds several bodies in registers, so that a body read from shared memory is used for each of them.
-// Limit: a thread for every few bodies leaves most of the chip idle where bodies are few.
+// Idea: a thread holds several bodies in registers, so that a body read from shared memory is used for each of them. It
+// gains little where shared memory hands one word to a whole warp as fast as an H200's. Limit: a thread for every few
+// bodies leaves most of the chip idle where bodies are few.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_registers(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     __shared__ float4 tile[BLOCK_SIZE];
@@ -171,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
 // it takes 32 bodies at a time. A lane begins with one of them and goes on to its neighbour's, 32 times around, while
 // the sum of what pulls that body is handed on to the next lane. Accelerations are added up by atomics and begin as
 // zeros; their last bits depend on the order. Limit: 16 instructions on floats and a reciprocal root for two
-// interactions, next to which all else is little.
+// interactions, next to which all else is little: an H200 fills four of five issue slots with them.
 extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
     nbody_pairs(const float4 *bodies, float4 *accelerations, int n, float softening_squared, int tiles,
                 int tiles_per_warp) {

@@ -195,7 +195,7 @@ PATTERN = Pattern(
             "Each pair once",
             run=_host_program("pairs"),
             idea="What pulls one body pulls the other back; sums for bodies of another warp go around among the lanes.",
-            limit="Seventeen instructions for two interactions, one nearly every cycle.",
+            limit="Seventeen instructions for two interactions; sums in any order, which shows in their last bits.",
             kernels=("nbody_pairs", *_LEAPFROG),
         ),
     ),
