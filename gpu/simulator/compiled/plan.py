@@ -19,6 +19,7 @@ from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.own_memory import OwnMemory
 from gpu.simulator.compiled.recompute import Recomputable, changes_of
 from gpu.simulator.compiled.walking import LEAVES, parts, walk
+from gpu.simulator.executor.gangs import reachable
 from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
 
@@ -154,6 +155,9 @@ def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Plan
     NotCompiled
         Where it does what this executor leaves to the other one.
     """
+    for function in reachable(kernel):
+        if any(found is function for called in function.calls for found in reachable(called)):
+            raise NotCompiled("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
     while True:
         planner = _Planner(varying, constants, own)

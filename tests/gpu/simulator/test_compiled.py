@@ -210,6 +210,7 @@ def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
     ("body", "reason"),
     [
         ("data[0] = clock();", "a clock"),
+        ("data[0] = fibonacci(data[1]);", "recursion"),
         ("int (*f)(int) = less; if (data[1]) f = more; data[0] = f(3);", "a call through a function pointer"),
         ("child<<<1, 1>>>(data);", "launches of other kernels"),
         ("cooperative_groups::this_grid().sync();", "a barrier of the whole grid"),
@@ -221,6 +222,7 @@ def test_what_lockstep_alone_can_do_is_refused_before_anything_runs(body: str, r
     __global__ void child(int *data) {{}}
     __device__ int less(int x) {{ return x - 1; }}
     __device__ int more(int x) {{ return x + 1; }}
+    __device__ int fibonacci(int n) {{ return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }}
     __global__ void k(int *data) {{ data[2] = 1; {body} }}
     """
     data = np.zeros(3, np.int32)
