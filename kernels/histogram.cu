@@ -24,12 +24,12 @@
 #endif
 
 #define FEW_LEVELS 256  // up to here a counter for each level fits in shared memory 32 times
-#define PEAK_BLOCK 512
+#define PEAK_BLOCK 1024
 #ifndef COPIES
 #define COPIES 32  // a power of two: how many counters stand for a level, each for some of the lanes
 #endif
 #ifndef LOADS
-#define LOADS 2  // that a thread has under way
+#define LOADS 4  // that a thread has under way
 #endif
 
 #define MERGE_BINS 32
