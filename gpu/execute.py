@@ -23,6 +23,7 @@ from gpu.errors import (
     LaunchError,
     LockstepError,
 )
+from gpu.frames import Frames
 from gpu.jobs import (
     AdvanceBodies,
     CheckPattern,
@@ -128,6 +129,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
         with_reference=request.verify,
         sources=request.sources,
         seed=request.seed,
+        frames=Frames() if request.frames else None,
     )
     return Result(_share({**outcome.outputs, **outcome.presented}, folder), outcome.report)
 
@@ -143,10 +145,12 @@ def run_pattern(
     with_reference: bool = True,
     sources: Mapping[str, str] | None = None,
     seed: int = 0,
+    frames: Frames | None = None,
 ) -> Outcome:
     """Run one variant, and compare its result with the reference unless `with_reference` is False.
 
-    Where `inputs` is empty, the pattern makes them from its parameters and `seed`.
+    Where `inputs` is empty, the pattern makes them from its parameters and `seed`. `frames` takes pictures between
+    launches, where the pattern offers any.
 
     Raises
     ------
@@ -161,12 +165,11 @@ def run_pattern(
     engine.sources = dict(sources or {})
     engine.take_times()
     try:
-        outputs = _drive(engine, variant, inputs, params, tell)
-        executed = engine.executed
-        times = engine.take_times()
+        outputs = _drive(engine, variant, inputs, params, tell, frames)
+        executed, times = (frames or Frames()).finish(engine)
     finally:
         engine.sources = {}
-    presented = dict(pattern.present(inputs, params, outputs))
+    presented = {**pattern.present(inputs, params, outputs), **(frames.presented() if frames is not None else {})}
     deviation, verified = None, None
     if with_reference:
         tell(Progress(None, "comparing with the reference"))
@@ -344,7 +347,14 @@ def _kind(error: LockstepError) -> str:
     return "input"
 
 
-def _drive(engine: Engine, variant: Variant, inputs: Inputs, params: Mapping[str, Any], tell: Tell) -> Outputs:
+def _drive(
+    engine: Engine,
+    variant: Variant,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    tell: Tell,
+    frames: Frames | None = None,
+) -> Outputs:
     """Run a host program to its end, telling how far it is: between launches by itself, within one by the engine."""
     latest = Progress(0.0)
     furthest = 0.0
@@ -366,7 +376,9 @@ def _drive(engine: Engine, variant: Variant, inputs: Inputs, params: Mapping[str
         while True:
             latest = next(program)
             furthest = max(furthest, latest.fraction or 0.0)
-            tell(latest if latest.fraction is None else Progress(furthest, latest.message))
+            tell(Progress(None if latest.fraction is None else furthest, latest.message))
+            if frames is not None:
+                frames.take(engine, latest)
     except StopIteration as end:
         outputs: Outputs = end.value
         return outputs

@@ -78,10 +78,13 @@ class RunPattern:
         Whether to compute the reference and compare.
     sources : mapping of str to str
         Edited kernel files: text by file name.
+    frames : bool
+        Whether to take pictures between launches, where the pattern offers them.
 
     The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
     `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
-    with `verify`, `right` and `error` as `gpu.patterns.array_inputs.present_error` gives them.
+    `frames` and `captions`, as `gpu.frames` has them; with `verify`, `right` and `error` as
+    `gpu.patterns.array_inputs.present_error` gives them.
     """
 
     pattern: str
@@ -91,6 +94,7 @@ class RunPattern:
     seed: int = 0
     verify: bool = True
     sources: Mapping[str, str] = field(default_factory=dict)
+    frames: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,14 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: `fraction` in 0..1, or None where that is not known."""
+    """How far a run is: `fraction` in 0..1, or None where that is not known.
+
+    `sample` gives a few hundred of the values as they are now, shape (columns,), for a picture, where there is one.
+    """
 
     fraction: float | None
     message: str = ""
+    sample: Callable[[], Array] | None = None
 
 
 HostProgram = Callable[[Engine, Inputs, Params], Generator[Progress, None, Outputs]]

@@ -423,7 +423,9 @@ class Workbench(QObject):
             return
         name, wanted = self.chosen, self.settings[self.chosen]
         sources = self.sources.edits(self.pattern.file_of(wanted.variant))
-        request = RunPattern(name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources)
+        request = RunPattern(
+            name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources, frames=True
+        )
         if sources and self._device_engine in ("", "cuda") and not self.clearance.holds(request):
             self.clearance.ask(request)
         else:

@@ -18,8 +18,8 @@
 
 #define DIGITS (1 << DIGIT_BITS)
 #define PASSES (KEY_BITS / DIGIT_BITS)
-// So many blocks share a multiprocessor, which leaves 64 registers to each thread.
-#define BLOCKS_AT_ONCE (1024 / BLOCK_SIZE)
+// So many blocks share a multiprocessor, which leaves 64 registers to each thread, or 80 where places need some too.
+#define BLOCKS_AT_ONCE ((PAIRS ? 768 : 1024) / BLOCK_SIZE)
 #define TILE (KEYS_A_THREAD * BLOCK_SIZE)
 
 // Four keys of 16 bytes, as loads take them.

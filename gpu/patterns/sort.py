@@ -16,7 +16,7 @@ from gpu.patterns.array_inputs import (
     typed,
 )
 from gpu.patterns.sort_keys import DTYPES, KINDS, make_input, present, rank
-from gpu.patterns.sort_programs import FILE, ONESWEEP_FILE, QUICK_FILE, program
+from gpu.patterns.sort_programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
 
 ORDER = 6
 
@@ -161,6 +161,7 @@ PATTERN = Pattern(
     present=present,
     accept=lambda inputs, params: accept_values(inputs, params, finite=False),
     make_input=make_input,
+    helpers={SAMPLE_FILE: ("sort_sample",)},
     step_params={"n": 16, "dtype": "uint32", "bits": "4", "block": "8"},
     step_input=first_values,
 )

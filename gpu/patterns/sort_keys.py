@@ -99,10 +99,11 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Return what a window shows: the keys before and after. What is not finite stands at the end of what is."""
     before, after = typed(inputs, params), outputs["keys"]
-    return {"input": outline(_drawn(before)), "output": outline(_drawn(after)), "elements": np.array(before.size)}
+    return {"input": outline(drawn(before)), "output": outline(drawn(after)), "elements": np.array(before.size)}
 
 
-def _drawn(keys: Array) -> Array:
+def drawn(keys: Array) -> Array:
+    """Return keys as bars can show them: what is not finite stands at the end of what is."""
     if keys.dtype.kind != "f":
         return keys
     finite = np.isfinite(keys)

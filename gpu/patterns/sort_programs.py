@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from gpu.engines.base import Argument, Buffer, Engine, Module
 from gpu.pattern import Array, HostProgram, Inputs, Outputs, Params, Progress
 from gpu.patterns import scan
 from gpu.patterns.array_inputs import READABLE_ELEMENTS, typed
-from gpu.patterns.sort_keys import rank
+from gpu.patterns.sort_keys import drawn, rank
 
 FILE = "sort.cu"
 ONESWEEP_FILE = "sort_onesweep.cu"
 QUICK_FILE = "sort_quick.cu"
+SAMPLE_FILE = "sort_sample.cu"
 
 _C_TYPES = {"int32": "int", "uint32": "unsigned", "float32": "float"}
 
@@ -25,9 +27,14 @@ _KEY_BITS = 32
 _ROUNDS = 8
 _OUTPUTS = 8
 
-# One sweep's own: keys a thread, where that leaves so many tiles for each multiprocessor; blocks that count digits.
-_KEYS_A_THREAD = (16, 8, 4, 1)
-_TILES_EACH = 2
+# So many keys are a picture.
+_SAMPLED = 512
+
+# One sweep's own: keys a thread (fewer where places take registers), where that leaves so many tiles for each
+# multiprocessor; blocks that count digits.
+_KEYS_A_THREAD = (24, 16, 8, 4, 2, 1)
+_PAIRS_A_THREAD = (22, 16, 8, 4, 2, 1)
+_TILES_EACH = 1.5
 _COUNTING_BLOCKS_EACH = 8
 
 
@@ -75,6 +82,20 @@ class Job:
         """Launch a kernel of a module on so many blocks."""
         self.engine.launch(module.kernel(kernel), (blocks, 1, 1), (self.block, 1, 1), *arguments)
 
+    def progress(self, data: Data, done: float, message: str) -> Progress:
+        """Return how far the launches are, in 0..1, with what the keys look like."""
+        return Progress(0.1 + 0.8 * min(done, 1.0), message, partial(self.sample, data.keys))
+
+    def sample(self, keys: Buffer) -> Array:
+        """Return a few hundred of the keys, spread evenly."""
+        count = min(self.n, _SAMPLED)
+        sample = self.engine.allocate((count,), keys.dtype)
+        numbers = np.int32(self.n), np.int32(count)
+        self.launch(self.build(SAMPLE_FILE), "sort_sample", -(-count // self.block), keys, sample, *numbers)
+        values = self.engine.download(sample)
+        self.engine.free(sample)
+        return drawn(values)
+
     def empty_like(self, data: Data) -> Data:
         """Allocate as much as `data` is."""
         keys, places = data.keys, data.places
@@ -98,15 +119,18 @@ def program(sort: Sort, *, whole_warps: bool = False) -> HostProgram:
         keys = typed(inputs, params)
         n = keys.size
         data = Data(engine.upload(keys), engine.upload(np.arange(n if pairs else 1, dtype=np.int32)))
-        yield Progress(0.1, "uploaded")
-        if n:
+        if not n:
+            yield Progress(0.1, "uploaded")
+        else:
             defines: dict[str, int | str] = {
                 "KEY": _C_TYPES[params["dtype"]],
                 "DESCENDING": int(params["order"] == "descending"),
                 "PAIRS": int(pairs),
                 "BLOCK_SIZE": max(int(params["block"]), WARP if whole_warps else 1),
             }
-            data = yield from sort(Job(engine, defines, n, _differing_bits(keys), int(params["bits"])), data)
+            job = Job(engine, defines, n, _differing_bits(keys), int(params["bits"]))
+            yield job.progress(data, 0.0, "as they came")
+            data = yield from sort(job, data)
         yield Progress(0.9, "sorted")
         result = engine.download(data.keys)
         outputs = {"keys": result, "result": engine.download(data.places) if pairs else result}
@@ -133,7 +157,7 @@ def odd_even(job: Job, data: Data) -> Sorting:
         shift = number % 2 * job.block
         blocks = -(-(job.n + shift) // (2 * job.block))
         job.launch(module, "sort_odd_even", blocks, data.keys, data.places, np.int32(job.n), np.int32(shift))
-        yield Progress(0.1 + 0.8 * number / rounds, f"round {number + 1} of {rounds}")
+        yield job.progress(data, (number + 1) / rounds, f"round {number + 1} of {rounds}")
     return data
 
 
@@ -144,6 +168,8 @@ def bitonic(job: Job, data: Data) -> Sorting:
     sections, both = -(-n // section), (data.keys, data.places, np.int32(n))
     job.launch(module, "sort_bitonic", sections, *both)
     half = section
+    rounds = (sections - 1).bit_length()
+    yield job.progress(data, 1 / (rounds + 1), f"sections of {section}")
     while half < n:
         stride = half
         while stride > job.block:
@@ -154,7 +180,8 @@ def bitonic(job: Job, data: Data) -> Sorting:
             stride //= 2
         job.launch(module, "sort_bitonic_merge", sections, *both)
         half *= 2
-        yield Progress(0.1 + 0.8 * min(half / n, 1), f"sections of {half}")
+        done = (half // section).bit_length()
+        yield job.progress(data, done / (rounds + 1), f"sections of {half}")
     return data
 
 
@@ -184,6 +211,8 @@ def merge(job: Job, data: Data) -> Sorting:
 def _merges(job: Job, module: Module, data: Data, run: int) -> Sorting:
     """Merge sorted runs two by two until one is left."""
     n = job.n
+    section, rounds = run, (-(-n // run) - 1).bit_length()
+    yield job.progress(data, 1 / (rounds + 1), f"runs of {run}")
     while run < n:
         merged = job.empty_like(data)
         blocks = -(-n // (_OUTPUTS * job.block))
@@ -191,7 +220,8 @@ def _merges(job: Job, module: Module, data: Data, run: int) -> Sorting:
         job.free(data)
         data = merged
         run *= 2
-        yield Progress(0.1 + 0.8 * min(run / n, 1), f"runs of {run}")
+        done = (run // section).bit_length()
+        yield job.progress(data, done / (rounds + 1), f"runs of {run}")
     return data
 
 
@@ -213,7 +243,7 @@ def radix(job: Job, data: Data) -> Sorting:
         job.free(data)
         data = scattered
         done = shift + job.digit_bits
-        yield Progress(0.1 + 0.8 * min(done / job.bits, 1), f"bits up to {done}")
+        yield job.progress(data, done / job.bits, f"sorted by the lowest {done} bits")
     return data
 
 
@@ -233,7 +263,7 @@ def quick(job: Job, data: Data) -> Sorting:
 def onesweep(job: Job, data: Data) -> Sorting:
     """Count the digits of all passes; then each pass in one launch."""
     engine, n = job.engine, job.n
-    keys_a_thread = _keys_a_thread(n, job.block, engine.device.multiprocessors)
+    keys_a_thread = _keys_a_thread(job)
     tile = keys_a_thread * job.block
     tiles = -(-n // tile)
     module = job.build(ONESWEEP_FILE, DIGIT_BITS=job.digit_bits, KEYS_A_THREAD=keys_a_thread)
@@ -249,17 +279,20 @@ def onesweep(job: Job, data: Data) -> Sorting:
         numbers = np.int32(n), np.int32(number)
         job.launch(module, "sort_onesweep", tiles, *_both(data, other), counts, states, *numbers)
         data, other = other, data
-        yield Progress(0.1 + 0.8 * (number + 1) / passes, f"pass {number + 1} of {passes}")
+        yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {(number + 1) * job.digit_bits} bits")
     for buffer in (counts, states):
         engine.free(buffer)
     job.free(other)
     return data
 
 
-def _keys_a_thread(n: int, block: int, multiprocessors: int) -> int:
-    """Return how many keys a thread takes: many, but not so many that multiprocessors have nothing to do."""
-    for keys in _KEYS_A_THREAD:
-        if n >= _TILES_EACH * multiprocessors * block * keys:
+def _keys_a_thread(job: Job) -> int:
+    """Return how many keys a thread takes: what shared memory holds, but so few that all multiprocessors work."""
+    device, block = job.engine.device, job.block
+    counts = 4 * 2**job.digit_bits * (block // WARP + 1) + 4 * 2 * 2**job.digit_bits
+    for keys in _PAIRS_A_THREAD if job.defines["PAIRS"] else _KEYS_A_THREAD:
+        fits = 4 * keys * block + counts <= device.shared_bytes_per_block
+        if fits and job.n >= _TILES_EACH * device.multiprocessors * block * keys:
             return keys
     return 1
 

@@ -8,10 +8,11 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.pattern import Pattern
+from gpu.pattern import Array, Pattern
 from gpu.patterns.array_inputs import FROM_FILE, outline
 from gui.run_view.array_plot import ArrayPlot
 from gui.run_view.examples import preset_of
+from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
 from gui.theme import look
@@ -51,6 +52,11 @@ class ArrayView(RunView):
         self.result = QStackedWidget()
         for page in (self.after, alone, self.pieces):
             self.result.addWidget(page)
+        self.passes = PassesBar()
+        self.passes.hide()
+        self.passes.moved.connect(self._show_pass)
+        self._frames: Array = np.empty((0, 0))
+        self._outcome: Outcome | None = None
         self._about_input, self._about_result = (
             ElidedLabel("caption", f"About the {of}", right=True) for of in ("input", "result")
         )
@@ -59,13 +65,13 @@ class ArrayView(RunView):
         self.splitter.setHandleWidth(8)
         for title, contents, about in (
             ("Input", (self.before,), self._about_input),
-            ("Result", (self.result, self.error), self._about_result),
+            ("Result", (self.result, self.error, self.passes), self._about_result),
         ):
             card = Card(title, margins=(12, 8, 12, 4))
             card.body.setSpacing(2)
             card.head.addWidget(about, 1)
             for content in contents:
-                card.body.addWidget(content, 3 if content is not self.error else 2)
+                card.body.addWidget(content, {self.error: 2, self.passes: 0}.get(content, 3))
             self.splitter.addWidget(card)
         self.splitter.setSizes([look().px(150), look().px(230)])
         layout = QVBoxLayout(self)
@@ -105,6 +111,20 @@ class ArrayView(RunView):
             self.result.setCurrentIndex(_PLOT)
         self._show_error(outcome, elements)
         self._say("result", _made(outcome, elements, result.size))
+        self._outcome = outcome
+        self._frames = arrays.get("frames", np.empty((0, 0)))
+        self.passes.setVisible(len(self._frames) > 0)
+        if len(self._frames):
+            captions = bytes(np.asarray(arrays["captions"])).decode().split("\n")
+            self.passes.show_passes([*captions, "the result"])
+
+    def _show_pass(self, number: int) -> None:
+        """Show what the keys were at a picture; behind the last one, the result."""
+        if self._outcome is None:
+            return
+        arrays = self._outcome.arrays
+        shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
+        self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
 
     @property
     def _folds(self) -> bool:

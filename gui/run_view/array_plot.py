@@ -60,6 +60,7 @@ class ArrayPlot(QWidget):
         self._unit = unit
         self.outline: Array | None = None
         self.kept: Array | None = None
+        self.floor: float | None = None
         self.elements = 0
         self.as_curve = False
         self.index: int | None = None
@@ -79,7 +80,14 @@ class ArrayPlot(QWidget):
         layout.addWidget(self.plot)
 
     def show_outline(
-        self, outline: Array, elements: int, *, kept: Array | None = None, room: int = 0, as_curve: bool = False
+        self,
+        outline: Array,
+        elements: int,
+        *,
+        kept: Array | None = None,
+        room: int = 0,
+        as_curve: bool = False,
+        floor: float | None = None,
     ) -> None:
         """Show an outline.
 
@@ -95,9 +103,12 @@ class ArrayPlot(QWidget):
             How many elements the axis has room for, if more.
         as_curve : bool
             Whether values follow from one another: they are drawn as steps.
+        floor : float or None
+            What the bars stand on where there are fewer than elements.
         """
         changed = self.outline is None or max(room, elements) != self._room
         self.outline, self.kept, self.elements, self.as_curve = outline, kept, elements, as_curve
+        self.floor = floor
         self._room = max(room, elements)
         self._redraw()
         if changed:
@@ -174,6 +185,8 @@ class ArrayPlot(QWidget):
         if outline.shape[1] == self.elements:  # each element has a bar of its own, which stands on zero
             low, high = np.fmin(low, 0), np.fmax(high, 0)
             low[np.isnan(outline[0])] = high[np.isnan(outline[0])] = np.nan
+        elif self.floor is not None:
+            low = np.fmin(low, self.floor)
         return low, high
 
     def _draw_bars(self, low: Array, high: Array, gap: float, colour: QColor) -> pg.BarGraphItem:

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.engines.base import KERNELS, Engine
+from gpu.engines.base import KERNELS, Engine, PhaseTimes
+from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.execute import Outcome, run_pattern
+from gpu.frames import Frames
 from gpu.patterns import find_pattern
 from gpu.patterns.sort_keys import DTYPES, KINDS, make_keys
 
@@ -237,3 +239,55 @@ def test_large_arrays(variant: str, dtype: str) -> None:
             assert run(engine, variant, make_keys(kind, 20001, dtype, 1), block=256, result="places").report.verified
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_pictures_are_taken_between_launches(variant: str) -> None:
+    keys = keys_of("uint32", 700)
+    params = {"input": "file", "dtype": "uint32", "block": 32}
+    outcome = run_pattern(
+        ENGINE, SORT, SORT.variant(variant), {"values": keys}, params, lambda progress: None, frames=Frames()
+    )
+    frames = outcome.presented["frames"]
+    captions = bytes(outcome.presented["captions"]).decode().split("\n")
+    assert len(frames) == len(captions)
+    assert frames.shape[1] == 512
+    assert set(frames[0].tolist()) <= set(keys.tolist())
+    assert captions[0] == "as they came"
+    if variant == "quicksort":  # which is one launch
+        assert len(frames) == 1
+    else:
+        assert (np.diff(frames[-1].astype(np.int64)) >= 0).all()
+        assert (np.diff(frames[0].astype(np.int64)) < 0).any()
+    np.testing.assert_array_equal(outcome.outputs["result"], np.sort(keys))
+
+
+def test_times_of_pictures_are_not_those_of_the_run() -> None:
+    engine = NullTimes()
+    frames = Frames()
+    program = SORT.variant("merge").run(engine, {"values": keys_of("int32", 3000)}, SORT.check({"block": 64}))
+    for progress in program:
+        frames.take(engine, progress)
+    _, times = frames.finish(engine)
+    assert engine.sampled > 2
+    assert times.kernel == engine.launched
+
+
+class NullTimes(NullEngine):
+    """Counts a millisecond for each launch, and those of pictures apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launched = self.sampled = self._now = 0
+
+    def launch(self, kernel: Any, *rest: Any, **more: Any) -> None:
+        super().launch(kernel, *rest, **more)
+        self._now += 1
+        if kernel.name == "sort_sample":
+            self.sampled += 1
+        else:
+            self.launched += 1
+
+    def take_times(self) -> PhaseTimes:
+        elapsed, self._now = self._now, 0
+        return PhaseTimes(kernel=elapsed)

@@ -1,0 +1,92 @@
+"""A run played back: the pictures taken between its launches, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
+
+from gui.theme import look
+from gui.widgets import label
+
+_WHOLE_MS = 4000
+_SHORTEST_MS, _LONGEST_MS = 50, 600
+
+
+class PassesBar(QWidget):
+    """Plays a run: a button, a slider over its pictures, and what the one that is shown is."""
+
+    moved = pyqtSignal(int)
+    """The number of the picture that is to be shown; the last stands for the result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Passes of the run")
+        self._captions: Sequence[str] = ()
+        self.button = QPushButton("Play")
+        self.button.setAccessibleName("Play the passes")
+        self.button.setToolTip("Play the run: its keys as they were between launches")
+        self.button.setFixedWidth(self.button.fontMetrics().horizontalAdvance("Pause") + look().px(36))
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Pass")
+        self.caption = label("", "caption", name="What is shown")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 2, 0, 2)
+        layout.addWidget(self.button)
+        layout.addWidget(self.slider, 1)
+        layout.addWidget(self.caption)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._advance)
+        self.button.clicked.connect(self.toggle)
+        self.slider.valueChanged.connect(self._show)
+        self.slider.sliderPressed.connect(self.pause)
+
+    @property
+    def playing(self) -> bool:
+        """Whether the pictures go on by themselves."""
+        return self._timer.isActive()
+
+    def show_passes(self, captions: Sequence[str]) -> None:
+        """Offer pictures with these captions, and play them from the first on."""
+        self._captions = captions
+        # The longest caption has room, so that the slider stands still.
+        metrics = self.caption.fontMetrics()
+        self.caption.setMinimumWidth(max(metrics.horizontalAdvance(self._text(n)) for n in range(len(captions))) + 8)
+        self.slider.blockSignals(True)
+        self.slider.setRange(0, len(captions) - 1)
+        self.slider.setValue(0)
+        self.slider.blockSignals(False)
+        self._timer.setInterval(max(_SHORTEST_MS, min(_LONGEST_MS, _WHOLE_MS // len(captions))))
+        self._show(0)
+        self.play()
+
+    def toggle(self) -> None:
+        """Play, from the beginning where the end is shown; or pause."""
+        self.pause() if self.playing else self.play()
+
+    def play(self) -> None:
+        """Play on."""
+        if self.slider.value() == self.slider.maximum():
+            self.slider.setValue(0)
+        self._timer.start()
+        self.button.setText("Pause")
+
+    def pause(self) -> None:
+        """Stand still."""
+        self._timer.stop()
+        self.button.setText("Play")
+
+    def _advance(self) -> None:
+        if not self.isVisible() or self.slider.value() >= self.slider.maximum():
+            self.slider.setValue(self.slider.maximum())
+            self.pause()
+            return
+        self.slider.setValue(self.slider.value() + 1)
+
+    def _show(self, number: int) -> None:
+        self.caption.setText(self._text(number))
+        self.moved.emit(number)
+
+    def _text(self, number: int) -> str:
+        return f"{self._captions[number]}   {number + 1} / {len(self._captions)}"
