@@ -258,6 +258,12 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return {"image": rounded, "picture": screen_picture(rounded, maxval)}
 
 
+def _step_input(inputs: Inputs) -> Inputs:
+    """Cut out the middle of one channel: what happens to the others is the same."""
+    image = inputs["image"]
+    return middle({**inputs, "image": image[..., 1] if image.ndim == 3 else image}, 8, 12)
+
+
 PATTERN = Pattern(
     name="convolution",
     title="Convolution",
@@ -358,5 +364,5 @@ PATTERN = Pattern(
     work=_work,
     present=_present,
     step_params={"size": 3},
-    step_input=middle,
+    step_input=_step_input,
 )

@@ -19,6 +19,8 @@ AGGREGATED = 8.0
 """Pixels of a column below which a cell is a patch of colour without a frame."""
 NARROWEST = 0.2
 """Pixels of a column at least: five of them share a pixel."""
+_WIDEST_GAP = 1.6
+"""How many times its usual height a gap between rows may have where there is room."""
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
 
@@ -110,7 +112,7 @@ def metrics(look: Look, column: float, label: float, pitch: float | None = None)
     cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
     gap = cell * (1.05 if column >= AGGREGATED else 0.8)
     if pitch is not None:
-        gap = min(gap, max(pitch - cell, cell * 0.62))
+        gap = min(max(pitch - cell, cell * 0.62), gap * (_WIDEST_GAP if column >= AGGREGATED else 1.0))
     return Metrics(column, cell + gap, cell, label, look.px(14))
 
 

@@ -11,6 +11,7 @@ from PyQt6.QtCore import QLineF, QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from gui.step_view.colours import mixed, warp_colour
+from gui.step_view.flow_bands import Band, bands
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, Edges, FlowLayout, Metrics
 from gui.step_view.flow_words import row_title
 from gui.step_view.lettering import Lettering
@@ -19,6 +20,10 @@ from gui.theme import Look, code_font, text_families
 
 _SMALLEST_TEXT = 8
 _ROUND = 4
+_LEAST_POWER = 5
+"""Characters from which a number may be written with a power of ten."""
+_APART = 5.0
+"""Pixels between lines from which they are seen one by one, where columns are narrow."""
 
 
 class FlowPainter:
@@ -41,7 +46,8 @@ class FlowPainter:
         self.several_blocks = several_blocks
         self._texts: dict[int, list[str]] = {}
         self._whos: dict[int, list[str]] = {}
-        self.font, self.bold = map(Lettering, self._fonts())
+        self._pixels: dict[int, int] = {}
+        self._letterings: dict[tuple[int, bool], Lettering] = {}
         small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
         small.setBold(True)
         self.small = Lettering(small)
@@ -49,6 +55,7 @@ class FlowPainter:
         bold.setBold(True)
         self._label, self._current_label = Lettering(label_font(look)), Lettering(bold)
         self._titles: dict[int, str] = {}
+        self._bands: dict[int, list[Band]] = {}
 
     # --- sizes
 
@@ -62,22 +69,29 @@ class FlowPainter:
         """Whether there is room for text in the cells."""
         return self.sizes.column >= LABELLED
 
-    def _fonts(self) -> tuple[QFont, QFont]:
-        rows = range(len(self.layout.rows))
-        longest = "0" * max((len(text) for number in rows for text in self.row_texts(number)), default=1)
-        room = self.sizes.column - (5 if self.sizes.column > 24 else 3)
-        pixels = self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5)
-        while pixels > _SMALLEST_TEXT and QFontMetricsF(code_font(round(pixels))).horizontalAdvance(longest) > room:
-            pixels -= 1
-        font, bold = code_font(round(pixels)), code_font(round(pixels))
-        bold.setBold(True)
-        return font, bold
+    def _lettering(self, number: int, *, bold: bool) -> Lettering:
+        """Return the font of a row's values: as large as its longest value allows."""
+        if number not in self._pixels:
+            longest = "0" * max(map(len, self.row_texts(number)), default=1)
+            room = self.sizes.column - (5 if self.sizes.column > 24 else 3)
+            pixels = round(self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5))
+            while pixels > _SMALLEST_TEXT and QFontMetricsF(code_font(pixels)).horizontalAdvance(longest) > room:
+                pixels -= 1
+            self._pixels[number] = pixels
+        key = (self._pixels[number], bold)
+        if key not in self._letterings:
+            font = code_font(key[0])
+            font.setBold(bold)
+            self._letterings[key] = Lettering(font)
+        return self._letterings[key]
 
     def row_texts(self, number: int) -> list[str]:
         """Return the values of a row as the cells show them."""
         if number not in self._texts:
             room = int((self.sizes.column - 4) / (_SMALLEST_TEXT * 0.61))
-            self._texts[number] = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
+            shown = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
+            # Of 148 no "1e2" remains: rather no text than one that says so little.
+            self._texts[number] = [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]
         return self._texts[number]
 
     def whos(self, number: int) -> list[str]:
@@ -131,7 +145,11 @@ class FlowPainter:
     def _paint_lines(
         self, painter: QPainter, number: int, edges: Edges, phase: int, left: float, right: float, *, kept: bool
     ) -> None:
-        if not edges.cell.size or (kept and self.sizes.column < AGGREGATED):
+        if not edges.cell.size:
+            return
+        if self.sizes.column < AGGREGATED:
+            if not kept:
+                self._paint_bands(painter, number, edges, phase, left, right)
             return
         row, sizes, theme = self.layout.rows[number], self.sizes, self.theme
         x0 = (edges.column + 0.5) * sizes.column
@@ -145,21 +163,39 @@ class FlowPainter:
             self._draw_lines(painter, pen, x0[seen], y0[seen], x1[seen], y1)
             return
         warps = self._warps_of(row, edges.cell)
-        narrow = sizes.column < AGGREGATED
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
-        if narrow:
-            # Several lines within a pixel look like one.
-            _, first = np.unique(np.stack((x0, x1)).astype(int), axis=1, return_index=True)
-            seen &= np.isin(np.arange(seen.size), first)
         for warp in np.unique(warps[seen]).tolist():
             colour = warp_colour(theme, warp)
             # What is to come is a hint, and less than that where it crosses other rows.
             near = ~done & (edges.row >= number - 1)
-            for here, share in ((done, 0.75), (near, 0.1 if narrow else 0.28), (~done & ~near, 0.09)):
+            for here, share in ((done, 0.75), (near, 0.28), (~done & ~near, 0.09)):
                 wanted = seen & here & (warps == warp)
                 if wanted.any():
-                    pen = QPen(mixed(colour.name(), theme.surface, share), 1 if narrow else 1.3)
+                    pen = QPen(mixed(colour.name(), theme.surface, share), 1.3)
                     self._draw_lines(painter, pen, x0[wanted], y0[wanted], x1[wanted], y1)
+
+    def _paint_bands(self, painter: QPainter, number: int, edges: Edges, phase: int, left: float, right: float) -> None:
+        row, sizes = self.layout.rows[number], self.sizes
+        if number not in self._bands:
+            self._bands[number] = bands(number, row, edges, self._warps_of(row, edges.cell))
+        painter.setPen(Qt.PenStyle.NoPen)
+        y1 = sizes.top(number)
+        for band in self._bands[number]:
+            x = [sizes.left(each) for each in (band.left, band.right + 1, band.to_right + 1, band.to_left)]
+            if max(x) < left or min(x) > right:
+                continue
+            colour = QColor(warp_colour(self.theme, band.warp))
+            single = sizes.left(band.to_right - band.to_left) > _APART * band.end.size
+            shares = (0.75, 0.2, 0.1) if single else (0.2, 0.06, 0.025)
+            colour.setAlphaF(shares[0 if phase == row.column.size else 1 if band.row >= number - 1 else 2])
+            painter.setBrush(colour)
+            y0 = sizes.top(band.row) + sizes.cell
+            if single:
+                # So few that each is seen for itself.
+                self._draw_lines(painter, QPen(colour, 1), sizes.left(band.start + 0.5),
+                                 np.full(band.start.size, y0), sizes.left(band.end + 0.5), y1)  # fmt: skip
+                painter.setPen(Qt.PenStyle.NoPen)
+                continue
+            painter.drawPolygon(QPointF(x[0], y0), QPointF(x[1], y0), QPointF(x[2], y1), QPointF(x[3], y1))
 
     @staticmethod
     def _draw_lines(painter: QPainter, pen: QPen, x0: Any, y0: Any, x1: Any, y1: float) -> None:
@@ -188,10 +224,11 @@ class FlowPainter:
         for cell in kept:
             painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
         if values:
-            painter.setFont(self.font.font)
+            lettering = self._lettering(number, bold=False)
+            painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text if given else theme.faint))
             for cell in kept:
-                self.font.centre(painter, self.cell_rect(number, cell), values[cell])
+                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
         made = inside[shown[inside] & row.made[inside]]
         warps = self._warps_of(row, made)
         for warp in np.unique(warps).tolist():
@@ -204,10 +241,11 @@ class FlowPainter:
             self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
             self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
         if values:
-            painter.setFont(self.bold.font)
+            lettering = self._lettering(number, bold=True)
+            painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text))
             for cell in made.tolist():
-                self.bold.centre(painter, self.cell_rect(number, cell), values[cell])
+                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
 
     def _warps_of(self, row: Cells, cells: Any) -> Any:
         return row.block[cells] * self.warps[row.launch] + row.thread[cells] // 32
@@ -322,10 +360,11 @@ class FlowPainter:
                 self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
                 self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
         if values:
-            painter.setFont(self.bold.font)
+            lettering = self._lettering(number, bold=True)
+            painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text))
             for cell in chosen.tolist():
-                self.bold.centre(painter, self.cell_rect(number, cell), values[cell])
+                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
 
     def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
         """Frame a cell that is not the same in another order."""

@@ -75,6 +75,8 @@ def panels(
     for array in trace.arrays:
         if array.space == "local" or (array.block is not None and array.block != block) or not array.count:
             continue
+        if array.space == "constant" and not trace.touches(array.memory):
+            continue
         shape = tuple(shapes[array.number]) if shapes is not None and shapes[array.number] else (array.count,)
         values = trace.array(array.number, step)[: array.count]
         there = np.ones(array.count, bool)

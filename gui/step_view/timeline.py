@@ -124,7 +124,7 @@ class Timeline(QWidget):
         painter.setBrush(QColor(theme.bad))
         for moment, _ in self.findings:
             x = self.x_of(moment + 1)
-            corners = [(x - 4, top + height + 6), (x + 4, top + height + 6), (x, top + height)]
+            corners = [(x - 6, top + height + 9), (x + 6, top + height + 9), (x, top + height)]
             painter.drawPolygon([QPointF(*corner) for corner in corners])
         x = self.x_of(self.moment)
         painter.setPen(QPen(QColor(theme.text), 2))

@@ -156,6 +156,14 @@ class Trace(TraceState):
         lanes = self.lanes_of_mask(mask)
         return lanes, self._integers(elements, lanes.size)
 
+    def touches(self, memory: int) -> bool:
+        """Return whether anything in a memory was read or written: constants of a file may be another kernel's."""
+        return memory in self._touched
+
+    @cached_property
+    def _touched(self) -> frozenset[int]:
+        return frozenset(np.unique(self._accesses[:, ACCESS.index("memory")]).tolist())
+
     # Variables.
 
     @cached_property

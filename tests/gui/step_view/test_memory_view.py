@@ -59,3 +59,11 @@ def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, stepping):
     view.open(tab.models)
     view.show()
     assert view.panels
+
+
+def test_constants_of_other_kernels_are_left_out(stepping):
+    tab = stepping("convolution", "tiled").page.step
+    tab.player.go(tab.player.end)
+    names = {panel.title.split()[0] for panel in tab.memory.panels}
+    assert names == {"image", "out", "FILTER", "tile"}
+    assert not tab.models.several_blocks, "one channel of a few pixels"

@@ -324,7 +324,7 @@ def test_arrays_are_shown_as_grids_for_images(qtbot, stepping):
     assert tab.pictures.currentWidget() is tab.memory
     tab.player.go(tab.player.end)
     by_name = {panel.title.split()[0]: panel for panel in tab.memory.panels}
-    assert by_name["image"].shape == by_name["out"].shape == (12, 16)
+    assert by_name["image"].shape == by_name["out"].shape == (8, 12)
     assert by_name["FILTER"].shape == (3, 3)
     assert by_name["out"].known.all()
     tab.player.go(1)
