@@ -12,7 +12,7 @@ from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.engines.base import KERNELS
 from gpu.jobs import Failure, StepPattern
-from gpu.pattern import Array, Pattern
+from gpu.pattern import Array, Integer, Pattern
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
 from gui.source_pane import SourcePane
@@ -261,6 +261,8 @@ class StepTab(QWidget):
         for parameter in self.pattern.parameters:
             value = params[parameter.name]
             if not parameter.applies(params) or not isinstance(value, str | int | float):
+                continue
+            if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
                 continue
             if parameter.name == "n":
                 parts.insert(0, f"{value} {parameter.unit}")

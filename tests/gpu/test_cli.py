@@ -107,6 +107,25 @@ def test_run_of_an_array_takes_a_kind_or_a_file_and_saves_the_result(command, tm
     assert np.loadtxt(out) == 0
 
 
+def test_run_of_matrices_takes_a_matrix_and_saves_one(command, tmp_path: Path):
+    given, out = tmp_path / "a.npy", tmp_path / "c.npy"
+    np.save(given, np.arange(6).reshape(2, 3))
+    done = command("run", "matmul", "--engine", "simulator", "--input", str(given), "--n", "4", "--output", str(out))
+    assert done.code == 0
+    assert "a.npy, 2 x 3 x float32" in done.out
+    assert " GFLOP/s" in done.out
+    assert np.load(out).shape == (2, 4)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("0, 0\n-inf, 1\n")
+    done = command("run", "softmax", "--engine", "simulator", "--input", str(rows), "--output", str(out))
+    assert done.code == 0
+    assert np.load(out).tolist() == [[0.5, 0.5], [0, 1]]
+    rows.write_text("0, 0\n1\n")
+    done = command("run", "softmax", "--engine", "simulator", "--input", str(rows))
+    assert done.code == 2
+    assert "rows.csv, line 2: 1 numbers, where the first row has 2." in done.err
+
+
 def test_help_of_an_array_pattern_offers_kinds_and_files(command):
     text = command("run", "reduction", "--help").out
     assert "--input random|ones|ramp|alternating|sausage|FILE" in text
