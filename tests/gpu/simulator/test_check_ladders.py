@@ -76,6 +76,25 @@ def test_the_sorts(variant: str, result: str) -> None:
         assert checker.findings + initialised.findings == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "variant", "params"),
+    [
+        (name, variant.name, params)
+        for name, params in (("matmul", {"n": 21, "m": 18, "k": 13, "tile": "4"}), ("matmul", {"n": 40, "tile": "8"}),
+                             ("softmax", {"n": 70, "rows": 3, "block": "8"}),
+                             ("softmax", {"n": 130, "rows": 2, "block": "64"}))
+        for variant in find_pattern(name).variants
+    ],
+)  # fmt: skip
+def test_matrices(pattern: str, variant: str, params: dict[str, int | str]) -> None:
+    declared = find_pattern(pattern)
+    checker, initialised = RaceChecker(), UninitializedChecker({"c", "out"})
+    run_pattern(
+        WatchedEngine(checker, initialised), declared, declared.variant(variant), {}, params, lambda progress: None
+    )
+    assert checker.findings + initialised.findings == []
+
+
 @pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("reduction").variants])
 @pytest.mark.parametrize(("n", "block"), [(0, 8), (16, 8), (5000, 64), (9000, 256)])
 def test_the_reductions(variant: str, n: int, block: int) -> None:
