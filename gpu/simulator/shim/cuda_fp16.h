@@ -1,3 +1,3 @@
-// Half precision, for storage.
+// Half precision.
 #pragma once
 #include <lockstep/half.h>

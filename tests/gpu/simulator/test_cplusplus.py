@@ -343,3 +343,26 @@ def test_what_is_not_supported_is_refused(name: str) -> None:
         build(f"__global__ void k(int *out, int i) {{\n{statement}\n}}").kernel("k")
     assert caught.value.position is not None
     assert caught.value.position.line == 2
+
+
+def test_pairs_of_halves_round_each_result() -> None:
+    source = """
+    #include <cuda_fp16.h>
+    __global__ void k(const half2 *a, const half2 *b, half2 *out, float *sums) {
+        int t = threadIdx.x;
+        half2 product = a[t] * b[t];
+        out[2 * t] = product;
+        out[2 * t] += __float2half2_rn(0.1f);
+        out[2 * t + 1] = __halves2half2(__high2half(a[t]), __hsub(__low2half(a[t]), b[t].y));
+        float2 both = __half22float2(__hfma2(a[t], b[t], __half2half2(__float2half(2.0f))));
+        sums[t] = both.x + __high2float(product) + both.y * 0;
+    }"""
+    random = np.random.default_rng(2)
+    a, b = (random.uniform(-8, 8, (32, 2)).astype(np.float16) for _ in range(2))
+    _, _, out, sums = run_kernel(source, "k", a, b, np.zeros((64, 2), np.float16), np.zeros(32, np.float32))
+    product = a * b
+    out = out.reshape(32, 2, 2)
+    np.testing.assert_array_equal(out[:, 0], product + np.float16(0.1))
+    np.testing.assert_array_equal(out[:, 1], np.stack([a[:, 1], a[:, 0] - b[:, 1]], axis=1))
+    fused = (a[:, 0].astype(np.float32) * b[:, 0].astype(np.float32) + 2).astype(np.float16)
+    np.testing.assert_array_equal(sums, fused.astype(np.float32) + product[:, 1].astype(np.float32))

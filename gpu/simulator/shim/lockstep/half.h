@@ -1,4 +1,4 @@
-// __half and __nv_bfloat16, for storage: arithmetic happens in float.
+// __half, half2 and __nv_bfloat16: operators compute in float, the named functions round each result to half.
 #pragma once
 
 LOCKSTEP_API float __lockstep_from_half(unsigned short bits);
@@ -14,6 +14,48 @@ typedef __half half;
 LOCKSTEP_API inline __half __float2half(float value) { return __half(value); }
 LOCKSTEP_API inline __half __float2half_rn(float value) { return __half(value); }
 LOCKSTEP_API inline float __half2float(__half value) { return (float)value; }
+
+LOCKSTEP_API inline __half __hadd(__half a, __half b) { return __half((float)a + (float)b); }
+LOCKSTEP_API inline __half __hsub(__half a, __half b) { return __half((float)a - (float)b); }
+LOCKSTEP_API inline __half __hmul(__half a, __half b) { return __half((float)a * (float)b); }
+LOCKSTEP_API inline __half __hdiv(__half a, __half b) { return __half((float)a / (float)b); }
+LOCKSTEP_API inline __half __hfma(__half a, __half b, __half c) { return __half((float)a * (float)b + (float)c); }
+LOCKSTEP_API inline __half __hneg(__half a) { return __half(-(float)a); }
+LOCKSTEP_API inline __half __hmax(__half a, __half b) { return (float)a > (float)b ? a : b; }
+LOCKSTEP_API inline __half __hmin(__half a, __half b) { return (float)a < (float)b ? a : b; }
+LOCKSTEP_API inline bool __hgt(__half a, __half b) { return (float)a > (float)b; }
+LOCKSTEP_API inline bool __hlt(__half a, __half b) { return (float)a < (float)b; }
+LOCKSTEP_API inline bool __heq(__half a, __half b) { return (float)a == (float)b; }
+
+struct __align__(4) __half2 {
+    __half x, y;
+    __half2() = default;
+    LOCKSTEP_API __half2(__half low, __half high) : x(low), y(high) {}
+};
+typedef __half2 half2;
+LOCKSTEP_API inline __half2 __halves2half2(__half low, __half high) { return __half2(low, high); }
+LOCKSTEP_API inline __half2 make_half2(__half low, __half high) { return __half2(low, high); }
+LOCKSTEP_API inline __half2 __half2half2(__half value) { return __half2(value, value); }
+LOCKSTEP_API inline __half2 __float2half2_rn(float value) { return __half2(__half(value), __half(value)); }
+LOCKSTEP_API inline __half2 __floats2half2_rn(float low, float high) { return __half2(__half(low), __half(high)); }
+LOCKSTEP_API inline __half2 __float22half2_rn(float2 value) { return __floats2half2_rn(value.x, value.y); }
+LOCKSTEP_API inline float2 __half22float2(__half2 value) { return make_float2((float)value.x, (float)value.y); }
+LOCKSTEP_API inline __half __low2half(__half2 value) { return value.x; }
+LOCKSTEP_API inline __half __high2half(__half2 value) { return value.y; }
+LOCKSTEP_API inline float __low2float(__half2 value) { return (float)value.x; }
+LOCKSTEP_API inline float __high2float(__half2 value) { return (float)value.y; }
+LOCKSTEP_API inline __half2 __hadd2(__half2 a, __half2 b) { return __half2(__hadd(a.x, b.x), __hadd(a.y, b.y)); }
+LOCKSTEP_API inline __half2 __hsub2(__half2 a, __half2 b) { return __half2(__hsub(a.x, b.x), __hsub(a.y, b.y)); }
+LOCKSTEP_API inline __half2 __hmul2(__half2 a, __half2 b) { return __half2(__hmul(a.x, b.x), __hmul(a.y, b.y)); }
+LOCKSTEP_API inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
+    return __half2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));
+}
+LOCKSTEP_API inline __half2 operator+(const __half2 &a, const __half2 &b) { return __hadd2(a, b); }
+LOCKSTEP_API inline __half2 operator-(const __half2 &a, const __half2 &b) { return __hsub2(a, b); }
+LOCKSTEP_API inline __half2 operator*(const __half2 &a, const __half2 &b) { return __hmul2(a, b); }
+LOCKSTEP_API inline __half2 &operator+=(__half2 &a, const __half2 &b) { return a = __hadd2(a, b); }
+LOCKSTEP_API inline __half2 &operator-=(__half2 &a, const __half2 &b) { return a = __hsub2(a, b); }
+LOCKSTEP_API inline __half2 &operator*=(__half2 &a, const __half2 &b) { return a = __hmul2(a, b); }
 
 LOCKSTEP_API int __float_as_int(float x);
 LOCKSTEP_API float __int_as_float(int x);
