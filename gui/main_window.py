@@ -446,10 +446,11 @@ class MainWindow(QMainWindow):
         for page in self.pages.values():
             if page.compare is not None:
                 page.compare.forget()
-            if page.atomics is not None:
-                page.atomics.study_soon()
         self.jobs.start(name)
         self.bench.engine_changed()
+        for page in self.pages.values():
+            if page.atomics is not None and self.bench.image is not None:
+                page.atomics.show_image(self.bench.image)
         self._ask_for_thumbnails()
 
     # --- looks

@@ -83,3 +83,19 @@ def test_f5_measures_again(qtbot, window, tab):
     window.run()
     qtbot.waitUntil(lambda: tab.study is not None)
     assert tab.study == before
+
+
+def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, colour):
+    window.page.tabs.setCurrentIndex(0)
+    window.open(colour)
+    settle(qtbot, window)
+    window.page.tabs.setCurrentIndex(2)
+    qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)
+    tab.times.clear()
+    window.set_engine("simulator")
+    settle(qtbot, window)
+    qtbot.waitUntil(lambda: len(tab.times) == 4, timeout=20_000)
+    new = window.host.made[-1]
+    assert new is not window.host
+    asked = new.runs("histogram")[-1].inputs["image"]
+    assert asked == window.bench.image.inputs["image"]
