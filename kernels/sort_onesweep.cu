@@ -130,8 +130,7 @@ __device__ unsigned int look_back(const volatile unsigned int *states, int tile,
 // for each digit (Adinets and Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022). Within the
 // tile the keys go to their places in shared memory first, so that neighbours write side by side. Tiles are numbered in
 // the order in which blocks start: states[0] counts them, DIGITS states for each tile follow, and then the next pass has
-// its own; all start as 0. Limit: the
-// votes, and what shared memory takes and gives.
+// its own; all start as 0. Limit: the votes, and what shared memory takes and gives.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_onesweep(const KEY *keys, const int *places, KEY *keys_out, int *places_out, const unsigned int *counts,
                   unsigned int *states, int n, int pass) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Variant, Work
+from gpu.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Variant, Work
 from gpu.patterns import sort_programs
 from gpu.patterns.array_inputs import (
     accept_values,
@@ -162,6 +162,33 @@ PATTERN = Pattern(
     accept=lambda inputs, params: accept_values(inputs, params, finite=False),
     make_input=make_input,
     helpers={SAMPLE_FILE: ("sort_sample",)},
+    presets=(
+        Preset(
+            "Worked example: 7 14 4 1, bit by bit",
+            "Four keys of four bits, for a warp: at each bit the vote says how many have a 0, which go first, and "
+            "where each of the others goes. Open the Step tab to see the votes.",
+            {"input": "worked", "n": 4, "dtype": "uint32", "block": "32", "bits": "1"},
+            variant="warp-radix",
+        ),
+        Preset(
+            "Runs that double",
+            "Sorted runs are merged two by two: after each pass half as many are left, twice as long.",
+            {"input": "random", "n": 2**14, "block": "32"},
+            variant="merge",
+        ),
+        Preset(
+            "Digit by digit",
+            "The keys look unsorted until the last pass: each pass only keeps the order that those before it made.",
+            {"input": "zipf", "n": 2**14, "dtype": "uint32", "bits": "4"},
+            variant="radix",
+        ),
+        Preset(
+            "Nearly sorted, and none the wiser",
+            "A network compares the same places whatever the keys are: what is nearly sorted takes it as long.",
+            {"input": "nearly", "n": 2**14},
+            variant="bitonic",
+        ),
+    ),
     step_params={"n": 16, "dtype": "uint32", "bits": "4", "block": "8"},
     step_input=first_values,
 )

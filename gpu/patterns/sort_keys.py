@@ -7,10 +7,11 @@ import numpy as np
 from gpu.pattern import Array, Inputs, Outputs, Params
 from gpu.patterns.array_inputs import READABLE_ELEMENTS, outline, refuse_missing_file, typed
 
-KINDS = ("random", "sorted", "reversed", "few", "equal", "nearly", "zipf")
+KINDS = ("random", "sorted", "reversed", "few", "equal", "nearly", "zipf", "worked")
 DTYPES = ("int32", "uint32", "float32")
 
 _FEW = 8
+_WORKED = (7, 14, 4, 1)
 _MOVED = 64
 
 
@@ -27,7 +28,7 @@ def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
     ----------
     kind : str
         One of `KINDS`: of "few" values; all "equal"; "nearly" sorted, but for one of 64 exchanged with any other;
-        "zipf", where few values have most of the keys.
+        "zipf", where few values have most of the keys; "worked", the keys of a worked example, again and again.
     n : int
     dtype : str
         One of `DTYPES`.
@@ -41,6 +42,8 @@ def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     if kind == "zipf":
         return np.minimum(rng.zipf(1.5, n), 2**30).astype(dtype)
+    if kind == "worked":
+        return np.resize(np.array(_WORKED, dtype), n)
     if kind == "equal":
         return np.full(n, 7, dtype)
     keys = _random(n, dtype, rng)
