@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from gpu.bench.record import FEWEST
 from gpu.errors import InputError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -47,6 +48,7 @@ def _measure(device: str, seed: int, options: argparse.Namespace) -> int:
         rows.append(row)
         figures = f"{row.median_ms:10.3f} ms {row.rate:10.4g} {row.unit}" if row.rate is not None else " " * 26
         print(f"{row.work:<48} {row.who:<44} {figures}  {row.remark}", flush=True)
-    remarks = f"Median of {options.repetitions}, seed {seed}."
+    fewer = f" ({FEWEST} where they take long)" if options.repetitions > FEWEST else ""
+    remarks = f"Median of {options.repetitions}{fewer}, seed {seed}."
     document.write_section(options.document, _TITLES[device], measuring.device_name(), rows, remarks)
     return 1 if any("WRONG" in row.remark for row in rows) else 0

@@ -11,6 +11,7 @@ from gpu.bench.document import write_section
 from gpu.bench.ladder import Case, amount_of, measure, random_image
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row, table
+from gpu.engines.base import PhaseTimes
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 
@@ -88,6 +89,16 @@ def test_a_replay_repeats_fills_and_launches_on_buffers_that_were_given_up() -> 
     assert recorder.download(counts)[7] == 1000  # each round began with the fill
     recorder.finish()
     assert recorder.replay(1, warm_up=0) == (0.0,)
+
+
+def test_what_takes_seconds_is_timed_less_often() -> None:
+    class Slow(SimulatorEngine):
+        def take_times(self):
+            return PhaseTimes(kernel=700.0)
+
+    recorder = RecordingEngine(Slow())
+    assert len(recorder.replay(9, warm_up=1)) == 5
+    assert len(recorder.replay(2, warm_up=1)) == 2
 
 
 def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
