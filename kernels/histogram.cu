@@ -25,9 +25,6 @@
 
 #define FEW_LEVELS 256  // up to here a counter for each level fits in shared memory 32 times
 #define PEAK_BLOCK 1024
-#ifndef COPIES
-#define COPIES 32  // a power of two: how many counters stand for a level, each for some of the lanes
-#endif
 #ifndef LOADS
 #define LOADS 4  // that a thread has under way
 #endif
@@ -183,36 +180,44 @@ __device__ unsigned int slot_of(unsigned int bits, unsigned int bin_count) {
     return LEVELS <= FEW_LEVELS ? bits : bin_of(AS_PIXEL(bits), bin_count);
 }
 
+// Add one to this lane's counter of a slot; those of neighbouring slots are `pitch` bytes apart. An address in bytes, with
+// a pitch that the compiler does not know, is one multiply-add; a constant one becomes an or and a shift-and-add, and
+// of such operations a multiprocessor begins too few in a cycle to keep up with the memory.
+__device__ void count(unsigned int *own, unsigned int slot, unsigned int pitch) {
+    atomicAdd(reinterpret_cast<unsigned int *>(reinterpret_cast<char *>(own) + slot * pitch), 1u);
+}
+
 // Count the pixels of a 4-byte word.
-__device__ void count_word(unsigned int *counters, unsigned int word, unsigned int bin_count) {
+__device__ void count_word(unsigned int *own, unsigned int word, unsigned int bin_count, unsigned int pitch) {
     const int bits = 8 * sizeof(PIXEL);
 #pragma unroll
     for (int shift = 0; shift < 32; shift += bits)
-        atomicAdd(&counters[slot_of(word >> shift & (~0u >> (32 - bits)), bin_count) * COPIES], 1u);
+        count(own, slot_of(word >> shift & (~0u >> (32 - bits)), bin_count), pitch);
 }
 
-__device__ void count_vector(unsigned int *counters, uint4 loaded, unsigned int bin_count) {
-    count_word(counters, loaded.x, bin_count);
-    count_word(counters, loaded.y, bin_count);
-    count_word(counters, loaded.z, bin_count);
-    count_word(counters, loaded.w, bin_count);
+__device__ void count_vector(unsigned int *own, uint4 loaded, unsigned int bin_count, unsigned int pitch) {
+    count_word(own, loaded.x, bin_count, pitch);
+    count_word(own, loaded.y, bin_count, pitch);
+    count_word(own, loaded.z, bin_count, pitch);
+    count_word(own, loaded.w, bin_count, pitch);
 }
 
-// Idea: loads of 16 bytes, LOADS of them under way, past the cache that nobody reads again; and COPIES counters for each
-// level side by side: with 32 each lane has a memory bank of its own, so neither equal nor different pixels make a warp
-// wait. Levels become bins when the counters are added up. A plane may begin between multiples of 16 bytes, as `image`
-// does not: what comes before the first and after the last whole load is taken pixel by pixel. Limit: memory's
-// bandwidth, and close behind it the rate of atomics on shared memory.
+// Idea: loads of 16 bytes, LOADS of them under way, past the cache that nobody reads again; and several counters for
+// each level side by side, a power of two of them on `pitch` bytes: with 32 each lane has a memory bank of its own, so
+// neither equal nor different pixels make a warp wait. Levels become bins when the counters are added up. A plane may
+// begin between multiples of 16 bytes, as `image` does not: what comes before the first and after the last whole load is
+// taken pixel by pixel. Limit: memory's bandwidth, and close behind it the rate of atomics on shared memory.
 extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
-    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
+    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count, unsigned int pitch) {
     extern __shared__ unsigned int counters[];
     int slots = LEVELS <= FEW_LEVELS ? LEVELS : bin_count;
-    for (int i = threadIdx.x; i < slots * COPIES; i += blockDim.x) counters[i] = 0;
+    int copies = pitch / sizeof(unsigned int);
+    for (int i = threadIdx.x; i < slots * copies; i += blockDim.x) counters[i] = 0;
     __syncthreads();
 
     const int pixels = 16 / sizeof(PIXEL);
     const PIXEL *plane = image + blockIdx.y * n;
-    unsigned int *own = counters + threadIdx.x % COPIES;
+    unsigned int *own = counters + (threadIdx.x & (copies - 1));
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
     int threads = gridDim.x * blockDim.x;
     int head = min((pixels - blockIdx.y * n % pixels) % pixels, n);
@@ -224,20 +229,20 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
 #pragma unroll
         for (int j = 0; j < LOADS; ++j) loaded[j] = __ldcs(&vectors[i + j * threads]);
 #pragma unroll
-        for (int j = 0; j < LOADS; ++j) count_vector(own, loaded[j], bin_count);
+        for (int j = 0; j < LOADS; ++j) count_vector(own, loaded[j], bin_count, pitch);
     }
-    for (; i < loads; i += threads) count_vector(own, __ldcs(&vectors[i]), bin_count);
+    for (; i < loads; i += threads) count_vector(own, __ldcs(&vectors[i]), bin_count, pitch);
     int rest = n - loads * pixels;
     for (int j = thread; j < rest; j += threads) {
         PIXEL value = plane[j < head ? j : j + loads * pixels];
-        unsigned int slot = LEVELS <= FEW_LEVELS ? (unsigned int)value : bin_of(value, bin_count);
-        atomicAdd(&own[slot * COPIES], 1u);
+        count(own, LEVELS <= FEW_LEVELS ? (unsigned int)value : bin_of(value, bin_count), pitch);
     }
     __syncthreads();
 
     for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {
         unsigned int sum = 0;
-        for (int copy = 0; copy < COPIES; ++copy) sum += counters[slot * COPIES + (copy + slot) % COPIES];
+#pragma unroll 8
+        for (int copy = 0; copy < copies; ++copy) sum += counters[slot * copies + ((copy + slot) & (copies - 1))];
         int bin = LEVELS <= FEW_LEVELS ? bin_of(slot, bin_count) : slot;
         if (sum > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], sum);
     }

@@ -132,7 +132,7 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     bins = task.bins
     slots = task.levels if task.levels <= _FEW_LEVELS else bins
     copies = _copies(slots)
-    kernel = _build(engine, task, COPIES=copies, LOADS=_PEAK_LOADS).kernel("histogram_peak")
+    kernel = _build(engine, task, LOADS=_PEAK_LOADS).kernel("histogram_peak")
     channels, pixels = task.planes.shape
     data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
@@ -141,9 +141,10 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
 
     fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // channels)
     blocks = min(max(1, -(-task.planes.nbytes // channels // (_PEAK_BLOCK * _LOAD_BYTES))), fill)
-    sizes = (np.int32(pixels), np.int32(bins))
-    shared_bytes = 4 * slots * copies
-    engine.launch(kernel, (blocks, channels, 1), (_PEAK_BLOCK, 1, 1), data, counts, *sizes, shared_bytes=shared_bytes)
+    pitch = 4 * copies
+    sizes = (np.int32(pixels), np.int32(bins), np.uint32(pitch))
+    grid, block = (blocks, channels, 1), (_PEAK_BLOCK, 1, 1)
+    engine.launch(kernel, grid, block, data, counts, *sizes, shared_bytes=slots * pitch)
     engine.free(data)
     yield Progress(0.9, "counted")
 
