@@ -71,7 +71,7 @@ class Actions:
         self._add(menu, "export", "Export picture of the results…", window.files.ask_export, "Ctrl+E")
         self._add(menu, "screenshot", "Save screenshot…", window.files.ask_screenshot, "Ctrl+Shift+S")
         menu.addSeparator()
-        self._add(menu, "preferences", "Preferences…", window.show_preferences, "Ctrl+,")
+        self._add(menu, "preferences", "Preferences…", window.dialogs.show_preferences, "Ctrl+,")
         menu.addSeparator()
         self._add(menu, "quit", "Quit", window.close, "Ctrl+Q")
 
@@ -82,7 +82,7 @@ class Actions:
             action = self.recent.addAction(path.name)
             assert action is not None
             action.setToolTip(str(path))
-            action.triggered.connect(lambda _, path=path: self._window.open(path))
+            action.triggered.connect(lambda _, path=path: self._window.files.open(path))
         if paths:
             self.recent.addSeparator()
             clear = self.recent.addAction("Clear this list")
@@ -111,27 +111,30 @@ class Actions:
         window, menu = self._window, self._submenu(self.menu, "View")
         self.themes = QActionGroup(window)
         for name in THEMES:
-            action = self._add(menu, f"theme {name}", f"{name.capitalize()} theme", lambda n=name: window.set_theme(n))
+            title = f"{name.capitalize()} theme"
+            action = self._add(menu, f"theme {name}", title, lambda n=name: window.appearance.set_theme(n))
             action.setCheckable(True)
             self.themes.addAction(action)
-        self._add(menu, "toggle theme", "Switch theme", window.toggle_theme, "Ctrl+T")
+        self._add(menu, "toggle theme", "Switch theme", window.appearance.toggle_theme, "Ctrl+T")
         menu.addSeparator()
         sizes = self._submenu(menu, "Text size")
         self.sizes = QActionGroup(window)
         for name in FONT_SIZES:
-            action = self._add(sizes, f"text {name}", name.capitalize(), lambda n=name: window.set_text_size(n))
+            action = self._add(
+                sizes, f"text {name}", name.capitalize(), lambda n=name: window.appearance.set_text_size(n)
+            )
             action.setCheckable(True)
             self.sizes.addAction(action)
-        self._add(menu, "larger", "Larger text", lambda: window.step_text_size(1), "Ctrl++", "Ctrl+=")
-        self._add(menu, "smaller", "Smaller text", lambda: window.step_text_size(-1), "Ctrl+-")
+        self._add(menu, "larger", "Larger text", lambda: window.appearance.step_text_size(1), "Ctrl++", "Ctrl+=")
+        self._add(menu, "smaller", "Smaller text", lambda: window.appearance.step_text_size(-1), "Ctrl+-")
         menu.addSeparator()
         self._add(menu, "scale", "Histogram: linear or logarithmic", window.toggle_scale, "Ctrl+L")
-        self._add(menu, "full screen", "Full screen", window.toggle_full_screen, "F11")
+        self._add(menu, "full screen", "Full screen", window.appearance.toggle_full_screen, "F11")
 
     def _fill_help(self) -> None:
         menu = self._submenu(self.menu, "Help")
-        self._add(menu, "shortcuts", "Keyboard", self._window.show_shortcuts, "F1")
-        self._add(menu, "about", "About Lockstep", self._window.show_about)
+        self._add(menu, "shortcuts", "Keyboard", self._window.dialogs.show_shortcuts, "F1")
+        self._add(menu, "about", "About Lockstep", self._window.dialogs.show_about)
         self._add(None, "menu", "Menu", self._window.open_menu, "F10")
 
     def show_variants(self, titles: list[str]) -> None:

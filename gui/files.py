@@ -1,4 +1,4 @@
-"""Asking for file names, and writing what the window itself can draw."""
+"""Files of all kinds: asking for their names, opening them, and writing what the window itself can draw."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QFileDialog
+
+from gpu.array_files import ENDINGS as NUMBERS
+from gui.bodies_view.files import BODY_FILES, TIPSY
+from gui.bodies_view.view import BodiesView
+from gui.own_kernel.opened import ENDINGS as KERNELS
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
@@ -21,7 +26,7 @@ _COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
 
 
 class Files:
-    """The dialogs of one window."""
+    """The files of one window."""
 
     def __init__(self, window: MainWindow) -> None:
         self._window = window
@@ -29,6 +34,39 @@ class Files:
     def _folder(self) -> Path:
         recent = self._window.memory.recent
         return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
+
+    def open(self, path: Path) -> None:
+        """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
+        window, bench = self._window, self._window.bench
+        if path.suffix.lower() in KERNELS:
+            window.own.open(path)
+            return
+        window.status.say(f"Opening {path.name}…")
+        window.leave_own_kernel()
+        suffix, view = path.suffix.lower(), bench.pattern.view
+        if suffix in TIPSY or (suffix in BODY_FILES and view == "bodies"):
+            self._choose_for("bodies")
+            if isinstance(window.page.view, BodiesView):
+                window.page.tabs.setCurrentIndex(0)
+                window.page.view.files.open(path)
+            return
+        if bench.holds_text(path):
+            bench.open_text(path)
+            return
+        if suffix in NUMBERS and (bench.pattern.of_images or view == "bodies") and not bench.holds_numbers(path):
+            self._choose_for("array")
+        if bench.holds_numbers(path):
+            bench.open_values(path)
+            return
+        if not bench.pattern.of_images:
+            window.choose_pattern(next(name for name, each in bench.patterns.items() if each.of_images))
+        bench.open(path)
+
+    def _choose_for(self, view: str) -> None:
+        """Show a pattern of that kind, unless one is shown."""
+        bench = self._window.bench
+        if bench.pattern.view != view:
+            self._window.choose_pattern(next(name for name, each in bench.patterns.items() if each.view == view))
 
     def ask_open(self) -> None:
         """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
@@ -42,7 +80,7 @@ class Files:
         }[self._window.bench.takes]
         name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
         if name:
-            self._window.open(Path(name))
+            self.open(Path(name))
 
     def ask_save(self) -> None:
         """Ask where to, and save the result; of a kernel of the user's its text."""

@@ -5,35 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from PyQt6.QtCore import QSize, Qt, QTimer
+from PyQt6.QtCore import QSize, QTimer
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.array_files import ENDINGS as NUMBERS
 from gpu.jobs import Failure
 from gpu.pattern import Progress
 from gui.actions import Actions
+from gui.appearance import Appearance
 from gui.banner import Banner
-from gui.bodies_view.files import BODY_FILES, TIPSY
-from gui.bodies_view.view import BodiesView
+from gui.dialogs import Dialogs
 from gui.editor.clearance import Refusal
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
 from gui.files import Files
 from gui.header import Header
 from gui.jobs import HostFactory, Jobs, engine_host
-from gui.notice import Notice
-from gui.own_kernel.opened import ENDINGS, OwnKernel
+from gui.own_kernel.opened import OwnKernel
+from gui.pages import Pages
 from gui.pattern_page import PatternPage
 from gui.settings import Memory
 from gui.sidebar import Sidebar
-from gui.status_line import StatusLine, Survey, explain, survey_devices
-from gui.style import style_sheet
-from gui.theme import FONT_SIZES, THEMES, Look, look, palette, set_look
+from gui.status_line import StatusLine, Survey, survey_devices
 from gui.widgets import as_count, role
 from gui.workbench import LevelCounts, OpenImage, OpenValues, Outcome, Workbench
-
-REST_MS = 1000
-"""How long nothing has been left to do when what may come next is prepared."""
 
 
 class MainWindow(QMainWindow):
@@ -65,15 +59,15 @@ class MainWindow(QMainWindow):
         self.bench = Workbench(self.jobs, self, side=Jobs(factory, self))
         for name, pattern in self.bench.patterns.items():
             self.bench.restore(name, self.memory.variant(pattern), self.memory.params(pattern))
-        set_look(Look(THEMES[self.memory.theme], FONT_SIZES[self.memory.text_size]))
+        self.appearance = Appearance(self)
 
         self.setWindowTitle("Lockstep")
         self.setMinimumSize(960, 600)
         self.resize(QSize(1280, 720))
         self.setAcceptDrops(True)
-        self.pages: dict[str, PatternPage] = {}
         self._discard = False
         self.files = Files(self)
+        self.dialogs = Dialogs(self)
         self.own = OwnKernel(self)
         self.actions_ = Actions(self)
         self.header = Header(self.actions_.menu)
@@ -81,13 +75,10 @@ class MainWindow(QMainWindow):
         self.banner = Banner()
         self.status = StatusLine(survey)
         self.stack = QStackedWidget()
-        self._idle = QTimer(self, interval=150)
-        self._idle.timeout.connect(self._prepare_pages)
-        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
-        self._rest.timeout.connect(self._rehearse)
+        self.pages = Pages(self)
         self._lay_out()
         self._connect()
-        self._apply_look()
+        self.appearance.apply()
         self.header.show_engine(self.engine)
         chosen = self.memory.pattern
         self._show_page(chosen if chosen in self.bench.patterns else self.bench.chosen)
@@ -124,16 +115,16 @@ class MainWindow(QMainWindow):
         self.header.run_wanted.connect(self.run)
         self.header.stop_wanted.connect(self.stop)
         self.sidebar.pattern_chosen.connect(self.choose_pattern)
-        self.sidebar.image_chosen.connect(self.open)
+        self.sidebar.image_chosen.connect(self.files.open)
         self.sidebar.open_wanted.connect(self.files.ask_open)
         self.sidebar.open_kernel_wanted.connect(self.own.ask)
         self.sidebar.own_wanted.connect(self.own.show)
-        self.sidebar.preferences_wanted.connect(self.show_preferences)
-        self.status.why_wanted.connect(self.show_devices)
+        self.sidebar.preferences_wanted.connect(self.dialogs.show_preferences)
+        self.status.why_wanted.connect(self.dialogs.show_devices)
         self.jobs.ready.connect(self.status.show_device)
         self.jobs.broken.connect(self._show_no_engine)
-        self.jobs.busy_changed.connect(self._show_busy)
-        self.bench.clearance.changed.connect(self._show_busy)
+        self.jobs.busy_changed.connect(self.show_busy)
+        self.bench.clearance.changed.connect(self.show_busy)
         self.bench.clearance.refused.connect(self._show_refusal)
         self.bench.image_changed.connect(self._show_image)
         self.bench.values_changed.connect(self._show_values)
@@ -154,7 +145,7 @@ class MainWindow(QMainWindow):
         for path in samples:
             action = self.actions_.samples.addAction(path.stem)
             assert action is not None
-            action.triggered.connect(lambda _, path=path: self.open(path))
+            action.triggered.connect(lambda _, path=path: self.files.open(path))
         remembered = self.memory.image
         wanted = image or (remembered if remembered is not None and remembered.is_file() else DEFAULT_SAMPLE)
         self.bench.open(wanted, DEFAULT_SAMPLE)
@@ -183,9 +174,7 @@ class MainWindow(QMainWindow):
 
     def _show_page(self, name: str) -> None:
         settings = self.bench.settings[name]
-        page = self.pages.get(name) or self._make_page(name)
-        if self.stack.indexOf(page) < 0:
-            self.stack.addWidget(page)
+        page = self.pages.placed(name)
         self.bench.chosen = name
         self.stack.setCurrentWidget(page)
         self.sidebar.mark_pattern(name)
@@ -194,70 +183,6 @@ class MainWindow(QMainWindow):
         self._name_input()
         self.header.show_pattern(pattern, settings.variant)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
-
-    def _make_page(self, name: str) -> PatternPage:
-        page = self.pages[name] = PatternPage(
-            self.bench.patterns[name],
-            self.bench.settings[name],
-            self.bench.sources,
-            lambda: self.bench.side_jobs,
-            self.jobs,
-        )
-        page.params_changed.connect(self.bench.choose_params)
-        if page.compare is not None:
-            page.compare.failed.connect(lambda message, advice: self.banner.say(message, advice, tone="neutral"))
-        if isinstance(page.view, BodiesView):
-            self._connect_bodies(page.view)
-        if page.atomics is not None:
-            page.atomics.failed.connect(lambda message, advice: self.banner.say(message, advice, tone="neutral"))
-        page.variant_wanted.connect(self.choose_variant)
-        page.step.settings.restore(*self.memory.step(page.pattern))
-        page.step.record_soon()
-        page.step.exports.said.connect(self.status.say)
-        page.step.exports.failed.connect(self.banner.say)
-        for source in (page.source, page.step.source):
-            source.failed.connect(self.banner.say)
-            source.saved.connect(self.bench.saved)
-        if page.view.levels is not None:
-            page.view.levels.set_scale(self.memory.scale)
-            page.view.levels.scale.group.buttonToggled.connect(self._remember_scale)
-        for key, splitter in self._splitters(page).items():
-            if state := self.memory.bytes(f"{name}/{key}"):
-                splitter.restoreState(state)
-        if self.bench.image is not None:
-            page.show_image(self.bench.image)
-        return page
-
-    def _connect_bodies(self, view: BodiesView) -> None:
-        view.said.connect(self.status.say)
-        view.failed.connect(self.show_failure)
-        view.simulation.playing_changed.connect(self.bench.set_live)
-        view.simulation.playing_changed.connect(self._show_busy)
-
-    def _prepare_pages(self) -> None:
-        """Make the pages that have not been seen yet, a step at a time, so that going there takes no time."""
-        unseen = next((name for name in self.bench.patterns if name not in self.pages), None)
-        unplaced = next((page for page in self.pages.values() if self.stack.indexOf(page) < 0), None)
-        if unplaced is not None:
-            self.stack.addWidget(unplaced)
-        elif unseen is not None:
-            self._make_page(unseen)
-        else:
-            self._idle.stop()
-            self._rest.start()
-
-    def _rehearse(self) -> None:
-        """Start the simulator that steps while nobody waits for it; the process of a run comes first."""
-        if self.bench.side_started:
-            return
-        if self.jobs.busy or self.bench.pending:
-            self._rest.start()
-        else:
-            self.page.step.rehearse()
-
-    @staticmethod
-    def _splitters(page: PatternPage) -> dict[str, Any]:
-        return {"page": page.splitter, "view": page.view.splitter}
 
     def choose_pattern(self, name: str) -> None:
         """Show another pattern's page."""
@@ -284,41 +209,10 @@ class MainWindow(QMainWindow):
         if index < len(variants) and self.own.shown is None:
             self.choose_variant(variants[index].name)
 
-    def open(self, path: Path) -> None:
-        """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
-        if path.suffix.lower() in ENDINGS:
-            self.own.open(path)
-            return
-        self.status.say(f"Opening {path.name}…")
+    def leave_own_kernel(self) -> None:
+        """Show the pattern's page again, where a kernel file of the user's is shown."""
         if self.own.shown is not None:
             self._show_page(self.bench.chosen)
-        suffix, view = path.suffix.lower(), self.bench.pattern.view
-        if suffix in TIPSY or (suffix in BODY_FILES and view == "bodies"):
-            self._choose_for("bodies")
-            if isinstance(self.page.view, BodiesView):
-                self.page.tabs.setCurrentIndex(0)
-                self.page.view.files.open(path)
-            return
-        if self.bench.holds_text(path):
-            self.bench.open_text(path)
-            return
-        if (
-            suffix in NUMBERS
-            and (self.bench.pattern.of_images or view == "bodies")
-            and not self.bench.holds_numbers(path)
-        ):
-            self._choose_for("array")
-        if self.bench.holds_numbers(path):
-            self.bench.open_values(path)
-            return
-        if not self.bench.pattern.of_images:
-            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.of_images))
-        self.bench.open(path)
-
-    def _choose_for(self, view: str) -> None:
-        """Show a pattern of that kind, unless one is shown."""
-        if self.bench.pattern.view != view:
-            self.choose_pattern(next(name for name, each in self.bench.patterns.items() if each.view == view))
 
     def _show_values(self, opened: OpenValues) -> None:
         self.banner.hide()
@@ -355,10 +249,10 @@ class MainWindow(QMainWindow):
 
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
+        self.status.settle()
         self.status.show_executor(outcome.report.executor, outcome.report.fallback)
         self.pages[outcome.pattern].show_outcome(outcome)
-        if len(self.pages) < len(self.bench.patterns):
-            self._idle.start()
+        self.pages.prepare_others()
 
     def _show_counts(self, counts: LevelCounts) -> None:
         wanted = "image-counts" if counts.side == "right" else "filtered-image"
@@ -376,7 +270,8 @@ class MainWindow(QMainWindow):
         where = f"{failure.position}\n" if failure.position else ""
         self.banner.say(failure.message, failure.advice, where + failure.detail)
 
-    def _show_busy(self) -> None:
+    def show_busy(self) -> None:
+        """Show whether anything runs that can be stopped."""
         checking = self.bench.clearance.under_way
         if checking:
             self.status.say("Checking the edited kernel on the simulator before it runs on the GPU…")
@@ -453,90 +348,17 @@ class MainWindow(QMainWindow):
                 page.atomics.show_image(self.bench.image)
         self._ask_for_thumbnails()
 
-    # --- looks
-
-    def _apply_look(self) -> None:
-        now = look()
-        self.setPalette(palette(now.theme))
-        self.setStyleSheet(style_sheet(now))
-        self.header.resize_with_text()
-        self.sidebar.resize_with_text()
-        self.actions_.show_choices(self.memory.theme, self.memory.text_size)
-
-    def set_theme(self, name: str) -> None:
-        """Show the window in another theme."""
-        self.memory.theme = name
-        set_look(Look(THEMES[name], look().text_px))
-        self._apply_look()
-
-    def toggle_theme(self) -> None:
-        """Go from dark to light, or back."""
-        self.set_theme("light" if self.memory.theme == "dark" else "dark")
-
-    def set_text_size(self, name: str) -> None:
-        """Show all text larger or smaller."""
-        self.memory.text_size = name
-        set_look(Look(look().theme, FONT_SIZES[name]))
-        self._apply_look()
-
-    def step_text_size(self, by: int) -> None:
-        """Take the next larger or smaller text."""
-        names = list(FONT_SIZES)
-        self.set_text_size(names[min(max(names.index(self.memory.text_size) + by, 0), len(names) - 1)])
-
     def toggle_scale(self) -> None:
         """Go from linear to logarithmic counts, or back."""
         levels = self.page.view.levels
         if levels is not None:
             levels.set_scale("linear" if levels.scale.chosen == "log" else "log")
 
-    def _remember_scale(self, chosen: Any, on: bool) -> None:
-        if on:
-            self.memory.scale = chosen.text()
-            for page in self.pages.values():
-                if page.view.levels is not None:
-                    page.view.levels.set_scale(chosen.text())
-
-    def toggle_full_screen(self) -> None:
-        """Fill the screen, or leave it."""
-        self.showNormal() if self.isFullScreen() else self.showFullScreen()
-
     # --- dialogs
 
     def open_menu(self) -> None:
         """Open the menu from the keyboard."""
         self.header.menu.showMenu()
-
-    def show_preferences(self) -> None:
-        """Show the preferences; the window goes on meanwhile."""
-        from gui.preferences import Preferences
-
-        dialog = Preferences(self, self.memory.theme, self.memory.text_size, self.engine)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.theme_chosen.connect(self.set_theme)
-        dialog.text_size_chosen.connect(self.set_text_size)
-        dialog.engine_chosen.connect(self.set_engine)
-        dialog.open()
-
-    def show_devices(self, found: list[Any]) -> None:
-        """Say what engines there are, and what the others lack."""
-        self.banner.say(*explain(found), tone="neutral")
-
-    def show_shortcuts(self) -> None:
-        """List the keys."""
-        rows = "".join(
-            f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td style='padding: 3px 0'>{text}</td></tr>"
-            for key, text in self.actions_.shortcuts()
-        )
-        Notice(self, "Keyboard", f"<table>{rows}</table>").open()
-
-    def show_about(self) -> None:
-        """Say what this is."""
-        text = (
-            "Shows how parallel algorithms run on a GPU.<br><br>The kernels are ordinary CUDA C++: they run on an "
-            "NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
-        )
-        Notice(self, "About Lockstep", text).open()
 
     # --- files dropped, and the end
 
@@ -548,7 +370,7 @@ class MainWindow(QMainWindow):
         path = next(Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
         event.acceptProposedAction()
         # Opened once the drop is over: the file manager waits for it.
-        QTimer.singleShot(0, lambda: self.open(path))
+        QTimer.singleShot(0, lambda: self.files.open(path))
 
     def closeEvent(self, event: Any) -> None:
         unsaved = [] if self._discard else self.bench.sources.unsaved
@@ -559,21 +381,12 @@ class MainWindow(QMainWindow):
             dialog.discard_wanted.connect(self._discard_and_close)
             dialog.open()
             return
-        self._idle.stop()
-        self._rest.stop()
         self.memory.pattern = self.bench.chosen
         for name, settings in self.bench.settings.items():
             self.memory.store_settings(name, settings.variant, settings.params)
-        for name, page in self.pages.items():
-            self.memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
-            for key, splitter in self._splitters(page).items():
-                self.memory.store_bytes(f"{name}/{key}", splitter.saveState())
+        self.pages.close_down()
         self.memory.store_bytes("geometry", self.saveGeometry())
         self.memory.sync()
-        for page in self.pages.values():
-            page.step.close_down()
-            if isinstance(page.view, BodiesView):
-                page.view.close_down()
         self.bench.close()
         super().closeEvent(event)
 

@@ -70,7 +70,7 @@ def take(folder: Path) -> None:
 
 def _both_themes(window: MainWindow, folder: Path, stem: str) -> None:
     for theme in ("light", "dark"):
-        window.set_theme(theme)
+        window.appearance.set_theme(theme)
         passed = QElapsedTimer()
         passed.start()
         wait(lambda passed=passed: passed.elapsed() > 300)  # type: ignore[misc]

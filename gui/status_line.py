@@ -87,6 +87,11 @@ class StatusLine(QFrame):
         self.word.setText(text)
         self._fade.start()
 
+    def settle(self) -> None:
+        """Take back a word about what was going on: it has come to its end."""
+        if self.word.text().endswith("…"):
+            self.word.clear()
+
     def look_for_gpu(self) -> None:
         """Find out, aside, whether there is a GPU."""
         threading.Thread(target=self._look, name="device-survey", daemon=True).start()

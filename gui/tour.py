@@ -136,7 +136,7 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
         window.choose_variant(pattern.default_variant)
         _settled(window, failures, patience_s)
         for theme in ("light", "dark"):
-            window.set_theme(theme)
+            window.appearance.set_theme(theme)
             _photograph(window, folder / f"{name}-{theme}.png")
             _photograph_step(window, folder / f"{name}-step-{theme}.png", patience_s)
     return stops

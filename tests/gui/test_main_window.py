@@ -13,7 +13,8 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
 from gpu.engines.base import Device
 from gpu.jobs import Failure, LoadImage, SaveArray, StepPattern
 from gpu.pattern import Progress
-from gui.main_window import REST_MS, MainWindow
+from gui.main_window import MainWindow
+from gui.pages import REST_MS
 from gui.settings import Memory
 from tests.gui.conftest import FakeHost, settle
 
@@ -167,7 +168,7 @@ def test_a_run_that_takes_long_makes_way_for_a_change(qtbot, window, monkeypatch
 
 def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
     image = window.bench.image
-    window.open(tmp_path / "notes.pdf")
+    window.files.open(tmp_path / "notes.pdf")
     qtbot.waitUntil(window.banner.isVisible)
     assert window.banner.message.text() == "notes.pdf is not an image that can be read."
     assert window.banner.advice.text() == "Open a PGM."
@@ -241,7 +242,7 @@ def test_open_by_dialog(qtbot, window, colour, monkeypatch):
 
 
 def test_recent_files_are_listed_newest_first_and_open(qtbot, window, colour, grey):
-    window.open(colour)
+    window.files.open(colour)
     qtbot.waitUntil(lambda: window.bench.image.path == colour)
     menu = window.actions_.recent
     menu.aboutToShow.emit()
@@ -333,11 +334,11 @@ def test_everything_is_remembered(qtbot, window, store, colour):
     window.resize(1000, 640)
     window.page.form.change(filter="custom", coefficients=np.full((3, 3), 1 / 9, np.float32))
     window.choose_variant("constant")
-    window.open(colour)
+    window.files.open(colour)
     settle(qtbot, window)
     press(qtbot, window, Qt.Key.Key_L, CTRL)
     window.choose_pattern("histogram")
-    window.set_theme("light")
+    window.appearance.set_theme("light")
     settle(qtbot, window)
     window.close()
     assert window.host.closed
@@ -370,7 +371,7 @@ def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, co
     assert not any(each.isVisible() for each in pictures)
     assert window.windowTitle() == "Scan – Lockstep"
     assert "elements, random, int32" in window.status.word.text()
-    window.open(colour)
+    window.files.open(colour)
     settle(qtbot, window)
     assert window.bench.pattern.of_images
     assert pictures[0].isVisible()
@@ -487,6 +488,8 @@ def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, windo
     assert window.status.device.toolTip().endswith("lockstep executor: k has printf, which is not compiled")
     window.bench.progressed.emit(Progress(None, "compiling convolve_tiled"))
     assert window.status.word.text() == "Compiling convolve_tiled…"
+    window.bench.run_finished.emit(outcome)
+    assert window.status.word.text() == ""  # what was going on has come to its end
 
 
 def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):
@@ -542,7 +545,7 @@ def test_help_lists_every_shortcut(qtbot, window):
     for key in ("Ctrl+O", "Ctrl+S", "Ctrl+E", "F5", "Esc", "Ctrl+,", "[", "]"):
         assert key in box.text.text()
     box.close()
-    window.show_about()
+    window.dialogs.show_about()
     window.findChildren(Notice)[-1].close()
 
 

@@ -93,7 +93,7 @@ def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_
 
     def attempt():
         pulse = Pulse()
-        window.open(large)
+        window.files.open(large)
         qtbot.waitUntil(lambda: window.bench.image.path == large, timeout=30_000)
         settle(qtbot, window)
         window.page.view.before.box.scaleBy((0.5, 0.5))
@@ -101,7 +101,7 @@ def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_
         window.page.view.before.fit()
         qtbot.wait(100)
         gap = pulse.longest_gap()
-        window.open(small)
+        window.files.open(small)
         qtbot.waitUntil(lambda: window.bench.image.path == small, timeout=30_000)
         settle(qtbot, window)
         return gap
@@ -203,7 +203,7 @@ def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_
     window.bench.open(small)
     qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
     window.page.form.change(size=31)
-    window.open(large)
+    window.files.open(large)
     qtbot.waitUntil(lambda: window.bench.image.path == large and window.header.stop.isEnabled(), timeout=60_000)
     qtbot.wait(300)
     assert window.header.stop.isEnabled()
@@ -212,7 +212,7 @@ def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_
         window.header.stop.click()
     assert time.perf_counter() - start < 2
     assert window.bench.image.path == large
-    window.open(small)
+    window.files.open(small)
     qtbot.waitUntil(lambda: window.bench.image.path == small and window.at_rest, timeout=60_000)
     assert window.bench.outcomes["convolution"].report.verified
 

@@ -68,7 +68,7 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
 def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, colour, monkeypatch):
     monkeypatch.setattr("gui.atomics_view.tab.MOST_ELEMENTS", 500)
     window.page.tabs.setCurrentIndex(0)
-    window.open(colour)
+    window.files.open(colour)
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)
@@ -87,7 +87,7 @@ def test_f5_measures_again(qtbot, window, tab):
 
 def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, colour):
     window.page.tabs.setCurrentIndex(0)
-    window.open(colour)
+    window.files.open(colour)
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)

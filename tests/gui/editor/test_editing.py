@@ -73,7 +73,7 @@ def test_an_edit_outlives_another_variant_pattern_image_and_engine(qtbot, window
     window.choose_pattern("histogram")
     settle(qtbot, window)
     assert window.page.source.edited.isHidden()
-    window.open(colour)
+    window.files.open(colour)
     qtbot.waitUntil(lambda: window.bench.image.path == colour)
     window.set_engine("simulator")
     window.choose_pattern("convolution")

@@ -199,9 +199,9 @@ def test_another_file_takes_its_place_and_its_edits_are_kept(qtbot, window, page
     page.document.replace(TEXT + "// mine\n")
     other = tmp_path / "other.cu"
     other.write_text("__global__ void k(int *out) { out[threadIdx.x] = 1; }\n")
-    window.open(other)
+    window.files.open(other)
     qtbot.waitUntil(lambda: len(window.own.shown.form.rows) == 1)
-    window.open(file)
+    window.files.open(file)
     assert window.own.shown.document.text.endswith("// mine\n")
     assert [document.path.name for document in window.bench.sources.unsaved] == ["mine.cu"]
 
@@ -211,7 +211,7 @@ def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_
     path = tmp_path / "bad.cu"
     if content is not None:
         path.write_bytes(content)
-    window.open(path)
+    window.files.open(path)
     assert words in window.banner.message.text()
     assert window.own.shown is None
 
@@ -219,7 +219,7 @@ def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_
 def test_a_file_without_kernels_is_told(qtbot, window, tmp_path):
     path = tmp_path / "host.cu"
     path.write_text("int main() { return 0; }\n")
-    window.open(path)
+    window.files.open(path)
     qtbot.waitUntil(lambda: "has no __global__ function" in window.own.shown.form.error.text())
 
 

@@ -34,7 +34,7 @@ def test_a_file_of_text_is_opened_where_letters_are_counted(qtbot, window, tmp_p
     view = _counting(qtbot, window, "letters")
     file = tmp_path / "words.txt"
     file.write_text("quick brown fox")
-    window.open(file)
+    window.files.open(file)
     settle(qtbot, window)
     assert view.editor.toPlainText() == "quick brown fox"
     assert window.bench.outcomes["histogram"].arrays["counts"].sum() == 15
@@ -44,7 +44,7 @@ def test_numbers_of_a_file_are_counted_by_the_edges(qtbot, window, tmp_path):
     view = _counting(qtbot, window, "ranges")
     file = tmp_path / "numbers.csv"
     file.write_text("0.5\n1.5\n7\n")
-    window.open(file)
+    window.files.open(file)
     settle(qtbot, window)
     assert window.page.form.values["numbers"] == "file"
     window.page.form.change(edges=(0, 1, 2))
@@ -62,7 +62,7 @@ def test_numbers_of_a_file_are_counted_by_the_edges(qtbot, window, tmp_path):
 
 def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, colour):
     view = _counting(qtbot, window, "letters")
-    window.open(colour)
+    window.files.open(colour)
     settle(qtbot, window)
     assert window.page.form.values["of"] == "levels"
     assert view.pane.isVisible()

@@ -1,0 +1,52 @@
+"""What the window says in a dialog of its own, or in its banner when asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PyQt6.QtCore import Qt
+
+from gui.notice import Notice
+from gui.status_line import explain
+
+if TYPE_CHECKING:
+    from gui.main_window import MainWindow
+
+
+class Dialogs:
+    """The dialogs of one window; it goes on while they are open."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def show_preferences(self) -> None:
+        """Show the preferences."""
+        from gui.preferences import Preferences
+
+        window = self._window
+        dialog = Preferences(window, window.memory.theme, window.memory.text_size, window.engine)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.theme_chosen.connect(window.appearance.set_theme)
+        dialog.text_size_chosen.connect(window.appearance.set_text_size)
+        dialog.engine_chosen.connect(window.set_engine)
+        dialog.open()
+
+    def show_devices(self, found: list[Any]) -> None:
+        """Say what engines there are, and what the others lack."""
+        self._window.banner.say(*explain(found), tone="neutral")
+
+    def show_shortcuts(self) -> None:
+        """List the keys."""
+        rows = "".join(
+            f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td style='padding: 3px 0'>{text}</td></tr>"
+            for key, text in self._window.actions_.shortcuts()
+        )
+        Notice(self._window, "Keyboard", f"<table>{rows}</table>").open()
+
+    def show_about(self) -> None:
+        """Say what this is."""
+        text = (
+            "Shows how parallel algorithms run on a GPU.<br><br>The kernels are ordinary CUDA C++: they run on an "
+            "NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
+        )
+        Notice(self._window, "About Lockstep", text).open()
