@@ -70,6 +70,9 @@ def row_and_column(weights: Array) -> tuple[Array, Array]:
     """Return the row and the column of float32 whose outer product comes nearest to a filter of shape (K, K)."""
     columns, values, rows = np.linalg.svd(weights.astype(np.float64))
     scale = np.sqrt(values[0])
+    if rows[0].sum() + columns[:, 0].sum() < 0:
+        # Either sign gives the product; what is seen between the two passes is to look like the image.
+        columns, rows = -columns, -rows
     return (scale * rows[0]).astype(np.float32), (scale * columns[:, 0]).astype(np.float32)
 
 

@@ -239,14 +239,21 @@ class Dataflow:
         making = self._network.making
         groups = np.unique(making.group[np.searchsorted(making.write, writes)])
         of, operation = self._network.members
-        wanted = np.flatnonzero(np.isin(of, groups))
-        made, counts = np.unique(of[wanted], return_counts=True)
-        cell_of = np.zeros(int(making.group.max(initial=0)) + 1, np.int64)
-        cell_of[making.group] = self.history.writes.cell[making.write]
+        first = np.searchsorted(of, groups)
+        counts = np.searchsorted(of, groups, side="right") - first
+        wanted = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        made, counts = groups[counts > 0], counts[counts > 0]
         operators = self.history.operations.operator[operation[wanted]]
         different, first = np.unique(operators, return_index=True)
         names = tuple(self.history.operators[each] for each in different[np.argsort(first)])
-        return cell_of[made], counts, names
+        return self._cell_of_group[made], counts, names
+
+    @cached_property
+    def _cell_of_group(self) -> Array:
+        making = self._network.making
+        found = np.zeros(int(making.group.max(initial=0)) + 1, np.int64)
+        found[making.group] = self.history.writes.cell[making.write]
+        return found
 
     def columns_of(self, place: Array, cell: Array) -> Array:
         """Return the column of each cell of a place."""

@@ -84,23 +84,45 @@ class Sight:
         Of several cells the one of the same place counts, then the nearest to that of `cell`. A value that no earlier
         row shows is in the row that made it.
         """
-        nodes, places, cells, first, last = self._held
+        found_row, found_cell = self._makers(node)
+        # Lanes that read one value in one row have the same candidates: of a constant in thousands of cells, many.
+        asked, which = np.unique(node * self._count + row, return_inverse=True)
+        pair, shown, held = self._newest(asked // self._count, asked % self._count)
+        if not pair.size:
+            return found_row, found_cell
+        _, places, cells, _, _ = self._held
+        # The candidates of a pair are of one row, and so of one place, with their columns ascending: the nearest
+        # begins or ends where the column sought would stand.
+        column, sought = self._columns.of(places[held], cells[held]), self._columns.of(place, cell)
+        order = np.lexsort((column, pair))
+        pair, shown, held, column = (each[order] for each in (pair, shown, held, column))
+        width = max(int(column.max()), int(sought.max(initial=0))) + 1
+        at = np.searchsorted(pair * width + column, which * width + sought)
+        left, right = np.maximum(at - 1, 0), np.minimum(at, pair.size - 1)
+        near = np.where(np.abs(column[left] - sought) < np.abs(column[right] - sought), left, right)
+        best = np.where(pair[left] != which, right, np.where(pair[right] != which, left, near))
+        known = pair[best] == which
+        found_row[known], found_cell[known] = shown[best[known]], cells[held[best[known]]]
+        return found_row, found_cell
+
+    def _newest(self, node: Array, row: Array) -> tuple[Array, Array, Array]:
+        """Return for each node, by its number in the order given, the last row before a given one that shows it.
+
+        A row that shows it in several cells comes once for each: number, row and holding.
+        """
+        nodes, places, _, first, last = self._held
         low, high = np.searchsorted(nodes, node), np.searchsorted(nodes, node, side="right")
         counts = high - low
-        query = np.repeat(np.arange(node.size), counts)
-        held = np.arange(query.size) - (np.cumsum(counts) - counts)[query] + low[query]
-        before = np.searchsorted(self._by_row, places[held] * self._count + row[query]) - 1
+        pair = np.repeat(np.arange(node.size), counts)
+        held = np.arange(pair.size) - (np.cumsum(counts) - counts)[pair] + low[pair]
+        before = np.searchsorted(self._by_row, places[held] * self._count + row[pair]) - 1
         at = np.minimum(before, last[held] - 1)
         seen = at >= first[held]
-        query, held, at = query[seen], held[seen], at[seen]
-        shown = self._rows[at]
-        distance = np.abs(self._columns.of(places[held], cells[held]) - self._columns.of(place[query], cell[query]))
-        best = np.lexsort((-distance, places[held] == place[query], shown, query))
-        query, held, shown = query[best], held[best], shown[best]
-        final = np.flatnonzero(np.append(query[1:] != query[:-1], True)[: query.size])
-        found_row, found_cell = self._makers(node)
-        found_row[query[final]], found_cell[query[final]] = shown[final], cells[held[final]]
-        return found_row, found_cell
+        pair, held, shown = pair[seen], held[seen], self._rows[at[seen]]
+        newest = np.full(node.size, -1)
+        np.maximum.at(newest, pair, shown)
+        kept = shown == newest[pair]
+        return pair[kept], shown[kept], held[kept]
 
     def _makers(self, node: Array) -> tuple[Array, Array]:
         """Return the row and the cell in which each node was made; -1 for what no row made."""

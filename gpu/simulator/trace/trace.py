@@ -235,8 +235,10 @@ class Trace(TraceState):
         defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
         values: Array | None = None
         missing = lanes
-        for row in rows[::-1]:
-            _, _, _, mask, value, node = (int(each) for each in self._registers[row])
+        newest = self._registers[rows[::-1]]
+        # Of the writes under one mask only the last can be seen.
+        last = np.sort(np.unique(newest[:, REGISTER.index("mask")], return_index=True)[1])
+        for _, _, _, mask, value, node in newest[last].tolist():
             written = self.lanes_of_mask(mask)
             fresh = ~defined[written]
             found = self.values_of(value, written.size)

@@ -12,7 +12,7 @@ from gpu import filters
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.patterns.convolution import filter_of
+from gpu.patterns.convolution import filter_of, row_and_column
 from tests.gpu.patterns.driving import run
 
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]
@@ -112,6 +112,14 @@ def test_the_gaussian_is_the_separable_bell() -> None:
     assert np.linalg.matrix_rank(weights, tol=1e-6) == 1
     np.testing.assert_array_equal(weights, weights.T)
     assert weights[4, 4] == weights.max()
+
+
+@pytest.mark.parametrize("name", SEPARABLE)
+def test_what_is_between_two_passes_has_the_sign_of_the_image(name: str) -> None:
+    row, column = row_and_column(filters.coefficients(name, 5))
+    np.testing.assert_allclose(np.outer(column, row), filters.coefficients(name, 5), atol=1e-6)
+    smooth = row if name != "sobel-x" else column
+    assert (smooth > 0).all()
 
 
 def test_wider_sobel_is_the_usual_one() -> None:

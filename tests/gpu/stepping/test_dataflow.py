@@ -133,3 +133,23 @@ def test_a_scan_between_two_halves_of_an_array_shows_what_is_carried_over():
         (16, 8),
     ]
     assert columns_reached(flow, 4, 15, "in") == list(range(16))
+
+
+@pytest.mark.timeout(30)
+def test_a_value_in_a_thousand_cells_that_all_threads_use_is_found_in_a_moment():
+    source = """
+    __global__ void k(const float *weight, float *out) {
+        __shared__ float s[1024];
+        float sum = 0;
+        s[threadIdx.x] = weight[0];
+        if (threadIdx.x == 0) s[0] += 0.25f;
+        for (int i = 0; i < 64; ++i) sum += s[threadIdx.x];
+        out[threadIdx.x] = sum;
+    }
+    """
+    flow = Dataflow(launch(source, [np.array([0.5], np.float32), np.zeros(1024, np.float32)], block=1024))
+    assert len(flow.rows[-1].value) == 1024
+    assert flow.rows[-1].value.tolist() == [48] + 1023 * [32]
+    shown = next(row.number for row in flow.rows if row.place.name == "s")
+    last = flow.rows[-1].sources
+    assert last[last[:, 1] == shown].tolist() == [[each, shown, each] for each in range(1024)]
