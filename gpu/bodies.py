@@ -70,6 +70,8 @@ class BodyFigures:
         As of a `gpu.jobs.Report`.
     conserved : Conserved or None
         Where it was to be measured.
+    measuring_ms : float
+        What that took, after the steps; 0 where it was not asked for.
     """
 
     bodies: int
@@ -82,6 +84,7 @@ class BodyFigures:
     executor: str
     fallback: str = ""
     conserved: Conserved | None = None
+    measuring_ms: float = 0.0
 
 
 FLOPS_PER_INTERACTION = 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -69,6 +70,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
     try:
         simulation = _simulation(engine, request)
         conserved = picture = None
+        measuring_ms = 0.0
         if request.measure and not simulation.steps:
             simulation.conserved(params["softening"])  # what the drift is compared with
         engine.take_times()
@@ -78,7 +80,9 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
         executed = engine.executed
         kernel_ms = engine.take_times().kernel
         if request.measure:
+            began = time.perf_counter()
             conserved = simulation.conserved(params["softening"])
+            measuring_ms = 1e3 * (time.perf_counter() - began)
         if drawn:
             picture = simulation.draw(
                 request.camera, request.width, request.height, colour=request.colour, exposure=request.exposure
@@ -91,7 +95,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
     finally:
         engine.sources = {}
     arrays = {} if picture is None else {"picture": folder.put(picture)}
-    return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved))
+    return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 
 
 def _simulation(engine: Engine, request: AdvanceBodies) -> Simulation:

@@ -72,10 +72,11 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Parameter):
-    """One of `options`."""
+    """One of `options`, which a form calls by their `titles`, or else by their names as people write them."""
 
     options: tuple[str, ...]
     default: str
+    titles: tuple[str, ...] = ()
 
     @property
     def initial(self) -> str:

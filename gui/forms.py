@@ -73,8 +73,8 @@ class ChoiceField(Field):
     def __init__(self, parameter: Choice) -> None:
         super().__init__(parameter)
         self.box = QComboBox()
-        for option in parameter.options:
-            self.box.addItem(_spoken(option), option)
+        for title, option in zip(parameter.titles or map(_spoken, parameter.options), parameter.options, strict=True):
+            self.box.addItem(title, option)
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(parameter.help)
         self._lay_out(self.box)

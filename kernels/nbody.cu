@@ -13,7 +13,8 @@
 // leapfrog_kick_drift    half a step of velocity, a step of place         3 launches a step; bound by memory
 // leapfrog_kick          the other half, with the new accelerations
 //
-// nbody_potential        each body's potential, for the energy            as nbody_tiled
+// nbody_potential        each block's share of the potential energy       as nbody_tiled
+// nbody_moments          and of what else gravity conserves               bound by memory
 
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
@@ -287,28 +288,69 @@ extern "C" __global__ void leapfrog_kick(float4 *velocities, const float4 *accel
     velocities[i] = velocity;
 }
 
-// The potential at each body of all others. Sums of a tile are float, their total is double: energies are compared over
-// many steps, where float's rounding would be taken for drift.
+// Add up a block's values, which are in `parts`; the sum is in the first.
+__device__ void fold(double *parts) {
+    for (int half = BLOCK_SIZE / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
+    }
+    __syncthreads();
+}
+
+// The potentials of a block's bodies times their masses, which counts each pair twice. Sums of a tile are float, all
+// others double: energies are compared over many steps, where float's rounding would be taken for drift. What a block
+// has goes to the last of its 8 values in `conserved`. BLOCK_SIZE is a power of two.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
-    nbody_potential(const float4 *bodies, double *potentials, int n, float softening_squared) {
+    nbody_potential(const float4 *bodies, double *conserved, int n, float softening_squared) {
     __shared__ float4 tile[BLOCK_SIZE];
+    __shared__ double parts[BLOCK_SIZE];
     int t = threadIdx.x;
     int i = blockIdx.x * BLOCK_SIZE + t;
-    float4 place = bodies[min(i, n - 1)];
+    float4 place = i < n ? bodies[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     float x = place.x, y = place.y, z = place.z;
     double total = 0.0;
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
         float sum = 0.0f;
-        for (int k = 0; k < BLOCK_SIZE; ++k) {
-            float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
-            float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
-            // Its own share is finite, and counts for nothing.
-            sum += tile[k].w * inverse * (float)(start + k != i);
+        if (start == blockIdx.x * BLOCK_SIZE) {
+            // A body's own share is finite, and counts for nothing.
+            for (int k = 0; k < BLOCK_SIZE; ++k) {
+                float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
+                float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
+                sum += tile[k].w * inverse * (float)(k != t);
+            }
+        } else {
+#pragma unroll 32
+            for (int k = 0; k < BLOCK_SIZE; ++k) {
+                float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
+                sum += tile[k].w * reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
+            }
         }
         total -= sum;
         __syncthreads();
     }
-    if (i < n) potentials[i] = total;
+    parts[t] = total * place.w;
+    fold(parts);
+    if (t == 0) conserved[8 * blockIdx.x + 7] = parts[0];
+}
+
+// A block's kinetic energy, momentum and angular momentum about the origin: the first 7 of its 8 values.
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
+    nbody_moments(const float4 *bodies, const float4 *velocities, double *conserved, int n) {
+    __shared__ double parts[7][BLOCK_SIZE];
+    int t = threadIdx.x;
+    int i = blockIdx.x * BLOCK_SIZE + t;
+    float4 body = i < n ? bodies[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float4 velocity = i < n ? velocities[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    double m = body.w, x = body.x, y = body.y, z = body.z, vx = velocity.x, vy = velocity.y, vz = velocity.z;
+    parts[0][t] = m * (vx * vx + vy * vy + vz * vz) / 2;
+    parts[1][t] = m * vx;
+    parts[2][t] = m * vy;
+    parts[3][t] = m * vz;
+    parts[4][t] = m * (y * vz - z * vy);
+    parts[5][t] = m * (z * vx - x * vz);
+    parts[6][t] = m * (x * vy - y * vx);
+    for (int k = 0; k < 7; ++k) fold(parts[k]);
+    if (t < 7) conserved[8 * blockIdx.x + t] = parts[t][0];
 }

@@ -104,7 +104,7 @@ PATTERN = Pattern(
     title="N-body",
     summary="Every body is pulled by every other; galaxies collide.",
     kernels=FILE,
-    helpers={FILE: ("nbody_potential",), "splat.cu": ("splat_bodies", "splat_develop")},
+    helpers={FILE: ("nbody_potential", "nbody_moments"), "splat.cu": ("splat_bodies", "splat_develop")},
     view="bodies",
     parameters=(
         Choice(
@@ -112,6 +112,7 @@ PATTERN = Pattern(
             label="Preset",
             help="What it begins with.",
             options=tuple(GENERATORS),
+            titles=("Two galaxies", "Plummer sphere", "Uniform cube", "Cold collapse", "Solar system", "Figure eight"),
             default="galaxies",
         ),
         Integer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def disc_size(n: int) -> int:
     return 3 if n <= 16 else 2 if n <= 256 else 1 if n <= 2**16 else 0
 
 
+@cache
 def palette(colour: str) -> Array:
     """Return 256 colours, red in the lowest byte: uint32."""
     if colour == "origin":
@@ -55,7 +57,9 @@ def palette(colour: str) -> Array:
         anchors = np.linspace(0, 255, len(_SPEEDS))
         channels = [np.interp(np.arange(256), anchors, channel) for channel in np.array(_SPEEDS).T]
         colours = np.rint(np.stack(channels, axis=1)).astype(np.uint32)
-    return np.ascontiguousarray(colours @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
+    packed: Array = np.ascontiguousarray(colours @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
+    packed.setflags(write=False)  # the next to ask gets the same
+    return packed
 
 
 def check(camera: Camera, width: int, height: int, colour: str, exposure: float) -> None:
@@ -69,71 +73,93 @@ def check(camera: Camera, width: int, height: int, colour: str, exposure: float)
         raise InputError("A camera's numbers are finite, its distance is above 0, and the exposure is not below 0.")
 
 
-def draw(
-    engine: Engine,
-    bodies: Buffer,
-    velocities: Buffer,
-    origins: Buffer,
-    camera: Camera,
-    width: int,
-    height: int,
-    *,
-    colour: str = "speed",
-    exposure: float = 1.0,
-    speed_scale: float = 1.0,
-) -> Array:
-    """Return a picture of bodies: uint8, shape (height, width, 3).
+class Painter:
+    """Draws pictures of bodies, and keeps its memory on the device for the next of the same size.
 
     Parameters
     ----------
     engine : Engine
-        That holds the buffers: bodies and velocities of shape (n, 4), origins of n bytes.
-    camera : Camera
-    width, height : int
-    colour : {"speed", "origin"}
-    exposure : float
-    speed_scale : float
-        The speed that has the palette's last colour.
     """
-    check(camera, width, height, colour, exposure)
-    n = bodies.shape[0]
-    module = engine.build(FILE)
-    module.set_constant("CAMERA", view_matrix(camera))
-    module.set_constant("PALETTE", palette(colour))
-    light = engine.allocate((height, width, 3), np.uint32)
-    engine.fill(light, 0)
-    engine.launch(
-        module.kernel("splat_bodies"),
-        (-(-n // _BLOCK), 1, 1),
-        (_BLOCK, 1, 1),
-        bodies,
-        velocities,
-        origins,
-        light,
-        np.int32(n),
-        np.int32(width),
-        np.int32(height),
-        np.float32(_FOCAL * min(width, height) / 2),
-        np.float32(_NEAREST * camera.distance),
-        np.float32(speed_scale if colour == "speed" else 0),
-        np.int32(disc_size(n)),
-    )
-    picture = engine.allocate((height, width, 3), np.uint8)
-    count = width * height
-    gain = exposure * body_light(n, width * height) / _UNIT
-    engine.launch(
-        module.kernel("splat_develop"),
-        (-(-count // _BLOCK), 1, 1),
-        (_BLOCK, 1, 1),
-        light,
-        picture,
-        np.float32(gain),
-        np.int32(count),
-    )
-    pixels = engine.download(picture)
-    engine.free(light)
-    engine.free(picture)
-    return pixels
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._light: Buffer | None = None
+        self._picture: Buffer | None = None
+
+    def close(self) -> None:
+        """Give the device's memory back."""
+        for buffer in (self._light, self._picture):
+            if buffer is not None:
+                self._engine.free(buffer)
+        self._light = self._picture = None
+
+    def draw(
+        self,
+        bodies: Buffer,
+        velocities: Buffer,
+        origins: Buffer,
+        camera: Camera,
+        width: int,
+        height: int,
+        *,
+        colour: str = "speed",
+        exposure: float = 1.0,
+        speed_scale: float = 1.0,
+    ) -> Array:
+        """Return a picture of bodies: uint8, shape (height, width, 3).
+
+        Parameters
+        ----------
+        bodies, velocities, origins : Buffer
+            On the engine, of shape (n, 4), (n, 4) and (n,).
+        camera : Camera
+        width, height : int
+        colour : {"speed", "origin"}
+        exposure : float
+        speed_scale : float
+            The speed that has the palette's last colour.
+        """
+        check(camera, width, height, colour, exposure)
+        n, count = bodies.shape[0], width * height
+        light, picture = self._buffers((height, width, 3))
+        module = self._engine.build(FILE)
+        module.set_constant("CAMERA", view_matrix(camera))
+        module.set_constant("PALETTE", palette(colour))
+        self._engine.fill(light, 0)
+        self._engine.launch(
+            module.kernel("splat_bodies"),
+            (-(-n // _BLOCK), 1, 1),
+            (_BLOCK, 1, 1),
+            bodies,
+            velocities,
+            origins,
+            light,
+            np.int32(n),
+            np.int32(width),
+            np.int32(height),
+            np.float32(_FOCAL * min(width, height) / 2),
+            np.float32(_NEAREST * camera.distance),
+            np.float32(speed_scale if colour == "speed" else 0),
+            np.int32(disc_size(n)),
+        )
+        self._engine.launch(
+            module.kernel("splat_develop"),
+            (-(-count // _BLOCK), 1, 1),
+            (_BLOCK, 1, 1),
+            light,
+            picture,
+            np.float32(exposure * body_light(n, count) / _UNIT),
+            np.int32(count),
+        )
+        return self._engine.download(picture)
+
+    def _buffers(self, shape: tuple[int, int, int]) -> tuple[Buffer, Buffer]:
+        """Return the sums of light and the picture, of that shape."""
+        if self._light is None or self._picture is None or self._picture.shape != shape:
+            self.close()
+            self._light = self._engine.allocate(shape, np.uint32)
+            self._picture = self._engine.allocate(shape, np.uint8)
+        return self._light, self._picture
 
 
 def body_light(n: int, pixels: int) -> float:

@@ -10,20 +10,16 @@ import numpy.typing as npt
 
 from gpu.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, Conserved
 from gpu.engines.base import Engine, Executed
-from gpu.patterns import nbody_picture
 from gpu.patterns.nbody_forces import FILE, Forces
-from gpu.patterns.nbody_physics import (
-    angular_momentum,
-    half_mass_radius,
-    kinetic_energy,
-    momentum,
-    softening_squared,
-)
+from gpu.patterns.nbody_physics import half_mass_radius, softening_squared
+from gpu.patterns.nbody_picture import Painter
 from gpu.patterns.nbody_presets import shells
 
 Array = npt.NDArray[Any]
 
 _BLOCK = 256
+_SUMS = 8
+"""What a block adds up of its bodies: kinetic energy, momentum, angular momentum, potential energy."""
 
 
 class Simulation:
@@ -54,12 +50,15 @@ class Simulation:
         self._velocities = engine.upload(velocities)
         self._accelerations = engine.allocate((self.count, 4), np.float32)
         self._origins = engine.upload(shells(bodies) if origins is None else np.ascontiguousarray(origins, np.uint8))
+        self._sums = engine.allocate((-(-self.count // _BLOCK), _SUMS), np.float64)
+        self._painter = Painter(engine)
         self._softened_by: np.float32 | None = None
         self._first_energy: tuple[np.float32, float] | None = None
 
     def close(self) -> None:
         """Give the device's memory back."""
-        for buffer in (self._bodies, self._velocities, self._accelerations, self._origins):
+        self._painter.close()
+        for buffer in (self._bodies, self._velocities, self._accelerations, self._origins, self._sums):
             self._engine.free(buffer)
 
     def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
@@ -106,22 +105,16 @@ class Simulation:
         return np.concatenate([places[:, :3], velocities[:, :3], places[:, 3:]], axis=1)
 
     def conserved(self, softening: float) -> Conserved:
-        """Measure what should not change: the potential by a kernel, the rest in float64."""
+        """Measure what should not change, on the device: only the blocks' sums, in float64, are downloaded."""
         squared = softening_squared(softening)
-        potentials = self._engine.allocate((self.count,), np.float64)
-        self._engine.launch(
-            self._engine.build(FILE, {"BLOCK_SIZE": _BLOCK}).kernel("nbody_potential"),
-            (-(-self.count // _BLOCK), 1, 1),
-            (_BLOCK, 1, 1),
-            self._bodies,
-            potentials,
-            np.int32(self.count),
-            squared,
-        )
-        bodies = np.asfortranarray(self.bodies(), np.float64)  # column by column, as sums over bodies go
-        potential = float(bodies[:, 6] @ self._engine.download(potentials)) / 2
-        self._engine.free(potentials)
-        kinetic = kinetic_energy(bodies)
+        module = self._engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
+        grid, count = (self._sums.shape[0], 1, 1), np.int32(self.count)
+        block = (_BLOCK, 1, 1)
+        potential_of, moments_of = module.kernel("nbody_potential"), module.kernel("nbody_moments")
+        self._engine.launch(potential_of, grid, block, self._bodies, self._sums, count, squared)
+        self._engine.launch(moments_of, grid, block, self._bodies, self._velocities, self._sums, count)
+        sums = self._engine.download(self._sums).sum(axis=0).tolist()
+        kinetic, potential = sums[0], sums[7] / 2
         total = kinetic + potential
         if self._first_energy is None or self._first_energy[0] != squared:
             self._first_energy = squared, total
@@ -131,14 +124,13 @@ class Simulation:
             potential,
             total,
             (total - first) / abs(first) if first else 0.0,
-            _vector(momentum(bodies)),
-            _vector(angular_momentum(bodies)),
+            (sums[1], sums[2], sums[3]),
+            (sums[4], sums[5], sums[6]),
         )
 
     def draw(self, camera: Camera, width: int, height: int, *, colour: str = "speed", exposure: float = 1.0) -> Array:
         """Return a picture: uint8, shape (height, width, 3)."""
-        return nbody_picture.draw(
-            self._engine,
+        return self._painter.draw(
             self._bodies,
             self._velocities,
             self._origins,
@@ -150,7 +142,14 @@ class Simulation:
             speed_scale=self._speed_scale,
         )
 
-    def figures(self, steps: int, kernel_ms: float, executed: Executed, conserved: Conserved | None) -> BodyFigures:
+    def figures(
+        self,
+        steps: int,
+        kernel_ms: float,
+        executed: Executed,
+        conserved: Conserved | None,
+        measuring_ms: float = 0.0,
+    ) -> BodyFigures:
         """Return the figures after so many steps that took the device so long."""
         rate = steps * self.count**2 / (kernel_ms / 1e3) if steps and kernel_ms > 0 else 0.0
         return BodyFigures(
@@ -164,9 +163,5 @@ class Simulation:
             executor=executed.executor,
             fallback=executed.reason,
             conserved=conserved,
+            measuring_ms=measuring_ms,
         )
-
-
-def _vector(values: Array) -> tuple[float, float, float]:
-    x, y, z = map(float, values)
-    return x, y, z

@@ -14,6 +14,7 @@ from gui.bodies_view import camera as cameras
 from gui.theme import DARK, code_font, look
 
 _SKY = "#04060b"
+_GROUND = QColor(4, 6, 11, 190)
 _NOTCH = 120
 _KEY_SHARE = 0.05
 _RADIUS = 8
@@ -118,15 +119,12 @@ class Canvas(QWidget):
     def _paint_texts(self, painter: QPainter) -> None:
         inner = QRectF(self.rect()).adjusted(14, 10, -14, -10)
         painter.setFont(code_font(look().text_px))
-        top = Qt.AlignmentFlag.AlignTop
-        painter.setPen(QColor(DARK.muted))
-        painter.drawText(inner, top | Qt.AlignmentFlag.AlignLeft, self.left_text)
-        painter.drawText(inner, top | Qt.AlignmentFlag.AlignRight, self.right_text)
+        left, right = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
+        self._paint_label(painter, inner, left, self.left_text, DARK.text)
+        self._paint_label(painter, inner, right, self.right_text, DARK.text)
         if self.recording:
-            line = painter.fontMetrics().height()
-            below = inner.adjusted(0, 1.5 * line, 0, 0)
-            painter.setPen(QColor(DARK.bad))
-            painter.drawText(below, top | Qt.AlignmentFlag.AlignRight, f"● {self.recording}")
+            below = inner.adjusted(0, 1.7 * painter.fontMetrics().height(), 0, 0)
+            self._paint_label(painter, below, right, f"● {self.recording}", DARK.bad)
         if self.message:
             font = QFont(self.font())
             font.setPixelSize(look().title_px)
@@ -134,6 +132,18 @@ class Canvas(QWidget):
             painter.setPen(QColor(DARK.text))
             middle = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(inner, middle, self.message)
+
+    def _paint_label(self, painter: QPainter, inner: QRectF, side: Qt.AlignmentFlag, text: str, colour: str) -> None:
+        """Paint a line at the top, on a ground that bodies do not shine through."""
+        if not text:
+            return
+        where = Qt.AlignmentFlag.AlignTop | side
+        ground = painter.boundingRect(inner, where, text).adjusted(-7, -3, 7, 3)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(_GROUND)
+        painter.drawRoundedRect(ground, 5, 5)
+        painter.setPen(QColor(colour))
+        painter.drawText(inner, where, text)
 
     # --- the pointer and the keys
 

@@ -46,7 +46,9 @@ class Controls(QWidget):
 
         self.speed = QComboBox()
         self.speed.setAccessibleName("Steps a frame")
-        self.speed.setToolTip("Time steps from one picture to the next: how fast simulated time goes by")
+        self.speed.setToolTip(
+            "Time steps from one picture to the next: how fast simulated time goes by; fewer where they would take long"
+        )
         for speed in SPEEDS:
             self.speed.addItem(f"{speed}×", speed)
         self.speed.currentIndexChanged.connect(self._take_speed)
@@ -59,7 +61,7 @@ class Controls(QWidget):
         self.light.valueChanged.connect(self._take_light)
         self.record = button("Record…", tip="Record a GIF or MP4 of what is played")
         self.record.clicked.connect(self.film_wanted)
-        self.files = button("Save…", tip="Save a picture or the bodies; open bodies")
+        self.files = button("Files", tip="Save a picture or the bodies; open bodies")
         self.menu = QMenu(self)
         self.files.setMenu(self.menu)
         for widget in (self.speed, self.light, self.record, self.files):

@@ -48,10 +48,12 @@ class BodyFiles(QObject):
             ("Save picture…", self.ask_picture),
             ("Save bodies…", self.ask_save),
             ("Open bodies…", self.ask_open),
+            ("Back to the preset", self.leave),
         ):
             action = menu.addAction(text)
             assert action is not None
             action.triggered.connect(lambda _=False, do=do: do())
+        menu.aboutToShow.connect(lambda: action.setEnabled(self.opened is not None))
 
     def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
         """Ask for the name of a new file."""
@@ -95,7 +97,8 @@ class BodyFiles(QObject):
             elif event.kind != "cancelled":
                 self.failed.emit(event)
 
-        self._jobs.post("save", request, done, priority=3)
+        # Each file its own channel: one that is asked for while another waits does not take its place.
+        self._jobs.post(f"save {path}", request, done, priority=3)
 
     def ask_open(self) -> None:
         """Ask for a file of bodies, and open it."""
@@ -103,6 +106,12 @@ class BodyFiles(QObject):
         name, _ = QFileDialog.getOpenFileName(self._view, "Open bodies", str(folder), _READABLE)
         if name:
             self.open(Path(name))
+
+    def leave(self) -> None:
+        """Begin with the preset's bodies again, not with a file's."""
+        if self.opened is not None:
+            self.opened = None
+            self._view.simulation.begin()
 
     def open(self, path: Path) -> None:
         """Begin with a file's bodies; when it cannot be read all stays as it was."""

@@ -53,6 +53,7 @@ class Filming(QObject):
             self.failed.emit(Failure("input", f"{path.name} cannot be written.", str(error)))
             return
         self._recorder = recorder
+        self._simulation.whole = True
         recorder.ready_changed.connect(lambda ready: self._simulation.hold(not ready))
         recorder.finished.connect(lambda problem: self._finish(path, problem))
         self.changed.emit()
@@ -76,6 +77,7 @@ class Filming(QObject):
         if self._recorder is None or self.writing:
             return
         self.writing = True
+        self._simulation.whole = False
         self._simulation.hold(False)
         self._recorder.finish()
         self.changed.emit()
@@ -87,7 +89,7 @@ class Filming(QObject):
             recorder.give_up()
 
     def _finish(self, path: Path, problem: str) -> None:
-        self._recorder, self.writing = None, False
+        self._recorder, self.writing, self._simulation.whole = None, False, False
         self._simulation.hold(False)
         self.changed.emit()
         if problem:

@@ -19,6 +19,7 @@ from gui.theme import Theme, code_font, look
 
 _AXIS_ROOM = 58
 _GAP = 10
+_LEAST_SPAN = 1e-9
 _LEAST_RANGE = 1e-6
 """What is less than rounding in float32 shows as a line, not as a landscape."""
 
@@ -115,7 +116,7 @@ class Plots(QWidget):
     def _span(self) -> tuple[float, float]:
         ends = [history.times[[0, -1]] for history in self.histories if len(history.times)]
         first, last = min((a for a, _ in ends), default=0.0), max((b for _, b in ends), default=1.0)
-        return first, max(last, first + 1e-9)
+        return first, max(last, first + _LEAST_SPAN)
 
     @property
     def _left(self) -> int:
@@ -201,7 +202,8 @@ class Plots(QWidget):
         inner = box.adjusted(self._left, 0, 0, 0)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, f"{first:.4g}")
-        painter.drawText(inner, middle | Qt.AlignmentFlag.AlignRight, f"{last:.4g}")
+        if last - first > _LEAST_SPAN:
+            painter.drawText(inner, middle | Qt.AlignmentFlag.AlignRight, f"{last:.4g}")
         at = "time" if self.read_at is None else f"time {self.read_at:.4g}"
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignHCenter, at)
 

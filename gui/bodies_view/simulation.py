@@ -27,6 +27,8 @@ IMPATIENT_S = 1.0
 """Seconds after which a request is not waited for that is to be stopped."""
 AT_REST = 2**15
 """Up to so many bodies are measured on a CPU before the first step is asked for: it takes as long as a step."""
+LONGEST_S = 0.1
+"""A frame's steps are fewer where they would take longer: the camera is to follow the pointer."""
 _BEGINNING = ("preset", "bodies")
 
 _numbers = itertools.count(1)
@@ -81,6 +83,8 @@ class Simulation(QObject):
         self.colour = "speed"
         self.exposure = 1.0
         self.steps_a_frame = 1
+        self.whole = False
+        """Whether a frame has all of its steps, however long they take."""
         self.playing = False
         self.awake = False
         """Whether frames are looked at; nothing is asked for while they are not."""
@@ -91,8 +95,9 @@ class Simulation(QObject):
         self._unseen = False
         self._unmeasured = True
         self._failed = False
-        self._asked = self._measured = float("-inf")
-        self._cost = self._usual = 0.0
+        self._due = 0.0
+        self._measured = float("-inf")
+        self._cost = self._step_s = 0.0
         self._pace = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._pace.timeout.connect(self.go_on)
         jobs.ready.connect(self._lose)
@@ -105,7 +110,7 @@ class Simulation(QObject):
         self.number = next(_numbers)
         self._stale = self._unmeasured = True
         self._single = self._failed = False
-        self._cost = self._usual = 0.0
+        self._cost = self._step_s = 0.0
         self.begun.emit()
         self.go_on()
 
@@ -118,7 +123,7 @@ class Simulation(QObject):
         self.go_on()
 
     def step(self) -> None:
-        """Do one frame's steps, and stand still."""
+        """Do one step, and stand still."""
         self.play(False)
         self._single, self._failed = True, False
         self.go_on()
@@ -180,12 +185,21 @@ class Simulation(QObject):
         if not (moving or self._stale or measuring):
             return
         now = time.perf_counter()
-        wait = self._asked + FRAME_S - now
+        wait = self._due - now
         if wait > 1e-3:
             if not self._pace.isActive():
                 self._pace.start(max(1, round(1e3 * wait)))
             return
-        self._ask(now, self.steps_a_frame if moving else 0, measuring)
+        # What came late does not put off all that follow, or there would be fewer than a screen shows.
+        self._due = max(self._due, now - FRAME_S) + FRAME_S
+        self._ask(now, (1 if self._single else self._steps) if moving else 0, measuring)
+
+    @property
+    def _steps(self) -> int:
+        """Return how many steps the next frame has."""
+        if self.whole or not self._step_s:
+            return self.steps_a_frame
+        return max(1, min(self.steps_a_frame, int(LONGEST_S / self._step_s)))
 
     @property
     def _measures_at_rest(self) -> bool:
@@ -201,7 +215,6 @@ class Simulation(QObject):
             self._unmeasured = False
         if not only_measure:
             self._single = self._stale = False
-        self._asked = now
         width, height = (0, 0) if only_measure else self.size
         number = self.number
         request = AdvanceBodies(
@@ -224,23 +237,22 @@ class Simulation(QObject):
             self.failed.emit(event)
             return
         self._failed = False
-        self._learn(request, time.perf_counter() - self._asked)
+        assert event.bodies is not None
+        self._learn(request, event.bodies)
         # Asked for before this one is shown, so that the engine works while the window paints.
         self.go_on()
-        assert event.bodies is not None
         handle = event.arrays.get("picture")
         if handle is not None:
             self._unseen = True
         self.arrived.emit(Frame(None if handle is None else handle.open(), handle, event.bodies, request.steps > 0))
 
-    def _learn(self, request: AdvanceBodies, took: float) -> None:
-        """Learn what measuring costs from how long requests take with it and without."""
+    def _learn(self, request: AdvanceBodies, figures: BodyFigures) -> None:
+        """Learn what a step costs, and what measuring does."""
         if not request.steps:
             return  # the first measurement may have had to compile
+        self._step_s = figures.kernel_ms / request.steps / 1e3
         if request.measure:
-            self._cost = max(0.0, took - self._usual) if self._usual else 0.0
-        else:
-            self._usual = took if self._usual == 0.0 else 0.8 * self._usual + 0.2 * took
+            self._cost = figures.measuring_ms / 1e3
 
     def _lose(self) -> None:
         """Begin anew: another process has taken over, which knows nothing of this simulation."""

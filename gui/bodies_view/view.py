@@ -148,6 +148,7 @@ class BodiesView(RunView):
         self.plots.clear()
         self.frame = self._radius = None
         self._painted.clear()
+        self.speed.say("")
         self.canvas.show_message("")
         self._describe()
 
@@ -213,11 +214,15 @@ class BodiesView(RunView):
         if now - self._rate_shown > _RATE_SHOWN_S or not self.playing:
             self._rate_shown = now
             rate = self.frames_a_second
-            self._right = f"{as_count(figures.bodies)} bodies" + (f"   {rate:.0f} frames/s" if rate else "")
+            self._right = f"{as_count(figures.bodies)} bod{'ies' if figures.bodies != 1 else 'y'}" + (
+                f"   {rate:.0f} frames/s" if rate else ""
+            )
             if figures.interactions_per_s:
                 told = as_figure(figures.interactions_per_s / 1e9)
                 self.speed.say(f"{told} G interactions/s, {figures.executor}")
-        self.canvas.show_texts(f"t = {figures.time:.4g}   {as_count(figures.steps)} steps", self._right)
+        opened = f"{self.files.opened.name}   " if self.files.opened is not None else ""
+        steps = f"{as_count(figures.steps)} step" + ("s" if figures.steps != 1 else "")
+        self.canvas.show_texts(f"{opened}t = {figures.time:.4g}   {steps}", self._right)
 
     def _show_failure(self, failure: Failure) -> None:
         self.filming.end()

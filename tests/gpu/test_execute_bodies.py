@@ -89,6 +89,8 @@ def test_steps_are_timed_and_the_rest_is_not(ask: Any) -> None:
     assert figures.interactions_per_s == pytest.approx(3 * 60**2 / figures.kernel_ms * 1e3)
     assert figures.gflops == pytest.approx(20e-9 * figures.interactions_per_s)
     assert figures.conserved.total == pytest.approx(figures.conserved.kinetic + figures.conserved.potential)
+    assert figures.measuring_ms > 0
+    assert ask(ASKED).bodies.measuring_ms == 0
 
 
 def test_given_bodies_are_simulated(ask: Any, folder: SharedFolder, tmp_path: Path) -> None:

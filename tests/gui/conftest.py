@@ -70,6 +70,7 @@ class FakeHost:
         self.closed = False
         self.updates_lost = 0
         self.simulations = {}
+        self.step_ms, self.measuring_ms = 0.1, 0.1
         FakeHost.made.append(self)
 
     def start(self):
@@ -192,8 +193,9 @@ class FakeHost:
         count = request.params["bodies"] if request.bodies is None else request.bodies.shape[0]
         conserved = Conserved(0.5, -1.0, -0.5, 1e-5 * steps, (0.0, 0.0, 0.0), (0.0, 0.0, 2.0))
         figures = BodyFigures(
-            count, time, steps, 2.0 if request.steps else 0.0, 5e9 if request.steps else 0.0,
+            count, time, steps, self.step_ms * request.steps, 5e9 if request.steps else 0.0,
             100.0 if request.steps else 0.0, 2.0, "null", conserved=conserved if request.measure else None,
+            measuring_ms=self.measuring_ms if request.measure else 0.0,
         )  # fmt: skip
         picture = np.full((request.height, request.width, 3), 12 * steps % 256, np.uint8)
         return Result({"picture": self.shared(picture)} if picture.size else {}, bodies=figures)

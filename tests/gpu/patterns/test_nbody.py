@@ -15,6 +15,7 @@ from gpu.patterns.nbody import PATTERN, probes
 from gpu.patterns.nbody_forces import PLANS, threads_per_body
 from gpu.patterns.nbody_presets import generate
 from gpu.patterns.nbody_simulation import Simulation
+from gpu.simulate import simulate
 
 Array = np.ndarray[Any, Any]
 
@@ -120,6 +121,16 @@ def test_a_wrong_force_is_not_verified(variant: str) -> None:
 def test_no_rung_races_or_reads_what_nobody_wrote(variant: str) -> None:
     params = {"preset": "plummer", "bodies": 150, "block": "64", "steps": 1}
     assert check_pattern(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None) == []
+
+
+def test_what_measures_races_with_nothing() -> None:
+    bodies = np.ones((70, 4), np.float32)
+    for kernel, arguments in (
+        ("nbody_potential", (bodies, "empty:16", 70, 0.1)),
+        ("nbody_moments", (bodies, bodies, "empty:16", 70)),
+    ):
+        simulation = simulate(KERNELS / "nbody.cu", kernel, 2, 64, arguments, defines={"BLOCK_SIZE": 64})
+        assert simulation.findings == []
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

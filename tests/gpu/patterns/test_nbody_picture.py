@@ -59,6 +59,16 @@ def test_the_order_of_bodies_does_not_show(engine: Engine) -> None:
     )
 
 
+def test_a_picture_shows_nothing_of_those_before_it(engine: Engine) -> None:
+    simulation = Simulation(engine, generate("plummer", 300, 2))
+    first = simulation.draw(AHEAD, 64, 48)
+    for width, height in ((64, 48), (48, 64), (30, 20), (64, 48)):
+        picture = simulation.draw(AHEAD, width, height)
+        assert picture.shape == (height, width, 3)
+    np.testing.assert_array_equal(picture, first)
+    simulation.close()
+
+
 def test_the_camera_sees_right_and_up_and_distance(engine: Engine) -> None:
     row, column = lit(drawn(engine, at((0, 0, 0)), AHEAD))
     assert (row, column) == pytest.approx((24, 32), abs=0.1)

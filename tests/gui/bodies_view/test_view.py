@@ -128,7 +128,7 @@ def test_pictures_are_as_large_as_the_sky(qtbot, bodies):
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_the_sky_is_dark_in_both_themes(qtbot, bodies, theme):
-    bodies.set_theme(theme)
+    bodies.appearance.set_theme(theme)
     rest(qtbot, bodies)
     picture = bodies.view.canvas.grab().toImage()
     assert picture.pixelColor(picture.width() // 2, picture.height() // 2).lightness() < 20
@@ -141,7 +141,7 @@ def test_a_file_of_bodies_is_what_it_begins_with(qtbot, bodies, tmp_path):
     path = tmp_path / "three.csv"
     path.write_text(BODIES)
     number = asked(bodies)[-1].simulation
-    bodies.open(path)
+    bodies.files.open(path)
     rest(qtbot, bodies)
     request = asked(bodies)[-1]
     assert request.simulation != number
@@ -161,7 +161,7 @@ def test_a_bad_file_names_its_line_and_all_stays(qtbot, bodies, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text(BODIES + "1,2,three,4,5,6,7\n")
     number = bodies.view.simulation.number
-    bodies.open(path)
+    bodies.files.open(path)
     rest(qtbot, bodies)
     assert bodies.banner.isVisible()
     assert "5" in bodies.banner.message.text()
@@ -172,7 +172,7 @@ def test_a_bad_file_names_its_line_and_all_stays(qtbot, bodies, tmp_path):
 
 def test_tipsy_opens_the_page_of_bodies(qtbot, bodies, tmp_path):
     bodies.choose_pattern("scan")
-    bodies.open(tmp_path / "none.tipsy")
+    bodies.files.open(tmp_path / "none.tipsy")
     rest(qtbot, bodies)
     assert bodies.page.bodies is bodies.view
     assert any(isinstance(request, LoadBodies) for request in bodies.host.requests)
@@ -180,7 +180,7 @@ def test_tipsy_opens_the_page_of_bodies(qtbot, bodies, tmp_path):
 
 
 def test_numbers_and_images_still_open_elsewhere(qtbot, bodies, tmp_path, grey):
-    bodies.open(grey)
+    bodies.files.open(grey)
     rest(qtbot, bodies)
     assert bodies.page.pattern.of_images
 
@@ -188,7 +188,7 @@ def test_numbers_and_images_still_open_elsewhere(qtbot, bodies, tmp_path, grey):
 def test_an_own_file_outlives_the_engine(qtbot, bodies, tmp_path):
     path = tmp_path / "three.csv"
     path.write_text(BODIES)
-    bodies.open(path)
+    bodies.files.open(path)
     rest(qtbot, bodies)
     bodies.set_engine("simulator")
     bodies.host = type(bodies.host).made[-1]
@@ -207,6 +207,37 @@ def test_bodies_and_pictures_are_saved(qtbot, bodies, tmp_path, monkeypatch):
     assert saved[0] == SaveBodies(str(tmp_path / "now.tipsy"), bodies.view.simulation.number)
     assert saved[1].path == str(tmp_path / "sky.png")
     assert bodies.status.word.text() == "Saved sky.png"
+
+
+def test_what_is_saved_while_another_file_waits_does_not_take_its_place(qtbot, bodies, tmp_path):
+    bodies.host.patient = True
+    bodies.view.controls.buttons["step"].click()
+    for name in ("one.csv", "two.csv"):
+        bodies.view.files.save(tmp_path / name)
+    bodies.view.files.save_picture(tmp_path / "three.png")
+    bodies.host.patient = False
+    bodies.host.answer_all()
+    rest(qtbot, bodies)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.csv", "three.png", "two.csv"]
+
+
+def test_a_file_is_left_for_the_preset(qtbot, bodies, tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text(BODIES)
+    menu = bodies.view.controls.menu
+    back = next(action for action in menu.actions() if action.text() == "Back to the preset")
+    menu.aboutToShow.emit()
+    assert not back.isEnabled()
+    bodies.files.open(path)
+    rest(qtbot, bodies)
+    assert bodies.view.canvas.left_text.startswith("three.csv")
+    menu.aboutToShow.emit()
+    assert back.isEnabled()
+    back.trigger()
+    rest(qtbot, bodies)
+    assert asked(bodies)[-1].bodies is None
+    assert bodies.view.canvas.left_text.startswith("t = 0")
+    assert "three.csv" not in bodies.view.about.toolTip()
 
 
 def test_what_cannot_be_saved_is_said(qtbot, bodies, tmp_path):
@@ -244,6 +275,18 @@ def test_a_film_has_every_frame_that_was_played(qtbot, bodies, tmp_path):
             shades.append(int(np.asarray(film.convert("L"))[20, 20]))
     # The pretended engine paints twelve times the number of steps as a shade of grey.
     assert [round(shade / 12) for shade in shades] == list(range(1, steps + 1))
+
+
+def test_a_film_shows_as_many_steps_a_frame_as_were_chosen(qtbot, bodies, tmp_path):
+    bodies.host.step_ms = 80.0
+    bodies.view.controls.speed.setCurrentIndex(2)
+    bodies.view.filming.begin(tmp_path / "film.gif")
+    qtbot.waitUntil(lambda: bodies.view.frame is not None and bodies.view.frame.figures.steps >= 15)
+    assert all(request.steps == 5 for request in asked(bodies) if request.steps)
+    qtbot.mouseClick(bodies.view.controls.record, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: asked(bodies)[-1].steps == 1)
+    bodies.view.simulation.play(False)
+    qtbot.waitUntil(lambda: bodies.status.word.text() == "Saved film.gif", timeout=20_000)
 
 
 def test_a_film_that_cannot_be_written_is_said(qtbot, bodies, tmp_path):
@@ -285,6 +328,21 @@ def test_the_kernel_is_shown_when_it_is_wanted(qtbot, bodies):
     qtbot.mouseClick(bodies.page.beside.buttons["Kernel"], Qt.MouseButton.LeftButton)
     assert bodies.page.source.isVisible()
     assert "verified" in bodies.page.numbers.verdict.text()
+
+
+def test_presets_are_called_by_their_titles(bodies):
+    box = bodies.page.form.fields["preset"].box
+    titles = {preset.params["preset"]: preset.title for preset in bodies.page.pattern.presets}
+    assert {box.itemData(row): box.itemText(row) for row in range(box.count())} == titles
+
+
+def test_the_speed_of_other_bodies_is_not_left_standing(qtbot, bodies):
+    bodies.view.controls.buttons["step"].click()
+    rest(qtbot, bodies)
+    assert "G interactions/s" in bodies.view.speed.toolTip()
+    bodies.page.form.change(preset="plummer")
+    rest(qtbot, bodies)
+    assert bodies.view.speed.toolTip() == ""
 
 
 def test_what_makes_a_run_that_ends_is_not_asked_for(bodies):
