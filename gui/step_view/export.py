@@ -17,8 +17,9 @@ from PyQt6.QtSvg import QSvgGenerator
 
 from gpu.pattern import Array
 from gui.films import write_film
+from gui.step_view.flow_labels import label_font, label_width
 from gui.step_view.flow_layout import FlowLayout, metrics
-from gui.step_view.flow_paint import FlowPainter, label_font, label_width
+from gui.step_view.flow_paint import FlowPainter
 from gui.theme import code_font, look
 
 _COLUMN = 40.0
@@ -81,9 +82,9 @@ class FlowPicture:
         painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.settings)
         current = layout.dataflow.row_at(moment) if moment else -1
         if current >= 0 and not lit:
-            flow.paint_band(painter, current, self._head, self.size.width())
+            flow.labels.paint_band(painter, current, self._head, self.size.width())
         rows = range(len(layout.rows))
-        flow.paint_labels(painter, rows, moment, -1 if lit else current, self._head, self.size.width())
+        flow.labels.paint(painter, rows, moment, -1 if lit else current, self._head, self.size.width())
         painter.save()
         painter.translate(QPointF(flow.sizes.label, self._head))
         phases = [layout.phase(row, moment) for row in rows]

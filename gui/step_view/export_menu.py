@@ -71,7 +71,7 @@ class Exports(QObject):
     @property
     def _caption(self) -> Caption:
         tab = self._tab
-        return Caption(f"{tab.pattern.title}: {tab.pattern.variant(tab.variant).title}", tab.settings_text)
+        return Caption(f"{tab.pattern.title}: {tab.pattern.variant(tab.variant).title}", tab.settings.text)
 
     def _ask(self, title: str, kinds: str) -> Path | None:
         suffix = kinds.split("*")[1].split(")")[0]

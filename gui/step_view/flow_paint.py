@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QLineF, QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
+from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_bands import Band, bands
+from gui.step_view.flow_labels import FlowLabels
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, Edges, FlowLayout, Metrics
-from gui.step_view.flow_words import row_title
 from gui.step_view.lettering import Lettering
 from gui.step_view.values import texts
-from gui.theme import Look, code_font, text_families
+from gui.theme import Look, code_font
 
 _SMALLEST_TEXT = 8
 _ROUND = 4
@@ -44,6 +44,7 @@ class FlowPainter:
         self.layout, self.sizes, self.look, self.warps = layout, sizes, look, warps
         self.theme = look.theme
         self.several_blocks = several_blocks
+        self.labels = FlowLabels(layout, sizes, look)
         self._texts: dict[int, list[str]] = {}
         self._whos: dict[int, list[str]] = {}
         self._pixels: dict[int, int] = {}
@@ -51,10 +52,6 @@ class FlowPainter:
         small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
         small.setBold(True)
         self.small = Lettering(small)
-        bold = label_font(look)
-        bold.setBold(True)
-        self._label, self._current_label = Lettering(label_font(look)), Lettering(bold)
-        self._titles: dict[int, str] = {}
         self._bands: dict[int, list[Band]] = {}
 
     # --- sizes
@@ -378,62 +375,3 @@ class FlowPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         radius = max(self._circle, 4.0) + 1.5
         painter.drawEllipse(self.circle_at(number, cell), radius, radius)
-
-    # --- around the columns
-
-    def paint_labels(self, painter: QPainter, rows: range, moment: int, current: int, top: float, width: float) -> None:
-        """Paint the labels of rows at the left of a picture, and lines between launches across its width.
-
-        Parameters
-        ----------
-        top : float
-            Where the picture begins.
-        current : int
-            The row that stands out; -1 for none.
-        """
-        theme, sizes, px = self.theme, self.sizes, self.look.px
-        for number in rows:
-            row = self.layout.rows[number]
-            begun = self.layout.phase(number, moment) >= 0
-            font = self._current_label if number == current else self._label
-            painter.setFont(font.font)
-            painter.setPen(QColor(theme.accent if number == current else theme.muted if begun else theme.faint))
-            box = QRectF(px(14), top + sizes.top(number), sizes.label - px(18), sizes.cell)
-            font.left(painter, box, self._title(number))
-            if number and row.launch != self.layout.rows[number - 1].launch:
-                painter.setPen(QColor(theme.border))
-                y = box.top() - (sizes.pitch - sizes.cell) / 2
-                painter.drawLine(QPointF(px(14), y), QPointF(width - px(14), y))
-
-    def _title(self, number: int) -> str:
-        """Return the label of a row, as much of it as there is room for."""
-        if number not in self._titles:
-            room = self.sizes.label - self.look.px(18)
-            metric = QFontMetricsF(self._current_label.font)
-            elided = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
-            self._titles[number] = elided
-        return self._titles[number]
-
-    def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
-        """Paint the ground of the row that stands out."""
-        band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))
-        painter.drawRoundedRect(band, 6, 6)
-
-
-def label_font(look: Look) -> QFont:
-    """Return the font of a picture's labels."""
-    font = QFont()
-    if text_families():
-        font.setFamilies(list(text_families()))
-    font.setPixelSize(look.small_px)
-    return font
-
-
-def label_width(layout: FlowLayout, look: Look, most: float) -> float:
-    """Return the room that labels take at the left of a picture, at most `most` and their margins."""
-    font = label_font(look)
-    font.setBold(True)
-    widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)
-    return min(widest, most) + look.px(28)

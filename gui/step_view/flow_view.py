@@ -1,44 +1,22 @@
-"""The dataflow on screen: scrolled, zoomed, clicked; painted rows are kept as pictures."""
+"""The dataflow under the hand: clicked, dragged, zoomed, and told about."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QColor, QFontMetricsF, QPainter
-from PyQt6.QtWidgets import QToolTip, QWidget
+from PyQt6.QtCore import QPointF, Qt, pyqtSignal
+from PyQt6.QtWidgets import QToolTip
 
-from gui.step_view.flow_layout import LABELLED, NARROWEST, FlowLayout, Metrics, metrics
-from gui.step_view.flow_paint import FlowPainter, label_width
-from gui.step_view.flow_tiles import TILE, Tiles
+from gui.step_view.flow_canvas import Cell, FlowCanvas
+from gui.step_view.flow_layout import LABELLED
 from gui.step_view.flow_words import describe_cell
-from gui.step_view.values import texts
-from gui.theme import code_font, look
-
-_WIDEST = 110.0
-_GLIDE_MS = 16
-_MOST_READ = 128
-"""Columns up to which a picture keeps its text, if need be by scrolling."""
-_SMALL_PRINT = 9
-_BUDGET_S = 0.005
-"""How long one frame may paint rows anew; what is left comes with the next."""
-
-Cell = tuple[int, int]
 
 
-class FlowView(QWidget):
-    """Rows of time with an element a column.
+class FlowView(FlowCanvas):
+    """Rows of time that are clicked.
 
     The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether all columns are to be seen at once even where that leaves no room for all of their values.
     """
 
     cell_clicked = pyqtSignal(int, int)
@@ -46,304 +24,11 @@ class FlowView(QWidget):
     cleared = pyqtSignal()
 
     def __init__(self, *, whole: bool = False) -> None:
-        super().__init__()
-        self.setAccessibleName("Dataflow")
+        super().__init__(whole=whole)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumSize(240, 160)
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.layout_: FlowLayout | None = None
-        self.moment = 0
-        self.selected: Cell | None = None
-        self.lit: dict[int, list[int]] = {}
-        self.followed: tuple[int, int] | None = None
-        self.differing: Cell | None = None
-        self.patient = False
-        self._whole = whole
-        self._warps: Sequence[int] = (1,)
-        self._several = False
-        self._painter: FlowPainter | None = None
-        self._tiles: Tiles | None = None
-        self._column = 34.0
-        self._fitted = True
-        self._offset = QPointF(0, 0)
-        self._goal: QPointF | None = None
-        self._glide = QTimer(self, interval=_GLIDE_MS)
-        self._glide.timeout.connect(self._glide_on)
         self._pressed: QPointF | None = None
         self._dragged = False
-
-    # --- what is shown
-
-    def open(self, layout: FlowLayout | None, warps: Sequence[int], *, several_blocks: bool) -> None:
-        """Show another dataflow; `warps` are those of a block, by launch."""
-        self.layout_ = layout
-        self._warps, self._several = warps, several_blocks
-        self.selected, self.lit, self.followed, self.moment = None, {}, None, 0
-        self.differing = None
-        self._offset = QPointF(0, 0)
-        self._glide.stop()
-        self.fit()
-
-    def show_moment(self, moment: int) -> None:
-        """Show the picture as it is just before a moment."""
-        self.moment = moment
-        self._follow()
-        self.update()
-
-    def select(self, cell: Cell | None) -> None:
-        """Light up a cell with all that it was made from; None lights up nothing."""
-        self.selected, self.lit = cell, {}
-        if cell is not None and self.layout_ is not None:
-            for row, number in self.layout_.dataflow.ancestry(*cell) | {cell}:
-                self.lit.setdefault(int(row), []).append(int(number))
-        self.update()
-
-    def show_differing(self, cell: Cell | None) -> None:
-        """Mark a cell as one that another order of the warps gives another value."""
-        self.differing = cell
-        self.update()
-
-    def follow_thread(self, thread: tuple[int, int] | None) -> None:
-        """Mark the operations of one thread of one block."""
-        self.followed = thread
-        self.update()
-
-    @property
-    def sizes(self) -> Metrics:
-        """The sizes at the zoom that is on."""
-        return self._ready().sizes
-
-    @property
-    def current_row(self) -> int:
-        """The row of the statement that has just been executed; -1 where there is none."""
-        if self.layout_ is None or not self.layout_.rows or self.moment <= 0:
-            return -1
-        return int(self.layout_.dataflow.row_at(self.moment))
-
-    # --- sizes
-
-    def _label_width(self, width: float) -> float:
-        assert self.layout_ is not None
-        return label_width(self.layout_, look(), 0.28 * width)
-
-    def _room(self, width: float) -> float:
-        """Return what is left to the columns of a picture's width."""
-        return width - self._label_width(width) - look().px(14)
-
-    def holds_values(self, width: float) -> bool:
-        """Return whether a picture of that width shows all columns with their values."""
-        return self.layout_ is None or self._room(width) / self.layout_.columns >= self._readable()
-
-    def _readable(self) -> float:
-        """Return the width of a column that holds its values in small print."""
-        assert self.layout_ is not None
-        metric = QFontMetricsF(code_font(_SMALL_PRINT))
-        longest = max((len(text) for row in self.layout_.rows for text in texts(row.value, 6)), default=1)
-        return max(metric.horizontalAdvance("0" * longest) + 4, LABELLED)
-
-    def _lower(self, column: float) -> float:
-        """Return the width of column at which all rows are seen too, where they stay readable."""
-        assert self.layout_ is not None
-        least = min(self._readable(), column)
-        while column > least and self.layout_.height(metrics(look(), column, 0.0, 0.0)) > self.height():
-            column = max(column - 1, least)
-        return column
-
-    def fit(self) -> None:
-        """Make all columns fit, as long as that leaves them readable."""
-        self._fitted = True
-        if self.layout_ is not None:
-            room = self._room(self.width())
-            # So many columns that no text fits are shown all at once; fewer are scrolled rather than unreadable.
-            seen = self._whole or self.layout_.columns > _MOST_READ
-            least = NARROWEST if seen else min(self._readable(), room)
-            self._column = min(max(room / self.layout_.columns, least), look().px(72 if self.patient else 52))
-            if self._whole:
-                self._column = self._lower(self._column)
-        self._forget()
-        self._offset.setX(0)
-        self._follow(at_once=True)
-
-    def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Make columns wider by a factor; the point `at` stays where it is."""
-        if self.layout_ is None:
-            return
-        at = at or QPointF(self.width() / 2, self.height() / 2)
-        old, origin = self.sizes, self._origin()
-        place = (at.x() - origin.x()) / old.column, (at.y() - origin.y()) / old.pitch
-        self._fitted = False
-        self._column = min(max(old.column * factor, NARROWEST), _WIDEST)
-        self._forget()
-        new = self.sizes
-        self._glide.stop()
-        self._offset = QPointF(new.label + place[0] * new.column - at.x(), place[1] * new.pitch - at.y())
-        self._clamp()
-        self.update()
-
-    def _forget(self) -> None:
-        self._painter = self._tiles = None
-        self.update()
-
-    def _ready(self) -> FlowPainter:
-        assert self.layout_ is not None
-        if self._painter is None:
-            # All rows at once, where that is possible without crowding them.
-            pitch = (self.height() - look().px(26)) / len(self.layout_.rows) if self._fitted else None
-            sizes = metrics(look(), self._column, self._label_width(self.width()), pitch)
-            self._painter = FlowPainter(self.layout_, sizes, look(), self._warps, self._several)
-        return self._painter
-
-    def _ready_tiles(self) -> Tiles:
-        if self._tiles is None:
-            self._tiles = Tiles(self._ready(), self.devicePixelRatioF())
-        return self._tiles
-
-    def _origin(self) -> QPointF:
-        """Return where column 0 and the top of the picture are in the widget; a narrow picture stands in the middle."""
-        assert self.layout_ is not None
-        sizes = self.sizes
-        room = self.width() - sizes.label
-        spare = max(0.0, (room - self.layout_.width(sizes)) / 2) if self._fitted else 0.0
-        return QPointF(sizes.label + min(spare, look().px(40)) - self._offset.x(), -self._offset.y())
-
-    def _clamp(self) -> None:
-        assert self.layout_ is not None
-        sizes = self.sizes
-        widest = max(0.0, self.layout_.width(sizes) - (self.width() - sizes.label - look().px(10)))
-        highest = max(0.0, self.layout_.height(sizes) - self.height())
-        self._offset = QPointF(min(max(self._offset.x(), 0), widest), min(max(self._offset.y(), 0), highest))
-
-    # --- following
-
-    def _follow(self, *, at_once: bool = False) -> None:
-        """Bring the current row into the middle part of the picture, and its operations into its width."""
-        if self.layout_ is None or not self.layout_.rows:
-            return
-        row, sizes = max(self.current_row, 0), self.sizes
-        before = QPointF(self._goal if self._goal is not None and self._glide.isActive() else self._offset)
-        goal = QPointF(before)
-        top = sizes.top(row)
-        if not before.y() + 0.12 * self.height() < top < before.y() + 0.72 * self.height() - sizes.pitch:
-            goal.setY(top - 0.45 * self.height())
-        if row == 0:
-            goal.setY(0)
-        room = self.width() - sizes.label
-        cells = self._current_cells(row)
-        if cells.size and self.layout_.width(sizes) > room:
-            columns = self.layout_.rows[row].column[cells]
-            left, right = sizes.left(int(columns.min())), sizes.left(int(columns.max()) + 1)
-            if left < before.x() or right > before.x() + room:
-                goal.setX(left - 0.15 * room if right - left > 0.7 * room else (left + right - room) / 2)
-        kept, self._offset = self._offset, goal
-        self._clamp()
-        goal, self._offset = self._offset, kept
-        if at_once or not self.isVisible():
-            self._glide.stop()
-            self._offset = goal
-        elif goal != self._offset:
-            self._goal = goal
-            self._glide.start()
-        self.update()
-
-    def _glide_on(self) -> None:
-        assert self._goal is not None
-        way = self._goal - self._offset
-        if abs(way.x()) + abs(way.y()) < 1.5:
-            self._offset = self._goal
-            self._glide.stop()
-        else:
-            self._offset += way * 0.3
-        self.update()
-
-    def _current_cells(self, row: int) -> Any:
-        assert self.layout_ is not None
-        return np.flatnonzero(self.layout_.rows[row].moment == self.moment - 1) if self.moment else np.zeros(0, int)
-
-    # --- painting
-
-    def paintEvent(self, event: Any) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), QColor(look().theme.surface))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        deadline = math.inf if self.patient else time.perf_counter() + _BUDGET_S
-        if self.layout_ is None or not self.layout_.rows:
-            painter.setPen(QColor(look().theme.muted))
-            if self.layout_ is not None:
-                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "No operation on data was recorded.")
-            painter.end()
-            return
-        flow, tiles, origin, sizes = self._ready(), self._ready_tiles(), self._origin(), self.sizes
-        tiles.deadline, tiles.late = deadline, False
-        rows = self._rows_in_view()
-        current = self.current_row
-        if current >= 0:
-            flow.paint_band(painter, current, origin.y(), self.width())
-        painter.setOpacity(0.35 if self.selected is not None else 1.0)
-        painter.save()
-        painter.setClipRect(QRectF(sizes.label, 0, self.width() - sizes.label, self.height()))
-        stretches = self._stretches()
-        for row in rows:
-            top = origin.y() + sizes.top(row) - (sizes.pitch - sizes.cell)
-            for tile in stretches:
-                painter.drawPixmap(QPointF(origin.x() + tile * TILE, top), tiles.at(row, tile, self.moment))
-        painter.setOpacity(1.0)
-        painter.translate(origin)
-        self._paint_overlay(painter, flow, rows)
-        painter.restore()
-        flow.paint_labels(painter, rows, self.moment, current, origin.y(), self.width())
-        painter.end()
-        if tiles.late:
-            QTimer.singleShot(0, self.update)
-
-    def _stretches(self) -> range:
-        """Return the numbers of the tiles of a row that are in view."""
-        assert self.layout_ is not None
-        sizes, origin = self.sizes, self._origin()
-        left = max(0, int((sizes.label - origin.x()) // TILE))
-        width = self.layout_.width(sizes)
-        return range(left, int(min(self.width() - origin.x(), width + 2 * sizes.column) // TILE) + 1)
-
-    def _rows_in_view(self) -> range:
-        assert self.layout_ is not None
-        sizes = self.sizes
-        first = max(0, int((self._offset.y() - sizes.head) // sizes.pitch))
-        last = min(len(self.layout_.rows) - 1, int((self._offset.y() + self.height() - sizes.head) // sizes.pitch) + 1)
-        return range(first, last + 1)
-
-    def prepare(self, moment: int) -> bool:
-        """Paint a part of what is in view as it will be at a moment; return whether all has been painted."""
-        if self.layout_ is None or not self.layout_.rows:
-            return True
-        tiles = self._ready_tiles()
-        missing = tiles.missing(self._rows_in_view(), self._stretches(), moment)
-        if missing is not None:
-            tiles.prepare(*missing, moment)
-        return missing is None
-
-    def _paint_overlay(self, painter: QPainter, flow: FlowPainter, rows: range) -> None:
-        assert self.layout_ is not None
-        if self.selected is not None:
-            for row, cells in self.lit.items():
-                if rows.start - 1 <= row <= rows.stop:
-                    flow.paint_bright(painter, row, cells)
-        else:
-            row = self.current_row
-            if row >= 0:
-                cells = self._current_cells(row)
-                if cells.size:
-                    flow.paint_bright(painter, row, cells.tolist())
-        if self.differing is not None:
-            flow.paint_differing(painter, *self.differing)
-        if self.followed is not None:
-            block, thread = self.followed
-            for row in rows:
-                each = self.layout_.rows[row]
-                mine = each.made & (each.block == block) & (each.thread == thread) & (each.moment < self.moment)
-                for cell in np.flatnonzero(mine).tolist():
-                    flow.paint_ring(painter, row, cell)
-
-    # --- mouse and keys
 
     def cell_at(self, point: QPointF) -> tuple[Cell | None, bool]:
         """Return the cell under a point, and whether it is its operation that is there."""
@@ -374,12 +59,9 @@ class FlowView(QWidget):
             way = event.position() - self._pressed
             if self._dragged or abs(way.x()) + abs(way.y()) > 4:
                 self._dragged = True
-                self._glide.stop()
-                self._offset -= way
-                self._clamp()
+                self.scroll_by(way)
                 self._pressed = event.position()
                 self.setCursor(Qt.CursorShape.ClosedHandCursor)
-                self.update()
             return
         cell, _ = self.cell_at(event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
@@ -415,10 +97,7 @@ class FlowView(QWidget):
             self.zoom(1.0015 ** angle.y(), event.position())
         else:
             sideways = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-            self._glide.stop()
-            self._offset -= QPointF(angle.y(), 0) if sideways else QPointF(angle.x(), angle.y()) * 0.6
-            self._clamp()
-            self.update()
+            self.scroll_by(QPointF(angle.y(), 0) if sideways else QPointF(angle.x(), angle.y()) * 0.6)
         event.accept()
 
     def keyPressEvent(self, event: Any) -> None:
@@ -430,17 +109,3 @@ class FlowView(QWidget):
             self.fit()
         else:
             super().keyPressEvent(event)
-
-    def resizeEvent(self, event: Any) -> None:
-        super().resizeEvent(event)
-        if self._fitted:
-            self.fit()
-        elif self.layout_ is not None:
-            self._clamp()
-
-    def changeEvent(self, event: Any) -> None:
-        super().changeEvent(event)
-        if event.type() in (event.Type.StyleChange, event.Type.FontChange):
-            self._forget()
-            if self._fitted:
-                self.fit()

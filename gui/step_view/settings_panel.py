@@ -39,6 +39,7 @@ class SettingsPanel(QFrame):
 
     def __init__(self, pattern: Pattern, parent: QWidget) -> None:
         super().__init__(parent)
+        self._pattern = pattern
         role(self, "card")
         self.setAccessibleName("What is recorded")
         self.form = ParameterForm(tuple(small(parameter, pattern) for parameter in pattern.parameters), columns=2)
@@ -83,6 +84,25 @@ class SettingsPanel(QFrame):
     def schedule(self) -> str:
         """The order, as a StepPattern has it."""
         return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
+
+    @property
+    def text(self) -> str:
+        """What is recorded, in a line."""
+        params = self.params
+        parts = []
+        for parameter in self._pattern.parameters:
+            value = params[parameter.name]
+            if not parameter.applies(params) or not isinstance(value, str | int | float):
+                continue
+            if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
+                continue
+            if parameter.name == "n":
+                parts.insert(0, f"{value} {parameter.unit}")
+            else:
+                # A word speaks for itself, a number does not.
+                worded = isinstance(value, str) and not value.isdecimal()
+                parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
+        return " · ".join([*parts, self.schedule])
 
     def restore(self, params: Mapping[str, Any], schedule: str) -> None:
         """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""

@@ -8,36 +8,22 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
-from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.engines.base import KERNELS
 from gpu.jobs import Failure, StepPattern
-from gpu.pattern import Array, Integer, Pattern
+from gpu.pattern import Array, Pattern
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
-from gui.source_pane import SourcePane
-from gui.step_view.counters_card import CountersCard
 from gui.step_view.export_menu import Exports
-from gui.step_view.flow_view import FlowView
 from gui.step_view.instants import Instant, Instants
-from gui.step_view.lanes_card import LanesCard
-from gui.step_view.memory_view import MemoryView
 from gui.step_view.models import Models
-from gui.step_view.orders_view import OrdersView
-from gui.step_view.player import Player
-from gui.step_view.settings_panel import SettingsPanel
+from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, Panes
 from gui.step_view.stepper import Stepper
-from gui.step_view.timeline import Timeline
-from gui.step_view.transport import Transport
-from gui.theme import look
-from gui.widgets import Badge, Card, ElidedLabel, Segments, button, column, label, row
 
 _SOON_MS = 150
-_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
-_ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
 
 
-class StepTab(QWidget):
+class StepTab(Panes):
     """Everything that shows one recording, and what moves it.
 
     Parameters
@@ -53,7 +39,7 @@ class StepTab(QWidget):
     failed = pyqtSignal(object)
 
     def __init__(self, pattern: Pattern, variant: str, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
-        super().__init__()
+        super().__init__(pattern, sources, jobs)
         self.setAccessibleName("Step")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.pattern, self.variant = pattern, variant
@@ -71,100 +57,9 @@ class StepTab(QWidget):
         self._shown, self._direction = 0, 1
         self._idle = QTimer(self, singleShot=True, interval=0)
         self._idle.timeout.connect(self._prepare)
-        self.player = Player(self)
-        self._jobs = jobs
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
-        self.settings = SettingsPanel(pattern, self)
-        self._lay_out()
         self.exports = Exports(self)
         self._connect()
-
-    # --- putting together
-
-    def _lay_out(self) -> None:
-        self.flow = FlowView()
-        self.message = label("", "muted", wrap=True, name="Why there is no picture")
-        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.pictures = QStackedWidget()
-        self.memory = MemoryView()
-        self.pictures.addWidget(self.flow)
-        self.orders = OrdersView(self._jobs, f"orders {self.pattern.name}")
-        self.pictures.addWidget(self.memory)
-        self.pictures.addWidget(self.orders)
-        self.pictures.addWidget(self.message)
-        self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
-        self.picture.body.setSpacing(4)
-        self.picture.head.setContentsMargins(12, 0, 8, 0)
-        self.picture.title.hide()
-        self.kinds = Segments(("Flow", "Arrays", "Two orders"), "Picture")
-        self.state = Badge()
-        self.state.hide()
-        self.picture.head.addWidget(self.kinds)
-        self.picture.head.addWidget(self.state)
-        self.picture.head.addStretch(1)
-        self.zooms = {
-            "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
-            "fit": button("fit", "flat", tip="All columns  (F)", name="Fit"),
-            "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
-        }
-        for each in self.zooms.values():
-            each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            self.picture.head.addWidget(each)
-        self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
-        self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.picture.head.addWidget(self.export)
-        self.legend = ElidedLabel("caption", "Legend")
-        self.legend.say(_LEGEND)
-        foot = row(self.legend)
-        foot.setContentsMargins(14, 0, 14, 0)
-        self.picture.body.addWidget(self.pictures, 1)
-        self.picture.body.addLayout(foot)
-
-        self.source = SourcePane(self.sources)
-        self.statement = ElidedLabel("code", "The statement with its values")
-        self.variables = ElidedLabel("caption", "Variables of the thread")
-        words = Card("Statement", margins=(12, 6, 12, 8))
-        words.title.hide()
-        words.body.setSpacing(2)
-        words.body.addWidget(self.statement)
-        words.body.addWidget(self.variables)
-        self.lanes = LanesCard()
-        self.counters = CountersCard()
-        right = QWidget()
-        right.setLayout(column(self.source, words, self.lanes, self.counters))
-        layout = right.layout()
-        assert isinstance(layout, QVBoxLayout)
-        layout.setStretch(0, 1)
-
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(8)
-        self.splitter.addWidget(self.picture)
-        self.splitter.addWidget(right)
-        self.splitter.setStretchFactor(0, 5)
-        self.splitter.setStretchFactor(1, 3)
-        self.splitter.setSizes([look().px(700), look().px(410)])
-
-        self.timeline = Timeline()
-        self.transport = Transport(self.player)
-        self.verdict = label("", "caption", name="Findings")
-        time = Card("Time", margins=(12, 4, 12, 8))
-        time.title.hide()
-        time.body.setSpacing(4)
-        time.body.addWidget(self.timeline)
-        controls = row(self.transport.count, 0, self.transport, 10, self.transport.speed, self.transport.loop, 0,
-                       self.verdict)  # fmt: skip
-        time.body.addLayout(controls)
-        for end in (self.transport.count, self.verdict):
-            end.setMinimumWidth(look().px(96))
-        self.verdict.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-
-        self.chosen = button("", "flat", name="What is recorded", tip="Size, input and order of what is recorded")
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(8)
-        whole.addWidget(self.splitter, 1)
-        whole.addWidget(time)
 
     def _connect(self) -> None:
         self.player.moved.connect(self._show_moment)
@@ -253,31 +148,12 @@ class StepTab(QWidget):
         """Whether the newest settings have been recorded and are shown."""
         return not (self._soon.isActive() or self.stepper.busy or self._stale)
 
-    @property
-    def settings_text(self) -> str:
-        """What is recorded, in a line."""
-        params = self.settings.params
-        parts = []
-        for parameter in self.pattern.parameters:
-            value = params[parameter.name]
-            if not parameter.applies(params) or not isinstance(value, str | int | float):
-                continue
-            if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
-                continue
-            if parameter.name == "n":
-                parts.insert(0, f"{value} {parameter.unit}")
-            else:
-                # A word speaks for itself, a number does not.
-                worded = isinstance(value, str) and not value.isdecimal()
-                parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
-        return " · ".join([*parts, self.settings.schedule])
-
     def stop(self) -> bool:
         """Stop what is being recorded; return whether there was anything."""
         return self.stepper.stop() or self.orders.stepper.stop()
 
     def _describe_settings(self) -> None:
-        self.chosen.setText(f"{self.settings_text}  ▾")
+        self.chosen.setText(f"{self.settings.text}  ▾")
 
     def _show_busy(self, busy: bool) -> None:
         self.state.say("recording…" if busy else "", "neutral")
@@ -302,7 +178,8 @@ class StepTab(QWidget):
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
         self.timeline.open(models.segments, findings, names)
-        self._show_verdict()
+        self.verdict.show_recording(recording)
+        self._mark_findings()
         self.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
         self.counters.show_counts(models.tally.at(recording.moments), "in all")
         book = self.pattern.variant(request.variant).textbook
@@ -328,25 +205,13 @@ class StepTab(QWidget):
         flow = self.shows_flow
         shown = {"Flow": self.flow, "Arrays": self.memory, "Two orders": self.orders}[self.kinds.chosen]
         self.pictures.setCurrentWidget(shown)
-        self.legend.say(_ARRAYS_LEGEND if shown is self.memory else _LEGEND)
+        self.legend.say(ARRAYS_LEGEND if shown is self.memory else FLOW_LEGEND)
         if shown is self.orders and self.request is not None and self.models is not None:
             if self.orders.models[0] is not self.models:
                 self.orders.show_first(self.request, self.models)
             self.orders.show_moment(self.player.moment)
         for each in self.zooms.values():
             each.setVisible(flow)
-
-    def _show_verdict(self) -> None:
-        assert self.models is not None
-        recording, theme = self.models.recording, look().theme
-        count = len(recording.findings)
-        text = recording.failure or (f"{count} finding{'s' if count > 1 else ''}" if count else "no findings")
-        self.verdict.setText(text if len(text) < 60 else text[:58] + "…")
-        self.verdict.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped)),
-                                           *(finding.message for _, finding in recording.findings[:12])]))  # fmt: skip
-        bad = bool(count or recording.failure)
-        self.verdict.setStyleSheet(f"color: {theme.bad if bad else theme.good}; font-weight: 600;")
-        self._mark_findings()
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind == "cancelled":
@@ -496,17 +361,6 @@ class StepTab(QWidget):
         """Let nothing run on: the window closes."""
         self.player.pause()
         self.exports.cancel()
-
-    def resizeEvent(self, event: Any) -> None:
-        super().resizeEvent(event)
-        # Large text in a low window leaves little room: the code comes first.
-        roomy = self.height() >= 38 * look().text_px
-        for card in (self.lanes, self.counters):
-            card.show_details(roomy)
-        for widget in (self.variables, self.legend):
-            widget.setVisible(roomy)
-        if self.settings.isVisible():
-            self.settings.place()
 
     def hideEvent(self, event: Any) -> None:
         super().hideEvent(event)

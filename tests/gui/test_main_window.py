@@ -392,8 +392,8 @@ def test_what_a_step_records_is_remembered(qtbot, window, store):
     panel = again.page.step.settings
     assert (panel.params["n"], panel.params["operator"], panel.params["block"]) == (24, "max", "64")
     assert panel.schedule == "shuffle:7"
-    assert again.page.step.settings_text in again.page.step.chosen.text()
-    assert "24 elements" in again.page.step.settings_text
+    assert again.page.step.settings.text in again.page.step.chosen.text()
+    assert "24 elements" in again.page.step.settings.text
     again.choose_pattern("reduction")
     assert again.page.step.settings.params["n"] == 16
     assert again.page.step.settings.schedule == "round-robin"

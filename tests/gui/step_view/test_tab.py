@@ -208,7 +208,7 @@ def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(ta
 
 
 def test_the_button_names_numbers_and_lets_words_speak(tab):
-    assert tab.settings_text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
+    assert tab.settings.text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
 
 
 def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, tab):

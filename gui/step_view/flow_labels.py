@@ -1,0 +1,88 @@
+"""What stands beside the rows of a dataflow: their labels, and the ground of the one that counts now."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+
+from gui.step_view.colours import mixed
+from gui.step_view.flow_layout import FlowLayout, Metrics
+from gui.step_view.flow_words import row_title
+from gui.step_view.lettering import Lettering
+from gui.theme import Look, text_families
+
+
+class FlowLabels:
+    """Paints what is beside the columns, at one size and look.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+    sizes : Metrics
+    look : Look
+    """
+
+    def __init__(self, layout: FlowLayout, sizes: Metrics, look: Look) -> None:
+        self.layout, self.sizes, self.look = layout, sizes, look
+        self.theme = look.theme
+        bold = label_font(look)
+        bold.setBold(True)
+        self._label, self._current_label = Lettering(label_font(look)), Lettering(bold)
+        self._titles: dict[int, str] = {}
+
+    def paint(self, painter: QPainter, rows: range, moment: int, current: int, top: float, width: float) -> None:
+        """Paint the labels of rows at the left of a picture, and lines between launches across its width.
+
+        Parameters
+        ----------
+        top : float
+            Where the picture begins.
+        current : int
+            The row that stands out; -1 for none.
+        """
+        theme, sizes, px = self.theme, self.sizes, self.look.px
+        for number in rows:
+            row = self.layout.rows[number]
+            begun = self.layout.phase(number, moment) >= 0
+            font = self._current_label if number == current else self._label
+            painter.setFont(font.font)
+            painter.setPen(QColor(theme.accent if number == current else theme.muted if begun else theme.faint))
+            box = QRectF(px(14), top + sizes.top(number), sizes.label - px(18), sizes.cell)
+            font.left(painter, box, self._title(number))
+            if number and row.launch != self.layout.rows[number - 1].launch:
+                painter.setPen(QColor(theme.border))
+                y = box.top() - (sizes.pitch - sizes.cell) / 2
+                painter.drawLine(QPointF(px(14), y), QPointF(width - px(14), y))
+
+    def _title(self, number: int) -> str:
+        """Return the label of a row, as much of it as there is room for."""
+        if number not in self._titles:
+            room = self.sizes.label - self.look.px(18)
+            metric = QFontMetricsF(self._current_label.font)
+            elided = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
+            self._titles[number] = elided
+        return self._titles[number]
+
+    def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
+        """Paint the ground of the row that stands out."""
+        band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))
+        painter.drawRoundedRect(band, 6, 6)
+
+
+def label_font(look: Look) -> QFont:
+    """Return the font of a picture's labels."""
+    font = QFont()
+    if text_families():
+        font.setFamilies(list(text_families()))
+    font.setPixelSize(look.small_px)
+    return font
+
+
+def label_width(layout: FlowLayout, look: Look, most: float) -> float:
+    """Return the room that labels take at the left of a picture, at most `most` and their margins."""
+    font = label_font(look)
+    font.setBold(True)
+    widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)
+    return min(widest, most) + look.px(28)

@@ -1,0 +1,143 @@
+"""What the Step tab is made of, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu.pattern import Pattern
+from gui.editor.sources import KernelSources
+from gui.jobs import Jobs
+from gui.source_pane import SourcePane
+from gui.step_view.counters_card import CountersCard
+from gui.step_view.flow_view import FlowView
+from gui.step_view.lanes_card import LanesCard
+from gui.step_view.memory_view import MemoryView
+from gui.step_view.orders_view import OrdersView
+from gui.step_view.player import Player
+from gui.step_view.settings_panel import SettingsPanel
+from gui.step_view.timeline import Timeline
+from gui.step_view.transport import Transport
+from gui.step_view.verdict import Verdict
+from gui.theme import look
+from gui.widgets import Badge, Card, ElidedLabel, Segments, button, column, label, row
+
+FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
+ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
+
+
+class Panes(QWidget):
+    """The pictures at the left, the source and what is counted at the right, time at the foot.
+
+    Parameters
+    ----------
+    pattern, sources, jobs
+        As of a StepTab.
+    """
+
+    def __init__(self, pattern: Pattern, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+        super().__init__()
+        self.player = Player(self)
+        self.settings = SettingsPanel(pattern, self)
+        self._make_pictures(pattern, jobs)
+        right = self._make_right(sources)
+        time = self._make_time()
+        self.chosen = button("", "flat", name="What is recorded", tip="Size, input and order of what is recorded")
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(8)
+        self.splitter.addWidget(self.picture)
+        self.splitter.addWidget(right)
+        self.splitter.setStretchFactor(0, 5)
+        self.splitter.setStretchFactor(1, 3)
+        self.splitter.setSizes([look().px(700), look().px(410)])
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(8)
+        whole.addWidget(self.splitter, 1)
+        whole.addWidget(time)
+
+    def _make_pictures(self, pattern: Pattern, jobs: Callable[[], Jobs]) -> None:
+        self.flow = FlowView()
+        self.message = label("", "muted", wrap=True, name="Why there is no picture")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.pictures = QStackedWidget()
+        self.memory = MemoryView()
+        self.pictures.addWidget(self.flow)
+        self.orders = OrdersView(jobs, f"orders {pattern.name}")
+        self.pictures.addWidget(self.memory)
+        self.pictures.addWidget(self.orders)
+        self.pictures.addWidget(self.message)
+        self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
+        self.picture.body.setSpacing(4)
+        self.picture.head.setContentsMargins(12, 0, 8, 0)
+        self.picture.title.hide()
+        self.kinds = Segments(("Flow", "Arrays", "Two orders"), "Picture")
+        self.state = Badge()
+        self.state.hide()
+        self.picture.head.addWidget(self.kinds)
+        self.picture.head.addWidget(self.state)
+        self.picture.head.addStretch(1)
+        self.zooms = {
+            "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
+            "fit": button("fit", "flat", tip="All columns  (F)", name="Fit"),
+            "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
+        }
+        for each in self.zooms.values():
+            each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.picture.head.addWidget(each)
+        self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
+        self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.picture.head.addWidget(self.export)
+        self.legend = ElidedLabel("caption", "Legend")
+        self.legend.say(FLOW_LEGEND)
+        foot = row(self.legend)
+        foot.setContentsMargins(14, 0, 14, 0)
+        self.picture.body.addWidget(self.pictures, 1)
+        self.picture.body.addLayout(foot)
+
+    def _make_right(self, sources: KernelSources) -> QWidget:
+        self.source = SourcePane(sources)
+        self.statement = ElidedLabel("code", "The statement with its values")
+        self.variables = ElidedLabel("caption", "Variables of the thread")
+        words = Card("Statement", margins=(12, 6, 12, 8))
+        words.title.hide()
+        words.body.setSpacing(2)
+        words.body.addWidget(self.statement)
+        words.body.addWidget(self.variables)
+        self.lanes = LanesCard()
+        self.counters = CountersCard()
+        right = QWidget()
+        right.setLayout(column(self.source, words, self.lanes, self.counters))
+        layout = right.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.setStretch(0, 1)
+        return right
+
+    def _make_time(self) -> Card:
+        self.timeline = Timeline()
+        self.transport = Transport(self.player)
+        self.verdict = Verdict()
+        time = Card("Time", margins=(12, 4, 12, 8))
+        time.title.hide()
+        time.body.setSpacing(4)
+        time.body.addWidget(self.timeline)
+        controls = row(self.transport.count, 0, self.transport, 10, self.transport.speed, self.transport.loop, 0,
+                       self.verdict)  # fmt: skip
+        time.body.addLayout(controls)
+        self.transport.count.setMinimumWidth(look().px(96))
+        return time
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        # Large text in a low window leaves little room: the code comes first.
+        roomy = self.height() >= 38 * look().text_px
+        for card in (self.lanes, self.counters):
+            card.show_details(roomy)
+        for widget in (self.variables, self.legend):
+            widget.setVisible(roomy)
+        if self.settings.isVisible():
+            self.settings.place()
