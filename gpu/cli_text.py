@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu.devices import DeviceStatus
+from gpu.engines import libraries
 from gpu.jobs import Report
 from gpu.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
 from gpu.text_parameters import Edges, Text, as_text
@@ -125,7 +126,7 @@ def _pattern_data(pattern: Pattern) -> dict[str, Any]:
         "summary": pattern.summary,
         "default_variant": pattern.default_variant,
         "variants": [
-            {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "cautionary")}
+            {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "cautionary", "library")}
             for variant in pattern.variants
         ],
         "parameters": [_parameter_data(parameter) for parameter in pattern.parameters],
@@ -162,9 +163,16 @@ def _pattern_lines(pattern: Pattern) -> list[str]:
     lines = [f"{pattern.name}: {pattern.summary}"]
     for variant in pattern.variants:
         default = " (default)" if variant.name == pattern.default_variant else ""
-        lines.append(f"  {variant.name:<{width}}{variant.title}{default}")
+        lines.append(f"  {variant.name:<{width}}{variant.title}{default}{_library_text(variant)}")
     lines += [f"  {'--' + parameter.name:<{width}}{_parameter_text(parameter)}" for parameter in pattern.parameters]
     return lines
+
+
+def _library_text(variant: Variant) -> str:
+    """Return on what a library's variant runs, and why it cannot be called here where that is known."""
+    if not variant.library:
+        return ""
+    return f"; NVIDIA GPU only. {libraries.why_none()}".rstrip()
 
 
 def _parameter_text(parameter: Parameter) -> str:

@@ -58,6 +58,8 @@ _CHECKED_ELEMENTS = 4999
 _CHECKED_IMAGE = (45, 67)
 _CHECKED_SIZES = {"elements": _CHECKED_ELEMENTS, "bodies": _CHECKED_ELEMENTS, "rows": 67, "columns": 67}
 
+_ANOTHER = "Take another variant."
+
 Tell = Callable[[Progress], None]
 
 
@@ -162,6 +164,8 @@ def run_pattern(
     params = pattern.check(given)
     inputs = pattern.inputs(inputs, params, seed)
     _accept(pattern, variant, inputs, params)
+    if variant.library and engine.device.no_library:
+        raise InputError(f"{variant.library} cannot be called here. {engine.device.no_library}", advice=_ANOTHER)
     engine.sources = dict(sources or {})
     engine.take_times()
     try:
@@ -205,6 +209,11 @@ def _accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[
         raise InputError(reason, advice=f"{variant.title} needs more than {pattern.title} does: take another variant.")
 
 
+def _refuse_library(variant: Variant) -> None:
+    if variant.library:
+        raise InputError(f"{variant.library} is a library: it has no source to step through.", advice=_ANOTHER)
+
+
 def throughput(work: Work, times: PhaseTimes) -> Throughput:
     """Return the work done per second of kernel time, in the work's own thousands; 0 where no time was measured."""
     per_second = work.amount / (times.kernel / 1e3) if times.kernel > 0 else 0.0
@@ -237,6 +246,7 @@ def record(
     from gpu.engines.tracing import TracingEngine  # with its compiler, which a GPU's process has no use for
 
     params = pattern.check(given)
+    _refuse_library(variant)
     inputs = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
     _accept(pattern, variant, inputs, params)
     engine = TracingEngine(schedule)
@@ -273,6 +283,7 @@ def check_pattern(
     """
     from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
 
+    _refuse_library(variant)
     params = small_params(pattern, pattern.check(given))
     inputs = pattern.inputs({name: _corner(values) for name, values in inputs.items()}, params, seed)
     _accept(pattern, variant, inputs, params)

@@ -224,6 +224,9 @@ class Variant:
         less work because it asks for more, such as a filter that separates.
     file : str
         The file under `kernels/` that holds its kernels, where that is not the pattern's.
+    library : str
+        The library whose routine it calls, such as "cuBLAS", to measure ours against: it has no kernels and no source,
+        and runs where the engine has libraries.
     """
 
     name: str
@@ -237,6 +240,7 @@ class Variant:
     comparable: Callable[[Params, Array], Array] = _as_it_is
     obstacle: Callable[[Inputs, Params], str] = _none
     file: str = ""
+    library: str = ""
 
 
 @dataclass(frozen=True)
@@ -422,11 +426,11 @@ class Pattern:
     @property
     def files(self) -> tuple[str, ...]:
         """Every kernel file of the ladder, the pattern's own first."""
-        return tuple(dict.fromkeys([self.kernels, *(variant.file or self.kernels for variant in self.variants)]))
+        return tuple(dict.fromkeys([self.kernels, *(variant.file for variant in self.variants if variant.file)]))
 
     def file_of(self, variant: str) -> str:
-        """Return the kernel file of the variant of that name."""
-        return self.variant(variant).file or self.kernels
+        """Return the kernel file of the variant of that name; "" where it is a library's."""
+        return "" if self.variant(variant).library else self.variant(variant).file or self.kernels
 
     def check(self, given: Params) -> dict[str, Any]:
         """Return every parameter's value, defaults for those not given; raise InputError for a bad or unknown one."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter
+from PyQt6.QtGui import QColor, QPainter, QStandardItemModel
 from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
+from gpu.engines.base import Device
 from gpu.pattern import Pattern
 from gui.theme import look
 from gui.widgets import ElidedLabel, button, label, role
@@ -109,8 +110,8 @@ class Header(QFrame):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
 
-    def show_pattern(self, pattern: Pattern, variant: str) -> None:
-        """Show a pattern's name and its ladder."""
+    def show_pattern(self, pattern: Pattern, variant: str, device: Device | None = None) -> None:
+        """Show a pattern's name and its ladder, on a device where that is known."""
         self.title.setText(pattern.title)
         self.summary.say(pattern.summary)
         self.variant.show()
@@ -120,7 +121,18 @@ class Header(QFrame):
             mark = "  ⚠" if each.cautionary else ""
             self.variant.addItem(f"{number}  {each.title}{mark}", each.name)
             self.variant.setItemData(number - 1, each.cautionary or each.idea, Qt.ItemDataRole.ToolTipRole)
+        self.show_libraries(pattern, device.no_library if device is not None else "")
         self.show_variant(variant)
+
+    def show_libraries(self, pattern: Pattern, no_library: str) -> None:
+        """Let a pattern's libraries be chosen, or show why they cannot be."""
+        model = self.variant.model()
+        assert isinstance(model, QStandardItemModel)
+        for number, each in enumerate(pattern.variants):
+            if each.library and (item := model.item(number)) is not None:
+                item.setEnabled(not no_library)
+                item.setToolTip(no_library or each.idea)
+                item.setText(f"{number + 1}  {each.title}" + (" · not here" if no_library else ""))
 
     def show_own(self, name: str) -> None:
         """Show that a kernel file of the user's is open, which has no ladder and runs on the simulator."""

@@ -122,6 +122,7 @@ class MainWindow(QMainWindow):
         self.sidebar.preferences_wanted.connect(self.dialogs.show_preferences)
         self.status.why_wanted.connect(self.dialogs.show_devices)
         self.jobs.ready.connect(self.status.show_device)
+        self.jobs.ready.connect(lambda device: self.header.show_libraries(self.bench.pattern, device.no_library))
         self.jobs.broken.connect(self._show_no_engine)
         self.jobs.busy_changed.connect(self.show_busy)
         self.bench.clearance.changed.connect(self.show_busy)
@@ -181,7 +182,7 @@ class MainWindow(QMainWindow):
         pattern = self.bench.patterns[name]
         self.sidebar.show_images(pattern.of_images)
         self._name_input()
-        self.header.show_pattern(pattern, settings.variant)
+        self.header.show_pattern(pattern, settings.variant, self.jobs.device)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
     def choose_pattern(self, name: str) -> None:

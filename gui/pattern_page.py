@@ -257,7 +257,7 @@ class PatternPage(QWidget):
         self.idea_text.setText(variant.idea)
         self.limit_text.setText(f"Limit: {variant.limit}")
         self.caution.show_variant(variant.cautionary)
-        self.source.show_kernel(self.pattern.file_of(name), variant.kernels[0])
+        self.source.show_variant(self.pattern, name)
         self.view.show_variant(name)
         self.step.show_variant(name)
         self.numbers.forget_verdict()

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
+from gpu.pattern import Pattern
 from gui.editor.code_edit import CodeEdit
 from gui.editor.document import KernelDocument, Problem
 from gui.editor.files import ask_kernel, ask_target, read_kernel
 from gui.editor.problem_strip import ProblemStrip
 from gui.editor.sources import KernelSources
 from gui.theme import look
-from gui.widgets import Badge, Card, button, row
+from gui.widgets import Badge, Card, button, column, label, row
 
 
 class SourcePane(Card):
@@ -50,8 +52,14 @@ class SourcePane(Card):
         for each in (self.revert, self.save, self.open):
             each.setProperty("small", True)
         self.body.setSpacing(0)
-        self.body.addWidget(self.code, 1)
-        self.body.addWidget(self.strip)
+        self._text = QWidget()
+        self._text.setLayout(column(self.code, self.strip, spacing=0))
+        self.note = label("", "muted", wrap=True, name="Why there is no source")
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.note.setMargin(look().px(16))
+        self.note.hide()
+        self.body.addWidget(self._text, 1)
+        self.body.addWidget(self.note, 1)
         self.head.addLayout(row(self.revert, self.save, self.open, spacing=2))
         self.setMinimumWidth(look().px(220))
         self.edited.hide()
@@ -65,6 +73,22 @@ class SourcePane(Card):
         self.revert.clicked.connect(self._revert)
         self.save.clicked.connect(self.ask_save)
         self.open.clicked.connect(self.ask_open)
+
+    def show_variant(self, pattern: Pattern, name: str) -> None:
+        """Show the kernel of a variant, or that it is a library's and has none here."""
+        variant = pattern.variant(name)
+        for each in (self._text, self.revert, self.save, self.open):
+            each.setVisible(not variant.library)
+        self.note.setVisible(bool(variant.library))
+        if not variant.library:
+            self.show_kernel(pattern.file_of(name), variant.kernels[0])
+            return
+        self.title.setText(variant.library)
+        self.title.setToolTip("")
+        self.note.setText(f"{variant.library} is a library: its kernels come without their source.")
+        self.kernel.setText("")
+        self.kernel.hide()
+        self.edited.hide()
 
     def show_kernel(self, file: str, kernel: str) -> None:
         """Show a kernel file, a name under `kernels/` or a path, at one of its kernels."""

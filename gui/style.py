@@ -103,6 +103,7 @@ QComboBox::down-arrow {{ image: {icon("down")}; width: {look.px(10)}px; height: 
 QComboBox QAbstractItemView {{ background: {t.surface}; border: 1px solid {t.border}; outline: none; padding: 4px;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
 QComboBox QAbstractItemView::item {{ min-height: {look.px(26)}px; padding: 0 6px; }}
+QCheckBox:disabled {{ color: {t.faint}; }}
 QAbstractSpinBox {{ padding-right: {look.px(20)}px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{
     border: none; background: transparent; width: {look.px(18)}px; }}

@@ -121,6 +121,8 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
     for name, pattern in window.bench.patterns.items():
         window.choose_pattern(name)
         for number, variant in enumerate(pattern.variants, 1):
+            if variant.library and window.jobs.device is not None and window.jobs.device.no_library:
+                continue
             failures.clear()
             window.choose_variant(variant.name)
             in_time = _settled(window, failures, patience_s)

@@ -30,7 +30,7 @@ class Case:
         A random generator -> inputs; None lets the pattern make them from the parameters.
     params : mapping
     variants : tuple of str
-        Which variants; all that are correct when empty. One that cannot take the inputs is left out.
+        Which variants; all of ours that are correct when empty. One that cannot take the inputs is left out.
     anew : bool
         Whether each repetition begins with the inputs anew, as it must where they are overwritten and that matters.
     """
@@ -52,7 +52,7 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
     reference = pattern.reference(inputs, params)
     amount, unit = amount_of(pattern, inputs, params)
     for variant in pattern.variants:
-        if variant.cautionary or (case.variants and variant.name not in case.variants):
+        if variant.cautionary or variant.library or (case.variants and variant.name not in case.variants):
             continue
         if variant.obstacle(inputs, params):
             continue

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy.typing as npt
 
-from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes
+from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes, Routine
 
 FEWEST = 5
 """How often what takes long is timed."""
@@ -60,6 +60,9 @@ class RecordingEngine:
 
         action()
         self._actions.append(action)
+
+    def call(self, routine: Routine, *buffers: Buffer) -> None:
+        self._inner.call(routine, *buffers)
 
     def take_times(self) -> PhaseTimes:
         return self._inner.take_times()

@@ -44,6 +44,8 @@ class Device:
     peak_gflops : float
         The roof, modelled: float32 operations a second, in 1e9, if every lane finished a multiply-add in every cycle;
         0 where that is not known.
+    no_library : str
+        Why a library's routine cannot be called on it, as a sentence; empty where one can.
     """
 
     engine: str
@@ -53,6 +55,7 @@ class Device:
     shared_bytes_per_block: int
     multiprocessors: int
     peak_gflops: float = 0.0
+    no_library: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,9 @@ class Module(Protocol):
 
 
 Argument = Buffer | np.generic
+Routine = Callable[..., None]
+"""`routine(library, *arrays)`: the library is CuPy, which has NumPy's names; the arrays are changed in place."""
+
 Extent = Sequence[int]
 
 
@@ -152,6 +158,13 @@ class Engine(Protocol):
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         """Run a kernel over `grid` blocks of `block` threads (x, y, z); scalars are NumPy scalars of the right type."""
+        ...
+
+    def call(self, routine: Routine, *buffers: Buffer) -> None:
+        """Call a library's routine on buffers, as arrays of the library's; its time counts as a kernel's.
+
+        LaunchError where it fails, and where `device.no_library` says that there is none.
+        """
         ...
 
     def take_times(self) -> PhaseTimes:

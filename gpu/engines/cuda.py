@@ -14,8 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines import textures
-from gpu.engines.base import KERNELS, Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes, kernel_text
+from gpu.engines import libraries, textures
+from gpu.engines.base import (
+    KERNELS,
+    Argument,
+    Array,
+    Buffer,
+    Device,
+    Executed,
+    Extent,
+    Kernel,
+    PhaseTimes,
+    Routine,
+    kernel_text,
+)
 from gpu.errors import (
     CompileError,
     EngineLostError,
@@ -112,7 +124,9 @@ class CudaEngine:
             if cuda.Device.count() == 0:
                 raise EngineUnavailableError("The NVIDIA driver sees no GPU.")
             device = cuda.Device(0)
-            self._context = device.make_context()
+            # The primary one, because libraries know no other.
+            self._context = device.retain_primary_context()
+            self._context.push()
         except cuda.Error as error:
             raise EngineUnavailableError(
                 f"The NVIDIA driver gives no context: {error}.",
@@ -131,6 +145,7 @@ class CudaEngine:
             * 2
             * device.get_attribute(attribute.CLOCK_RATE)
             / 1e6,
+            libraries.why_none(),
         )
         self.executed = Executed("gpu")
         self.sources: dict[str, str] = {}
@@ -257,6 +272,20 @@ class CudaEngine:
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
         with self._timed("kernel"):
             kernel.function.prepared_async_call(tuple(grid), tuple(block), None, *values, shared_size=shared_bytes)
+
+    def call(self, routine: Routine, *buffers: Buffer) -> None:
+        memories = []
+        for buffer in buffers:
+            assert isinstance(buffer, CudaBuffer)
+            memories.append((int(buffer.memory), buffer.shape, buffer.dtype))
+        self._last_kernel = "a library's kernel"
+        libraries.call(routine, memories, self._timed_call)
+
+    @contextmanager
+    def _timed_call(self) -> Iterator[None]:
+        self._keep_busy()
+        with self._timed("kernel"):
+            yield
 
     def _keep_busy(self) -> None:
         if self._lead is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes
+from gpu.engines.base import Argument, Array, Buffer, Device, Executed, Extent, Kernel, PhaseTimes, Routine
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ class NullEngine:
         return buffer
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        pass
+
+    def call(self, routine: Routine, *buffers: Buffer) -> None:
         pass
 
     def take_times(self) -> PhaseTimes:

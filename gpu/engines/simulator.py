@@ -22,6 +22,7 @@ from gpu.engines.base import (
     Kernel,
     Module,
     PhaseTimes,
+    Routine,
     kernel_text,
 )
 from gpu.errors import LaunchError
@@ -91,6 +92,7 @@ class SimulatorEngine:
             MAXIMUM_SHARED_BYTES,
             16,
             peak_gflops(),
+            "The simulator runs kernels from their source, and a library comes without any.",
         )
         self.executed = Executed(self.device.executor)
         self.sources: dict[str, str] = {}
@@ -160,6 +162,9 @@ class SimulatorEngine:
         with self._timed("kernel"):
             kernel.lockstep.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
         kernel.checked = True
+
+    def call(self, routine: Routine, *buffers: Buffer) -> None:
+        raise LaunchError(self.device.no_library)
 
     def _compiles(self, kernel: SimulatorKernel, grid: Extent, block: Extent) -> bool:
         """Whether a launch runs as machine code, which is made now where it is not there yet."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from gpu.engines.base import Engine
+from gpu.engines.base import Buffer, Engine
 from gpu.errors import InputError
 from gpu.pattern import (
     Array,
@@ -105,12 +107,24 @@ def _launch(
     """Run a kernel of which a block makes `covers` rows and columns of C."""
     m, n, k = _sides(inputs)
     kernel = engine.build(_FILE, defines).kernel(kernel_name)
+    grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
+    scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
+
+    def multiply(a: Buffer, b: Buffer, c: Buffer) -> None:
+        engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
+
+    return (yield from _multiplied(engine, inputs, params, multiply))
+
+
+def _multiplied(
+    engine: Engine, inputs: Inputs, params: Params, multiply: Callable[[Buffer, Buffer, Buffer], None]
+) -> Generator[Progress, None, Outputs]:
+    """Upload A, B and C, multiply, and download C."""
+    m, n, _ = _sides(inputs)
     a, b = engine.upload(single(inputs["values"])), engine.upload(single(inputs["b"]))
     c = engine.upload(single(inputs["c"])) if params["beta"] else engine.allocate((m, n), np.float32)
     yield Progress(0.1, "uploaded")
-    grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
-    scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
-    engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
+    multiply(a, b, c)
     engine.free(a)
     engine.free(b)
     yield Progress(0.9, "multiplied")
@@ -147,6 +161,13 @@ def _several_a_thread(
         return (yield from _launch(engine, inputs, params, kernel_name, shape.defines, covers, (threads, 1, 1)))
 
     return run
+
+
+def _cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
+        library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
+
+    return (yield from _multiplied(engine, inputs, params, partial(engine.call, gemm)))
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
@@ -319,6 +340,15 @@ PATTERN = Pattern(
             idea="While one tile's products are summed up the next one is fetched; lanes read quads side by side.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak",),
+        ),
+        Variant(
+            "cublas",
+            "cuBLAS (CuPy)",
+            run=_cublas,
+            idea="What a user of CuPy has: cuBLAS's sgemm, which chooses among kernels made for this GPU.",
+            limit="The rate of multiply-adds, in float32 all the way: no TF32.",
+            kernels=(),
+            library="cuBLAS",
         ),
     ),
     default_variant="tiled",

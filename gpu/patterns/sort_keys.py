@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpu.pattern import Array, Inputs, Outputs, Params
@@ -97,6 +99,16 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
         rising = np.where(bits >> 31 != 0, ~bits, bits | np.uint32(2**31))
     ranks = ~rising if descending else rising
     return ranks if keys.dtype.kind != "f" else np.where(np.isnan(keys), np.uint32(2**32 - 1), ranks)
+
+
+def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> Array:
+    """Return the keys of that type which have these ranks: undo `rank`, but for NaN's bits."""
+    rising = ~ranks if descending else ranks
+    if dtype == np.uint32:
+        return rising
+    if dtype == np.int32:
+        return (rising ^ np.uint32(2**31)).view(np.int32)
+    return np.where(rising >> 31 != 0, rising ^ np.uint32(2**31), ~rising).view(np.float32)
 
 
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:

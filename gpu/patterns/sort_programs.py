@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gpu.engines.base import Argument, Buffer, Engine, Module
 from gpu.pattern import Array, HostProgram, Inputs, Outputs, Params, Progress
 from gpu.patterns import scan
 from gpu.patterns.array_inputs import READABLE_ELEMENTS, typed
-from gpu.patterns.sort_keys import drawn, rank
+from gpu.patterns.sort_keys import drawn, rank, unrank
 
 FILE = "sort.cu"
 ONESWEEP_FILE = "sort_onesweep.cu"
@@ -283,6 +284,26 @@ def onesweep(job: Job, data: Data) -> Sorting:
     for buffer in (counts, states):
         engine.free(buffer)
     job.free(other)
+    return data
+
+
+def thrust(job: Job, data: Data) -> Sorting:
+    """Let Thrust sort the keys as the unsigned numbers that are in their order."""
+    descending, pairs = bool(job.defines["DESCENDING"]), bool(job.defines["PAIRS"])
+
+    def routine(library: Any, keys: Any, places: Any) -> None:
+        ranks = rank(keys, descending=descending)
+        if pairs:
+            order = library.argsort(ranks)
+            places[:] = order
+            keys[:] = keys[order]
+            return
+        ranks.sort()
+        if ranks is not keys:
+            keys[:] = unrank(ranks, keys.dtype, descending=descending)
+
+    job.engine.call(routine, data.keys, data.places)
+    yield Progress(0.8, "sorted")
     return data
 
 

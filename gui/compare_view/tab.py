@@ -18,6 +18,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from gpu.engines.base import Device
 from gpu.pattern import Integer, Pattern, Variant
 from gpu.patterns.array_inputs import FROM_FILE
 from gui.compare_view.curves import Curves, as_power, variant_pen
@@ -68,6 +69,7 @@ class VariantRow(QWidget):
     def __init__(self, number: int, variant: Variant) -> None:
         super().__init__()
         self._number = number
+        self._variant = variant
         self.name = variant.name
         self.box = QCheckBox(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.cautionary else ""))
         self.box.setChecked(not variant.cautionary)
@@ -79,6 +81,13 @@ class VariantRow(QWidget):
         line.setStretch(1, 1)
         self.setLayout(line)
         self.setMinimumHeight(look().px(26))
+
+    def show_libraries(self, no_library: str) -> None:
+        """Let a library be measured, or show why it cannot be."""
+        if self._variant.library and self.box.isEnabled() == bool(no_library):
+            self.box.setEnabled(not no_library)
+            self.box.setChecked(not no_library)
+            self.box.setToolTip(no_library or self._variant.idea)
 
     def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
         """Show a figure, or why there is none."""
@@ -162,6 +171,9 @@ class CompareTab(QWidget):
         self._lay_out()
         self.curves.begin(self.sizes, self.unit.chosen)
         self._say_at_rest()
+        jobs.ready.connect(self._take_device)
+        if jobs.device is not None:
+            self._take_device(jobs.device)
 
     def _lay_out(self) -> None:
         plot = Card("Throughput against n", margins=(12, 8, 12, 6))
@@ -243,6 +255,10 @@ class CompareTab(QWidget):
         self.curves.begin(self.sizes, self.unit.chosen)
         self._show()
         self._say_at_rest()
+
+    def _take_device(self, device: Device) -> None:
+        for each in self.rows:
+            each.show_libraries(device.no_library)
 
     def _end(self) -> None:
         self.measure_button.setText("Measure")

@@ -92,7 +92,7 @@ class StepTab(Panes):
         """Record another variant."""
         self.variant = name
         self._file = self.pattern.file_of(name)
-        self.source.show_kernel(self._file, self.pattern.variant(name).kernels[0])
+        self.source.show_variant(self.pattern, name)
         self.record_soon()
 
     def show_image(self, image: Array, maxval: int) -> None:
@@ -115,6 +115,10 @@ class StepTab(Panes):
     def record(self) -> None:
         """Record the variant with what is chosen."""
         self._soon.stop()
+        if library := self.pattern.variant(self.variant).library:
+            self._stale = False
+            self._say(f"{library} is a library: it has no source to step through. Choose another variant.")
+            return
         if self._needs_image and not self.image:
             self._say("Open an image: a small part of it is recorded.")
             return
@@ -127,7 +131,8 @@ class StepTab(Panes):
 
     def rehearse(self) -> None:
         """Let the simulator's process record once for nobody, so that it does not begin when somebody waits."""
-        if self._stale and not self.isVisible() and (self.image or not self._needs_image):
+        steppable = not self.pattern.variant(self.variant).library and (self.image or not self._needs_image)
+        if self._stale and not self.isVisible() and steppable:
             self.stepper.rehearse(self._wanted())
 
     def _wanted(self) -> StepPattern:
@@ -159,6 +164,8 @@ class StepTab(Panes):
         self.state.say("recording…" if busy else "", "neutral")
 
     def _take(self, request: StepPattern, models: Models) -> None:
+        if self.pattern.variant(self.variant).library:
+            return  # chosen while this was recorded
         same = self.request is not None and self.request.variant == request.variant
         moment = self.player.moment if same and self.models is not None else 0
         self.request, self.models, self.followed = request, models, None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gpu import cli, devices, engines, images
+from gpu.engines import libraries
 from gpu.engines.null import NullEngine
 from gpu.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.patterns import all_patterns
@@ -256,6 +257,22 @@ def test_list_names_everything_that_is_declared(command):
             assert f"  {variant.name} " in done.out
         for parameter in pattern.parameters:
             assert f"  --{parameter.name} " in done.out
+
+
+def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch: pytest.MonkeyPatch):
+    done = command("list")
+    line = next(line for line in done.out.splitlines() if line.startswith("  cublas "))
+    assert "cuBLAS (CuPy); NVIDIA GPU only." in line
+    monkeypatch.setattr(libraries, "why_none", lambda: "CuPy is away.")
+    assert "cuBLAS (CuPy); NVIDIA GPU only. CuPy is away.\n" in command("list").out
+    data = {pattern["name"]: pattern for pattern in json.loads(command("list", "--json").out)}
+    assert [each["name"] for each in data["matmul"]["variants"] if each["library"]] == ["cublas"]
+    done = command("run", "matmul", "--variant", "cublas", "--n", "8", "--engine", "simulator")
+    assert done.code == 2
+    assert done.err == (
+        "lockstep: cuBLAS cannot be called here. The simulator runs kernels from their source, and a library comes "
+        "without any. Take another variant.\n"
+    )
 
 
 def test_devices_says_what_is_there_and_why_not(command, monkeypatch: pytest.MonkeyPatch):

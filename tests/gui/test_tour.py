@@ -22,6 +22,7 @@ STOPS = [
     (pattern.name, number, variant.name)
     for pattern in all_patterns().values()
     for number, variant in enumerate(pattern.variants, 1)
+    if not variant.library
 ]
 
 

@@ -11,11 +11,12 @@ from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.execute import Outcome, run_pattern
 from gpu.patterns import find_pattern
+from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]
 
 PATTERN = find_pattern("matmul")
-VARIANTS = [variant.name for variant in PATTERN.variants]
+VARIANTS = [variant.name for variant in PATTERN.variants if not variant.library]
 SIDES = [(1, 1, 1), (1, 33, 31), (33, 31, 70), (40, 36, 20)]
 SLOW = [(257, 131, 33), (128, 256, 64), (300, 1, 300)]
 
@@ -91,6 +92,13 @@ def test_with_beta_0_nothing_is_read_from_c(engine: Engine, variant: str) -> Non
         outcome = run(Spoiled(), variant, given(n, n, n))
         assert np.isfinite(outcome.outputs["result"]).all()
         assert outcome.report.verified
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (-0.7, 0.3)])
+def test_what_the_library_is_asked_for(alpha: float, beta: float) -> None:
+    for m, n, k in SIDES:
+        inputs = given(m, n, k)
+        assert_product(run(LibraryEngine(), "cublas", inputs, alpha=alpha, beta=beta), inputs, alpha, beta)
 
 
 def test_the_tolerance_is_tight_enough_to_miss_no_product() -> None:

@@ -17,11 +17,12 @@ from gpu.execute import Outcome, run_pattern
 from gpu.frames import Frames
 from gpu.patterns import find_pattern
 from gpu.patterns.sort_keys import DTYPES, KINDS, make_keys
+from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]
 
 SORT = find_pattern("sort")
-VARIANTS = [variant.name for variant in SORT.variants]
+VARIANTS = [variant.name for variant in SORT.variants if not variant.library]
 SIZES = (0, 1, 2, 31, 32, 33, 64, 129)
 FAST = [name for name in VARIANTS if name not in ("odd-even", "quicksort")]
 """Those that many keys do not take long."""
@@ -93,6 +94,26 @@ def test_floats_that_are_not_numbers_come_last_and_zeros_in_order(variant: str) 
         places = run(ENGINE, variant, keys, order=order, result="places")
         assert sorted(places.outputs["result"].tolist()) == list(range(48))
         assert places.report.verified
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_a_library_is_given_and_gives_back(dtype: str, order: str) -> None:
+    """Of the library only numbers without a sign are asked; the rest is ours."""
+    for n in (0, 1, 2, 70):
+        keys = keys_of(dtype, n)
+        if dtype == "float32" and n > 2:
+            keys = np.random.default_rng(5).permutation(np.append(keys, np.array(SPECIAL, np.float32)))
+        outcome = run(LibraryEngine(), "thrust", keys, order=order)
+        assert outcome.report.verified
+        assert outcome.outputs["result"].dtype == keys.dtype
+        numbers = keys[~np.isnan(keys)] if dtype == "float32" else keys
+        expected = sorted(numbers.tolist(), reverse=order == "descending")
+        assert outcome.outputs["result"][: numbers.size].tolist() == expected
+        pairs = run(LibraryEngine(), "thrust", keys, order=order, result="places")
+        assert pairs.report.verified
+        assert pairs.outputs["result"].dtype == np.int32
+        np.testing.assert_array_equal(pairs.outputs["keys"], keys[pairs.outputs["result"]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
