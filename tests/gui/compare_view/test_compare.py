@@ -191,7 +191,7 @@ def test_cautionary_variants_are_not_ticked(qtbot, window):
 def test_random_values_stand_in_for_a_file(qtbot, comparing, tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("3\n4\n")
-    comparing.open(path)
+    comparing.files.open(path)
     qtbot.waitUntil(lambda: any(isinstance(r, LoadArray) for r in comparing.host.requests))
     settle(qtbot, comparing)
     comparing.before = len(comparing.host.requests)
@@ -239,7 +239,7 @@ def test_figures_are_read_in_either_theme(qtbot, comparing):
     choose_largest(comparing, 14)
     measured(qtbot, comparing)
     tab = comparing.page.compare
-    comparing.set_theme("light")
+    comparing.appearance.set_theme("light")
     colours = [each.figure.palette().windowText().color().name() for each in tab.rows]
     assert set(colours) <= {look().theme.text, look().theme.good}
     assert look().theme.name == "light"
