@@ -178,13 +178,12 @@ class _Shape:
         on_compile: Callable[[], None],
     ) -> None:
         key = native.key_of(function, block, sorted(constants))
-        found = native.kept(key) if key is not None else None
+        found = native.kept(key)
         if found is None:
             on_compile()
             compiled = compile_kernel(function, block, constants)
             found = _about(compiled), native.compile_text(compiled.text)
-            if key is not None:
-                native.keep(key, *found)
+            native.keep(key, *found)
         about, code = found
         self.code = native.NativeCode(code)
         self.variables: tuple[str, ...] = tuple(about["variables"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import ctypes
 import hashlib
 import io
@@ -18,6 +19,8 @@ from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+
+from gpu.simulator import ir
 
 Function = Any
 _numbers = itertools.count()
@@ -56,19 +59,27 @@ def keep(key: str, about: Any, code: bytes) -> None:
     _write(_cache_folder() / f"{key}.o", len(header).to_bytes(8, "little") + header + code)
 
 
-def key_of(*what: Any) -> str | None:
-    """Return the key of what code is made of: it changes with this package, with LLVM and with the processor.
+def key_of(function: ir.Function, *what: Any) -> str:
+    """Return the key of a function's code, which also follows from `what`.
 
-    What leads back to itself, as a kernel that launches itself does, has none.
+    It changes with this package, with LLVM and with the processor.
     """
     written = io.BytesIO()
     pickler = pickle.Pickler(written, protocol=5)
     pickler.fast = True  # equal things are written alike, whether they are one and the same or not
-    try:
-        for each in what:
-            pickler.dump(each)
-    except ValueError:
-        return None
+    functions: list[ir.Function] = []
+    numbers: dict[int, int] = {}
+
+    def numbered(called: ir.Function) -> tuple[type[int], tuple[int]]:
+        if id(called) not in numbers:
+            numbers[id(called)] = len(functions)
+            functions.append(called)
+        return int, (numbers[id(called)],)
+
+    pickler.dispatch_table = {**copyreg.dispatch_table, ir.Function: numbered}
+    pickler.dump((function, what))
+    for each in functions:  # which grow while they are written
+        pickler.dump(vars(each))
     return hashlib.sha256(_maker() + written.getbuffer()).hexdigest()
 
 

@@ -388,6 +388,20 @@ def test_two_processes_fill_one_cache_at_once(tmp_path) -> None:
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".o"] * 6  # nothing half written is left
 
 
+def test_code_is_found_by_all_that_a_kernel_calls(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    for by in (1, 2, 1):  # the functions differ where the kernel does not lead at once
+        text = f"""
+        __device__ int deeper(int x) {{ return x * {by}; }}
+        __device__ int deep(int x) {{ return deeper(x) + deeper(1); }}
+        __global__ void k(int *data) {{ data[threadIdx.x] = deep(threadIdx.x); }}
+        """
+        data = np.zeros(32, np.int32)
+        SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+        np.testing.assert_array_equal(data, (np.arange(32) + 1) * by)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     text = "__global__ void k(int *data) { data[threadIdx.x] = threadIdx.x * 3; }"
