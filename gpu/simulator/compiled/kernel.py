@@ -18,6 +18,7 @@ from gpu.simulator.compiled.plan import (
     Item,
     Once,
     Plan,
+    PlannedCall,
     PlannedIf,
     PlannedLoop,
     Region,
@@ -25,7 +26,7 @@ from gpu.simulator.compiled.plan import (
 )
 from gpu.simulator.compiled.recompute import Recomputable
 from gpu.simulator.compiled.threads import ThreadWriter
-from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.walking import parts, walk
 from gpu.simulator.types import Pointer, Scalar, Type
 
 _WARP = 32
@@ -40,9 +41,12 @@ class Mask:
     count: str
     top: str
     """The number after that of the last one: where it is the count, the first threads take part and no others."""
-    ends: str = ""
+    skip: str
+    """Where to go on when nobody is left: at the end of what the mask is of, in a loop at its next round."""
     stays: int = -1
     """Of a loop, the threads that are still in it: `break` takes a thread out of both, `continue` of `bytes` alone."""
+    function: str | None = None
+    """Of a function's body, the path of its frame: `return` takes a thread out of all masks from here on."""
 
 
 @dataclass(frozen=True)
@@ -255,9 +259,9 @@ class _KernelWriter:
     def write(self) -> CompiledText:
         """Write the kernel."""
         asm = self.asm
-        if any(isinstance(node, ir.Return) for node in walk(self._function.body)) and len(self._plan) > 1:
-            self._masks.append(self._new_mask())
-        with asm.loop("%blocks", "block", asm.not_unrolled) as (index, _):
+        with asm.loop("%blocks", "block", asm.not_unrolled) as (index, next_block):
+            if any(isinstance(node, ir.Return) for node in walk(self._function.body)) and len(self._plan) > 1:
+                self._masks.append(self._new_mask(next_block, function=""))
             number = asm.value(f"add nsw i64 %first, {index}")
             self._begin_block(number)
             self._run(self._plan)
@@ -354,8 +358,22 @@ class _KernelWriter:
 
     # Masks.
 
-    def _new_mask(self) -> Mask:
-        return Mask(self._scratch.take(object(), self._padded), self.asm.alloca(8, "count"), self.asm.alloca(8, "top"))
+    def _new_mask(self, skip: str, *, of_loop: bool = False, function: str | None = None) -> Mask:
+        return Mask(
+            self._take_flags(),
+            self.asm.alloca(8, "count"),
+            self.asm.alloca(8, "top"),
+            skip,
+            self._take_flags() if of_loop else -1,
+            function,
+        )
+
+    def _take_flags(self) -> int:
+        return self._scratch.take(object(), self._padded)
+
+    def _is_someone(self, mask: Mask) -> str:
+        """Return whether any thread takes part."""
+        return self.asm.value(f"icmp ne i64 {self.asm.value(f'load i64, ptr {mask.count}')}, 0")
 
     def _flag(self, offset: int) -> str:
         return self.element(offset, 1, self._thread)
@@ -454,12 +472,13 @@ class _KernelWriter:
         flag = self.asm.value(f"load i8, ptr {self._flag(self._masks[-1].bytes)}{self._writer.access}")
         return self.asm.value(f"icmp ne i8 {flag}, 0")
 
-    def leave(self, kind: str) -> None:
+    def leave(self, frame: Frame, kind: str) -> None:
         asm = self.asm
-        inner = len(self._masks)
-        if kind != "return":
-            inner = max(number for number, mask in enumerate(self._masks) if mask.ends)
-        for mask in self._masks[inner if kind != "return" else 0 :]:
+        if kind == "return":
+            left = [number for number, mask in enumerate(self._masks) if mask.function == frame.path]
+        else:
+            left = [number for number, mask in enumerate(self._masks) if mask.stays >= 0]
+        for mask in self._masks[max(left, default=0) :]:
             asm.emit(f"store i8 0, ptr {self._flag(mask.bytes)}{self._writer.access}")
             if mask.stays >= 0 and kind != "continue":
                 asm.emit(f"store i8 0, ptr {self._flag(mask.stays)}{self._writer.access}")
@@ -470,6 +489,14 @@ class _KernelWriter:
     def _run(self, items: Plan) -> None:
         for item in items:
             self._item(item)
+            if self._masks and _takes_out(item):
+                self._go_on_with(self._masks[-1])
+
+    def _go_on_with(self, mask: Mask) -> None:
+        """Run what follows only where someone is left for it: a loop may end for nobody."""
+        here = self.asm.fresh("here")
+        self.asm.branch(self._is_someone(mask), here, mask.skip)
+        self.asm.place(here)
 
     def _item(self, item: Item) -> None:
         match item:
@@ -487,6 +514,8 @@ class _KernelWriter:
                 self._if(item)
             case PlannedLoop():
                 self._loop(item)
+            case PlannedCall():
+                self._called(item)
 
     def _region(self, region: Region) -> None:
         parallel = not any(
@@ -494,7 +523,7 @@ class _KernelWriter:
             for frame, statement in region.statements
         )
         self._in_threads(lambda: self._statements_of(region), parallel=parallel)
-        if any(_leaves(statement) for _, statement in region.statements):
+        if _takes_out(region):
             for each in self._masks:
                 self._count(each)
 
@@ -543,16 +572,17 @@ class _KernelWriter:
                 asm.jump(labels[2])
             asm.place(labels[2])
             return
-        then, orelse = self._new_mask(), self._new_mask()
+        then, orelse = (self._new_mask(asm.fresh("after")) for _ in range(2))
         self._ask(item, [then.bytes], then, orelse.bytes if item.orelse is not None else None)
         for mask, side in ((then, item.then), (orelse, item.orelse)):
             if side is not None:
                 if mask is orelse:
                     self._count(mask)
-                with asm.when(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0")):
-                    self._masks.append(mask)
-                    self._run(side)
-                    self._masks.pop()
+                self._go_on_with(mask)
+                self._masks.append(mask)
+                self._run(side)
+                self._masks.pop()
+                asm.place(mask.skip)
 
     def _guarded(self, item: PlannedIf | PlannedLoop, here: str) -> str:
         """Return whether a thread takes part and a condition holds for it; only those that take part compute it."""
@@ -571,7 +601,7 @@ class _KernelWriter:
 
     def _loop(self, item: PlannedLoop) -> None:
         asm = self.asm
-        test, body, end = (asm.fresh(part) for part in ("test", "body", "end"))
+        test, body, step, end = (asm.fresh(part) for part in ("test", "body", "step", "end"))
         if item.uniform:
             asm.jump(test if item.tests_first else body)
             asm.place(test)
@@ -584,14 +614,9 @@ class _KernelWriter:
             asm.jump(test)
             asm.place(end)
             return
-        continues = any(_continues(part) for part in _statements(item.body))
-        mask = self._new_mask()
-        mask.ends, mask.stays = end, self._new_mask().bytes
-        with self._all_threads():
-            here = self.taking_part()
-            self._set(mask.bytes, here)
-            self._set(mask.stays, here)
-        self._count(mask)
+        continues = any("continue" in _jumps(part) for part in _statements(item.body) if not isinstance(part, Bind))
+        mask = self._new_mask(step, of_loop=True)
+        self._begin_mask(mask)
         self._masks.append(mask)
         asm.jump(test if item.tests_first else body)
         asm.place(test)
@@ -600,9 +625,10 @@ class _KernelWriter:
         self._run(item.before)
         if item.condition is not None:
             self._ask(item, [mask.bytes, mask.stays], mask, None)
-        asm.branch(asm.value(f"icmp ne i64 {asm.value(f'load i64, ptr {mask.count}')}, 0"), body, end)
+        asm.branch(self._is_someone(mask), body, end)
         asm.place(body)
         self._run(item.body)
+        asm.place(step)
         if item.step:
             if continues:
                 self._back(mask)
@@ -610,9 +636,23 @@ class _KernelWriter:
         asm.jump(test)
         asm.place(end)
         self._masks.pop()
-        if self._masks and any(_leaves_function(part) for part in _statements(item.body)):
-            for each in self._masks:
-                self._count(each)
+
+    def _begin_mask(self, mask: Mask) -> None:
+        """Let those take part that took part before."""
+        with self._all_threads():
+            here = self.taking_part()
+            for offset in (mask.bytes, mask.stays):
+                if offset >= 0:
+                    self._set(offset, here)
+        self._count(mask)
+
+    def _called(self, item: PlannedCall) -> None:
+        mask = self._new_mask(self.asm.fresh("returned"), function=item.frame.path)
+        self._begin_mask(mask)
+        self._masks.append(mask)
+        self._run(item.body)
+        self._masks.pop()
+        self.asm.place(mask.skip)
 
     def _back(self, mask: Mask) -> None:
         """Let those that continued a loop take part again."""
@@ -747,6 +787,8 @@ def _places(items: Plan) -> Iterator[set[Key]]:
                     yield set(_used(frame, condition))
                 yield from _places(body)
                 yield from _places(step)
+            case PlannedCall(_, body):
+                yield from _places(body)
 
 
 def _handed_on(items: Plan) -> Iterator[Key]:
@@ -765,6 +807,8 @@ def _handed_on(items: Plan) -> Iterator[Key]:
             case PlannedLoop(_, before, _, _, body, step):
                 for inner in (before, body, step):
                     yield from _handed_on(inner)
+            case PlannedCall(_, body):
+                yield from _handed_on(body)
 
 
 def _used(frame: Frame, node: object) -> Iterator[Key]:
@@ -775,6 +819,8 @@ def _used(frame: Frame, node: object) -> Iterator[Key]:
         match each:
             case ir.Local(_, slot, _) | ir.Declare(slot) | ir.DeclareMemory(slot):
                 yield frame.path, slot
+            case ir.Return() if frame.result is not None:
+                yield frame.result[0].path, frame.result[1]
 
 
 def _statements(items: Plan) -> Iterator[object]:
@@ -789,21 +835,34 @@ def _statements(items: Plan) -> Iterator[object]:
             case PlannedLoop(_, before, _, _, body, step):
                 for part in (before, body, step):
                     yield from _statements(part)
+            case PlannedCall(_, body):
+                yield from _statements(body)
 
 
-def _leaves(statement: object) -> bool:
-    """Whether a statement may take a thread out of a loop, or of the kernel."""
-    return not isinstance(statement, Bind) and any(isinstance(node, ir.Jump | ir.Return) for node in walk(statement))
+def _takes_out(item: Item) -> bool:
+    """Whether threads may leave what is around an item: a loop, or a function."""
+    match item:
+        case Region(statements):
+            return any(not isinstance(each, Bind) and not _jumps(each).isdisjoint(_WAYS_OUT) for _, each in statements)
+        case PlannedIf(_, _, _, then, orelse):
+            return any(map(_takes_out, (*then, *(orelse or []))))
+        case PlannedLoop():
+            return any("return" in _jumps(each) for each in _statements([item]) if not isinstance(each, Bind))
+    return False
 
 
-def _continues(statement: object) -> bool:
-    return not isinstance(statement, Bind) and any(
-        isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(statement)
-    )
+_WAYS_OUT = ("break", "continue", "return")
 
 
-def _leaves_function(statement: object) -> bool:
-    return not isinstance(statement, Bind) and any(isinstance(node, ir.Return) for node in walk(statement))
+def _jumps(node: object) -> set[str]:
+    """Return the kinds of jumps that lead out of a statement."""
+    found: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()
+    if isinstance(node, ir.Return):
+        found.add("return")
+    for part in parts(node):
+        found |= _jumps(part)
+    inside = ("break", "continue") if isinstance(node, ir.Loop) else ("break",) if isinstance(node, ir.Switch) else ()
+    return found.difference(inside)
 
 
 def _touches_one(node: object, apart: set[int]) -> bool:

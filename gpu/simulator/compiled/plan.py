@@ -34,6 +34,8 @@ class Frame:
     function: ir.Function
     slots: int
     added: dict[int, Type] = field(default_factory=dict)
+    result: tuple[Frame, int, Type] | None = None
+    """The caller's variable that takes what is returned from the middle of the function."""
 
     def new_slot(self, type: Type) -> int:
         """Return a variable that the plan itself needs."""
@@ -102,7 +104,15 @@ class PlannedLoop:
     tests_first: bool
 
 
-Item = Region | Once | Exchange | PlannedIf | PlannedLoop
+@dataclass(frozen=True)
+class PlannedCall:
+    """The body of a function that threads leave at different places; what they return is in `frame.result`."""
+
+    frame: Frame
+    body: Plan
+
+
+Item = Region | Once | Exchange | PlannedIf | PlannedLoop | PlannedCall
 Plan = list[Item]
 
 
@@ -492,8 +502,10 @@ class _Planner:
                 self.found.add((inner.path, slot))
                 self._run(frame, bind, planned)
         *body, last = function.body.statements or (ir.Block(()),)
-        if any(isinstance(node, ir.Return) for statement in body for node in walk(statement)):
-            raise NotCompiled(f"{function.name}, which returns from its middle and waits")
+        if any(
+            isinstance(node, ir.Return) and node is not last for statement in (*body, last) for node in walk(statement)
+        ):
+            return self._inline_left_early(frame, inner, call, planned)
         for statement in body:
             self._statement(inner, statement, planned)
         if not isinstance(last, ir.Return):
@@ -505,6 +517,17 @@ class _Planner:
         self.found.add((frame.path, slot))
         self._run(inner, Bind(frame, slot, call.type, value), planned)
         return ir.Local(call.type, slot, function.name)
+
+    def _inline_left_early(self, frame: Frame, inner: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
+        """Plan the body of a function that some threads leave while others go on."""
+        result: ir.Expression = _zero(Scalar("int32"))
+        if not isinstance(call.type, Void):
+            slot = frame.new_slot(call.type)
+            self.found.add((frame.path, slot))
+            inner.result = frame, slot, call.type
+            result = ir.Local(call.type, slot, call.function.name)
+        planned.append(PlannedCall(inner, self._under(self._mask(masked=True), inner, call.function.body)))
+        return result
 
 
 def _name(statement: ir.Statement) -> str:

@@ -72,7 +72,7 @@ class Storage(Protocol):
         """Return the address of the word that a failure leaves, and the assertion's number, from 1."""
         ...
 
-    def leave(self, kind: str) -> None:
+    def leave(self, frame: Frame, kind: str) -> None:
         """Write what a `break`, a `continue` or a `return` out of the region does."""
         ...
 
@@ -484,7 +484,7 @@ class ThreadWriter:
                 if label:
                     asm.jump(label)
                 else:
-                    self._storage.leave(kind)
+                    self._storage.leave(frame, kind)
             case ir.Return(value):
                 self._return(frame, value)
             case _:
@@ -546,7 +546,10 @@ class ThreadWriter:
 
     def _return(self, frame: Frame, value: ir.Expression | None) -> None:
         if not self._targets.returns:
-            self._storage.leave("return")
+            if value is not None and frame.result is not None:
+                caller, slot, type = frame.result
+                self.store(self._storage.variable(caller, slot, type), type, self.value(frame, value))
+            self._storage.leave(frame, "return")
             return
         if value is not None:
             assert self._targets.result is not None

@@ -29,10 +29,14 @@ def cut(grid: Sequence[int], block: Sequence[int], lanes: int) -> Iterator[tuple
 
 
 def waits(statement: ir.Statement) -> bool:
-    """Whether a loop waits for another thread: it tests memory by an atomic, or with nothing in its body."""
+    """Whether a loop waits for another thread.
+
+    It tests memory by an atomic, or with nothing in its body, or each of its rounds does the same as the one before
+    unless memory has changed.
+    """
     match statement:
         case ir.Loop(condition, _, body):
-            return _reads(condition, atomics_only=not _is_empty(body)) or waits(body)
+            return _reads(condition, atomics_only=not _is_empty(body)) or _only_looks(statement) or waits(body)
         case ir.Block(statements):
             return any(map(waits, statements))
         case ir.If(_, then, orelse):
@@ -42,21 +46,72 @@ def waits(statement: ir.Statement) -> bool:
     return False
 
 
+def _only_looks(loop: ir.Loop) -> bool:
+    """Whether a loop does nothing but load, each time from the same places, and test what it has loaded."""
+    return (
+        loop.step is None
+        and _looks(loop.body, _assigned(loop.body), set())
+        and _is_same(loop.condition, frozenset())
+        and _reads(loop.body, atomics_only=False)
+    )
+
+
+def _looks(statement: ir.Statement, assigned: frozenset[int], given: set[int]) -> bool:
+    """Whether a statement does the same in each round. `given` are the variables that this round has given a value."""
+    match statement:
+        case ir.Block(statements):
+            return all(_looks(each, assigned, given) for each in statements)
+        case ir.Declare(slot, _, value) | ir.Evaluate(ir.Assign(_, ir.Local(_, slot), value)):
+            given.add(slot)
+            return _is_same(value, assigned - given)
+        case ir.Evaluate(ir.Fence() | ir.Const()) | ir.Jump() | ir.Return():
+            return True
+        case ir.If(condition, then, orelse):
+            return _is_same(condition, assigned - given) and all(
+                _looks(each, assigned, set(given)) for each in (then, orelse) if each is not None
+            )
+    return False
+
+
+def _assigned(statement: ir.Statement) -> frozenset[int]:
+    """Return the variables that a statement assigns to."""
+    match statement:
+        case ir.Block(statements):
+            return frozenset().union(*map(_assigned, statements))
+        case ir.Evaluate(ir.Assign(_, ir.Local(_, slot))):
+            return frozenset((slot,))
+        case ir.If(_, then, orelse):
+            return _assigned(then) | (_assigned(orelse) if orelse is not None else frozenset())
+    return frozenset()
+
+
+def _is_same(expression: object, changing: frozenset[int]) -> bool:
+    """Whether an expression changes no variable, nor reads one of a set."""
+    return not any(
+        isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
+        or (isinstance(node, ir.Local) and node.slot in changing)
+        for node in _nodes(expression)
+    )
+
+
 def _is_empty(statement: ir.Statement) -> bool:
     return isinstance(statement, ir.Block) and all(map(_is_empty, statement.statements))
 
 
 def _reads(expression: object, *, atomics_only: bool) -> bool:
     """Whether an expression reads memory."""
-    if isinstance(expression, ir.Atomic) or (isinstance(expression, ir.Load) and not atomics_only):
-        return True
-    parts = vars(expression).values() if hasattr(expression, "__dataclass_fields__") else ()
     return any(
-        _reads(inner, atomics_only=atomics_only)
-        for part in parts
-        for inner in (part if isinstance(part, tuple) else (part,))
-        if not isinstance(inner, ir.Function)
+        isinstance(node, ir.Atomic) or (isinstance(node, ir.Load) and not atomics_only) for node in _nodes(expression)
     )
+
+
+def _nodes(node: object) -> Iterator[object]:
+    """Yield a node and all inside of it, called functions left out."""
+    yield node
+    for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
+        for inner in part if isinstance(part, tuple) else (part,):
+            if not isinstance(inner, ir.Function):
+                yield from _nodes(inner)
 
 
 def reachable(kernel: ir.Function) -> list[ir.Function]:

@@ -103,18 +103,25 @@ def _simple(value: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
+_LEAVE_KERNEL = "{{ out[i] = {}; return; }}"
+_LEAVE_FUNCTION = "return {};"
+
+
 @cache
-def _parted(depth: int, loops: int, counters: tuple[str, ...] = ()) -> st.SearchStrategy[str]:
+def _parted(
+    depth: int, loops: int, counters: tuple[str, ...] = (), leaving: str = _LEAVE_KERNEL
+) -> st.SearchStrategy[str]:
     """Make a statement for threads that go their own ways, each counting its loops in variables of its own."""
     value = _values(counters)
     condition, simple = _conditions(value), _simple(value)
-    leave = st.tuples(condition, value).map(lambda made: f"if ({made[0]}) {{ out[i] = {made[1]}; return; }}")
+    leave = st.tuples(condition, value).map(lambda made: f"if ({made[0]}) {leaving.format(made[1])}")
     jump = st.tuples(condition, st.sampled_from(("break;", "continue;"))).map(lambda made: f"if ({made[0]}) {made[1]}")
     if depth == 0:
         return st.one_of(simple, simple, simple, jump) if loops else simple
-    inner = st.lists(_parted(depth - 1, loops, counters), min_size=1, max_size=2).map(" ".join)
+    inner = st.lists(_parted(depth - 1, loops, counters, leaving), min_size=1, max_size=2).map(" ".join)
     counter = f"p{depth}"
-    looped = st.lists(_parted(depth - 1, loops + 1, (*counters, counter)), min_size=1, max_size=2).map(" ".join)
+    looped = _parted(depth - 1, loops + 1, (*counters, counter), leaving)
+    looped = st.lists(looped, min_size=1, max_size=2).map(" ".join)
     return st.one_of(
         simple,
         leave,
@@ -173,3 +180,54 @@ def _together(depth: int, counters: tuple[str, ...] = ()) -> st.SearchStrategy[s
 def kernels() -> st.SearchStrategy[str]:
     """Make a kernel `k(const int *in, int *out, int *counts, int u)`; `in` holds four ints a thread and 200 more."""
     return st.lists(_together(2), min_size=2, max_size=3).map(lambda made: HEAD + "\n".join(made) + TAIL)
+
+
+_FUNCTION = """
+__device__ {} {}(int a, int b, int c, int t, int i, int u, int *own, const int *moving, int *tally, int *left) {{
+    const volatile int *seen = moving;
+    {}
+}}
+"""
+
+
+@cache
+def _function(name: str, gives: bool) -> st.SearchStrategy[str]:
+    """Make a function that some threads leave while others go on in it, and that waits: it reads volatile memory."""
+    leaving = _LEAVE_FUNCTION if gives else "{{ *left = {}; return; }}"
+    value = _values(("q",))
+    within, behind = (
+        st.lists(_parted(depth, loops, ("q",), leaving), min_size=1, max_size=2).map(" ".join)
+        for depth, loops in ((2, 1), (1, 0))
+    )
+    last = leaving.format("seen[t & 7] - c").replace("{{", "{").replace("}}", "}")
+    return st.one_of(
+        st.tuples(_conditions(value), value, within).map(
+            lambda made: (
+                f"for (int q = a & 3;; ++q) {{ b += seen[q]; if (q > {_ROUNDS} || {made[0]}) "
+                f"{leaving.format(made[1])} {made[2]} }}"
+            )
+        ),
+        st.tuples(within, behind).map(
+            lambda made: f"for (int q = 0; q < (b & {_ROUNDS}); ++q) {{ {made[0]} }} int q = 5; {made[1]} {last}"
+        ),
+    ).map(lambda body: _FUNCTION.format("int" if gives else "void", name, body))
+
+
+def kernels_with_functions() -> st.SearchStrategy[str]:
+    """Make a kernel, as `kernels` does, that calls functions which its threads leave at different places."""
+    value = _values(())
+    given = "t, i, u, own, moving, tally, &left"
+    call = st.one_of(
+        st.tuples(st.sampled_from(VARIABLES), value, value, value).map(
+            lambda made: f"{made[0]} = found({', '.join(made[1:])}, {given}) + {made[0]};"
+        ),
+        st.tuples(st.sampled_from(VARIABLES), value, value, value).map(
+            lambda made: f"{{ int left = 3; done({', '.join(made[1:])}, {given}); {made[0]} -= left; }}"
+        ),
+    )
+    called = st.tuples(_conditions(value), call, _parted(1, 0), call, _parted(0, 0)).map(
+        lambda made: f"if ({made[0]}) {{ {made[1]} {made[2]} }} else {{ {made[3]} }} {made[4]}"
+    )
+    return st.tuples(_function("found", True), _function("done", False), called).map(
+        lambda made: HEAD.replace('extern "C"', f'{made[0]}{made[1]}extern "C"') + "int left = 0;\n" + made[2] + TAIL
+    )

@@ -350,6 +350,75 @@ def test_shuffles_and_votes_where_only_some_threads_are_left(block: tuple[int, .
         both(text, "k", 1, block, values, np.zeros(80, "i4"), np.int32(n))
 
 
+LOOK_BACK = """
+#define COMPLETE 0x80000000u
+__device__ unsigned look_back(const volatile unsigned *states, int tile, int d) {
+    unsigned before = 0;
+    for (int other = tile - 1;; --other) {
+        unsigned state;
+        WAIT
+        if (state & COMPLETE) return before + (state & ~COMPLETE);
+        before += state - 1;
+    }
+}
+__global__ void k(unsigned *states, unsigned *out, unsigned *begun) {
+    __shared__ int tile;
+    int d = threadIdx.x;
+    if (d == 0) tile = atomicAdd(begun, 1);
+    __syncthreads();
+    if (d < 8) {
+        unsigned own = tile * 3 + d, before = 0;
+        if (tile % 2) atomicExch(&states[tile * 8 + d], 1 + own);
+        if (tile > 0) before = look_back(states, tile, d);
+        atomicExch(&states[tile * 8 + d], COMPLETE | (before + own));
+        out[tile * 8 + d] = before;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "while ((state = states[other * 8 + d]) == 0) { }",
+        "state = states[other * 8 + d]; while (state == 0) state = states[other * 8 + d];",
+        "do { state = states[other * 8 + d]; } while (state == 0);",
+        "do { state = atomicOr((unsigned *)&states[other * 8 + d], 0); } while (state == 0);",
+        "for (;;) { unsigned seen = states[other * 8 + d]; state = seen; if (seen != 0) break; }",
+    ],
+    ids=["condition", "while", "do", "atomic", "endless"],
+)
+def test_blocks_that_wait_for_those_before_them(wait: str) -> None:
+    tiles = 10
+    own = np.arange(tiles)[:, None] * 3 + np.arange(8)
+    expected = [own[:tile].sum(axis=0) for tile in range(tiles)]
+    module = built(LOOK_BACK.replace("WAIT", wait))
+    for kernel in (module.kernel("k"), module.compiled("k")):
+        states, out, begun = np.zeros((tiles, 8), "u4"), np.zeros((tiles, 8), "u4"), np.zeros(1, "u4")
+        raw = [each.view(np.uint8).ravel() for each in (states, out, begun)]
+        kernel.launch((tiles, 1, 1), (32, 1, 1), raw)
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_a_loop_that_ends_for_nobody_runs_for_nobody() -> None:
+    text = """
+    __global__ void k(int *data, int n) {
+        int t = threadIdx.x;
+        if (n == 0) return;
+        for (int left = n; left != 1; left /= 2) { data[t] += left; __syncthreads(); }
+        for (int round = 0;; ++round) {
+            int left = data[0] - 5 * round;
+            __syncthreads();
+            if (left <= t % 2) break;
+            __syncthreads();
+        }
+        data[t] *= 2;
+    }
+    """
+    for n in (0, 1, 9):
+        both(text, "k", 1, (40,), np.arange(40, dtype=np.int32), np.int32(n))
+
+
 def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     pattern = all_patterns()["histogram"]

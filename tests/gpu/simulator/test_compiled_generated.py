@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gpu.simulator.compiled import native
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.expressions import TYPES, operands
-from tests.gpu.simulator.programs_with_barriers import kernels
+from tests.gpu.simulator.programs_with_barriers import kernels, kernels_with_functions
 from tests.gpu.simulator.test_semantics import BLOCK, GRID, LANES, Batch, batches, cuda_source, same
 
 Array = np.ndarray[Any, Any]
@@ -77,9 +77,22 @@ def test_nested_expressions(batch: Batch) -> None:
     compare_expressions(batch)
 
 
+blocks, numbers, seeds = st.sampled_from([1, 32, 40, 96, 128]), st.integers(0, 3), st.integers(0, 99)
+
+
 @settings(fixed, max_examples=10)
-@given(text=kernels(), block=st.sampled_from([1, 32, 40, 96, 128]), u=st.integers(0, 3), seed=st.integers(0, 99))
+@given(text=kernels(), block=blocks, u=numbers, seed=seeds)
 def test_threads_that_part_and_meet(text: str, block: int, u: int, seed: int) -> None:
+    compare_programs(text, block, u, seed)
+
+
+@settings(fixed, max_examples=4)
+@given(text=kernels_with_functions(), block=blocks, u=numbers, seed=seeds)
+def test_functions_that_threads_leave_at_different_places(text: str, block: int, u: int, seed: int) -> None:
+    compare_programs(text, block, u, seed)
+
+
+def compare_programs(text: str, block: int, u: int, seed: int) -> None:
     grid = 3
     values = np.random.default_rng(seed).integers(-20, 20, 4 * grid * block + 200, np.int32)
     arrays = (np.zeros(grid * block, np.int32), np.zeros(8 * grid, np.int32))
