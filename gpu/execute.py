@@ -45,7 +45,7 @@ from gpu.jobs import (
     StudyAtomics,
     Throughput,
 )
-from gpu.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work
+from gpu.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work, compiling
 from gpu.patterns import find_pattern
 from gpu.patterns.array_inputs import present_error
 from gpu.shared import SharedArray, SharedFolder
@@ -377,11 +377,8 @@ def _drive(
         furthest = max(furthest, done + (1 - done) * fraction)
         tell(Progress(furthest, latest.message))
 
-    def compiles(name: str) -> None:
-        tell(Progress(None, f"compiling {name}"))
-
     quiet, engine.on_progress = engine.on_progress, launched
-    silent, engine.on_compiling = engine.on_compiling, compiles
+    silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
     program = variant.run(engine, inputs, params)
     try:
         while True:

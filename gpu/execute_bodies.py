@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from gpu.engines.base import Engine
 from gpu.errors import InputError, KernelError
 from gpu.jobs import AdvanceBodies, LoadBodies, Result, SaveBodies
-from gpu.pattern import Progress
+from gpu.pattern import Progress, compiling
 from gpu.patterns import nbody_files, nbody_picture
 from gpu.patterns.nbody import PATTERN
 from gpu.patterns.nbody_forces import block_of
@@ -67,6 +67,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
     if drawn:
         nbody_picture.check(request.camera, request.width, request.height, request.colour, request.exposure)
     engine.sources = dict(request.sources)
+    silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
     try:
         simulation = _simulation(engine, request)
         conserved = picture = None
@@ -94,6 +95,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
         raise
     finally:
         engine.sources = {}
+        engine.on_compiling = silent
     arrays = {} if picture is None else {"picture": folder.put(picture)}
     return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 

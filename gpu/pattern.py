@@ -33,6 +33,11 @@ class Progress:
     sample: Callable[[], Array] | None = None
 
 
+def compiling(kernel: str) -> Progress:
+    """Return what is told while the engine makes machine code of a kernel."""
+    return Progress(None, f"compiling {kernel} for this processor")
+
+
 HostProgram = Callable[[Engine, Inputs, Params], Generator[Progress, None, Outputs]]
 
 

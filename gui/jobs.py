@@ -19,6 +19,13 @@ from gpu.jobs import Event, Failure, Ready, Request, Result
 from gpu.pattern import Progress
 from gpu.shared import SharedFolder
 
+
+def spelled(progress: Progress) -> str:
+    """Return what is said of work that cannot tell how far it is, "" of work that can."""
+    unknown = progress.fraction is None and progress.message
+    return f"{progress.message[0].upper()}{progress.message[1:]}…" if unknown else ""
+
+
 Deliver = Callable[[int, Event], None]
 Done = Callable[[Result | Failure], None]
 

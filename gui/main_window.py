@@ -19,7 +19,7 @@ from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
 from gui.files import Files
 from gui.header import Header
-from gui.jobs import HostFactory, Jobs, engine_host
+from gui.jobs import HostFactory, Jobs, engine_host, spelled
 from gui.own_kernel.opened import OwnKernel
 from gui.pages import Pages
 from gui.pattern_page import PatternPage
@@ -243,10 +243,12 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name} – Lockstep" if name else "Lockstep")
         self.status.say(f"{name}: {what}" if what else "")
 
-    def _show_progress(self, progress: Progress) -> None:
+    def _show_progress(self, pattern: str, progress: Progress) -> None:
         self.header.show_progress(progress.fraction)
-        if progress.fraction is None and progress.message:
-            self.status.say(f"{progress.message[0].upper()}{progress.message[1:]}…")
+        words = spelled(progress)
+        if words:
+            self.status.say(words)
+        self.pages[pattern].show_progress(words)
 
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
@@ -264,6 +266,8 @@ class MainWindow(QMainWindow):
     def show_failure(self, failure: Failure) -> None:
         """Say what went wrong; all else stays as it was."""
         self.header.show_progress(0.0)
+        for page in self.pages.values():
+            page.show_progress("")
         if failure.kind == "cancelled":
             self.status.say("Stopped")
             return

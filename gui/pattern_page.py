@@ -112,6 +112,7 @@ class PatternPage(QWidget):
         role(self, "canvas")
         self.pattern = pattern
         self._settings = settings
+        self._has_outcome = False
         self.form = ParameterForm(shown_parameters(pattern))
         self._enter(settings.params)
         self.caution = Caution()
@@ -269,8 +270,14 @@ class PatternPage(QWidget):
         if self.atomics is not None:
             self.atomics.show_image(image)
 
+    def show_progress(self, words: str) -> None:
+        """Say what a run is at that cannot tell how far it is, where there is no result to look at yet."""
+        self.view.show_note("" if self._has_outcome else words)
+
     def show_outcome(self, outcome: Outcome) -> None:
         """Show what a run gave."""
+        self.view.show_note("")
+        self._has_outcome = True
         self.view.show_outcome(outcome)
         variant = self.pattern.variant(outcome.variant)
         if variant.cautionary:

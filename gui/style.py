@@ -42,6 +42,8 @@ QLabel[role="huge"] {{ font-size: {look.px(44)}px; font-weight: 600; }}
 QLabel[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; color: {t.text}; }}
 QLabel[role="code"][tone="best"] {{ color: {t.good}; font-weight: 700; }}
 QLabel[role="code"][tone="muted"] {{ color: {t.muted}; }}
+QLabel[role="note"] {{ color: {t.muted}; background: {t.surface}; border: 1px solid {t.border};
+    border-radius: 8px; padding: {look.px(8)}px {look.px(14)}px; }}
 QLabel[role="error"] {{ color: {t.bad}; font-size: {look.small_px}px; }}
 
 QLabel[badge="neutral"], QLabel[badge="good"], QLabel[badge="bad"], QLabel[badge="warn"] {{

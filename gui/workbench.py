@@ -111,7 +111,8 @@ class Workbench(QObject):
     image_changed = pyqtSignal(object)
     values_changed = pyqtSignal(object)
     text_changed = pyqtSignal(str)
-    progressed = pyqtSignal(object)
+    progressed = pyqtSignal(str, object)
+    """The name of the pattern that runs, and its Progress."""
     run_finished = pyqtSignal(object)
     run_failed = pyqtSignal(object)
     counted = pyqtSignal(object)
@@ -436,7 +437,11 @@ class Workbench(QObject):
         image = self.image if self.patterns[request.pattern].takes(request.params) == "image" else None
         file = self.values.path if self.values is not None and request.inputs and image is None else None
         self.jobs.post(
-            "run", request, lambda event: self._take_run(request, image, event, file), self.progressed.emit, 2
+            "run",
+            request,
+            lambda event: self._take_run(request, image, event, file),
+            lambda progress: self.progressed.emit(request.pattern, progress),
+            2,
         )
 
     def stop(self) -> None:

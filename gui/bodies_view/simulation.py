@@ -61,6 +61,8 @@ class Simulation(QObject):
 
     arrived = pyqtSignal(object)
     """Frame"""
+    progressed = pyqtSignal(object)
+    """Progress"""
     failed = pyqtSignal(object)
     """Failure: it stands still."""
     begun = pyqtSignal()
@@ -221,7 +223,9 @@ class Simulation(QObject):
             number, self.variant, dict(self.params), self.bodies, steps, self.camera, width, height, self.colour,
             self.exposure, measure, sources=self.sources,
         )  # fmt: skip
-        self._jobs.post(CHANNEL, request, lambda event: self._take(number, request, event), priority=1)
+        self._jobs.post(
+            CHANNEL, request, lambda event: self._take(number, request, event), self.progressed.emit, priority=1
+        )
 
     def _take(self, number: int, request: AdvanceBodies, event: Result | Failure) -> None:
         if number != self.number:

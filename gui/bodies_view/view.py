@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
 from gpu.bodies import Camera
 from gpu.jobs import Failure
-from gpu.pattern import Pattern
+from gpu.pattern import Pattern, Progress
 from gui.bodies_view import camera as cameras
 from gui.bodies_view.canvas import Canvas
 from gui.bodies_view.controls import Controls
@@ -19,7 +19,7 @@ from gui.bodies_view.files import BodyFiles
 from gui.bodies_view.filming import Filming
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import Frame, Simulation
-from gui.jobs import Jobs
+from gui.jobs import Jobs, spelled
 from gui.run_view.view import RunView
 from gui.widgets import Card, ElidedLabel, as_count, as_figure
 from gui.workbench import Outcome
@@ -80,6 +80,7 @@ class BodiesView(RunView):
         simulation, canvas = self.simulation, self.canvas
         simulation.arrived.connect(self._show_frame)
         simulation.begun.connect(self._show_beginning)
+        simulation.progressed.connect(self._show_progress)
         simulation.failed.connect(self._show_failure)
         canvas.painted.connect(self._count_frame)
         canvas.camera_moved.connect(self._take_camera)
@@ -152,7 +153,14 @@ class BodiesView(RunView):
         self.canvas.show_message("")
         self._describe()
 
+    def _show_progress(self, progress: Progress) -> None:
+        words = spelled(progress)
+        if words:
+            self.show_note("" if self.canvas.has_picture else words)
+            self.said.emit(words)
+
     def _show_frame(self, frame: Frame) -> None:
+        self.show_note("")
         if frame.picture is not None:
             self.frame = frame
             self.canvas.show_picture(frame.picture)
@@ -226,6 +234,7 @@ class BodiesView(RunView):
 
     def _show_failure(self, failure: Failure) -> None:
         self.filming.end()
+        self.show_note("")
         if failure.kind == "cancelled":
             self.said.emit("Stopped")
             return

@@ -11,6 +11,7 @@ from gui.forms import ParameterForm
 from gui.jobs import Jobs
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
+from gui.run_view.note import Note
 from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
 from gui.workbench import LevelCounts, OpenImage, Outcome
 
@@ -24,6 +25,14 @@ class RunView(QWidget):
     """What stands beside the view until the kernel's source is asked for."""
     about: QWidget | None = None
     """What stands in the line of the tabs instead of the examples."""
+    note: Note | None = None
+
+    def show_note(self, text: str) -> None:
+        """Say what the first result waits for; "" takes it away."""
+        if self.note is None and text:
+            self.note = Note(self)
+        if self.note is not None:
+            self.note.say(text)
 
     def show_variant(self, name: str) -> None:
         """Show another variant."""

@@ -170,6 +170,16 @@ def test_run_prints_json_with_the_keys_that_stay(command, small: str, pattern: s
     assert report["throughput"]["value"] == pytest.approx(600 / (kernel / 1e3) / 1e6)
 
 
+def test_what_runs_in_lockstep_all_the_same_says_why(command):
+    done = command("run", "sort", "--engine", "simulator", "--variant", "quicksort", "--n", "500", "--json")
+    report = json.loads(done.out)
+    assert (report["executor"], report["verified"]) == ("lockstep", True)
+    assert report["fallback"].startswith("sort_quick has ")
+    assert report["fallback"].endswith(", which is not compiled")
+    done = command("run", "sort", "--engine", "simulator", "--executor", "lockstep", "--n", "500", "--json")
+    assert (json.loads(done.out)["executor"], json.loads(done.out)["fallback"]) == ("lockstep", "")
+
+
 @pytest.mark.parametrize("variant", ["naive", "constant", "tiled"])
 def test_run_prints_text_with_units_and_where_numbers_come_from(command, small: str, variant: str):
     done = command("run", "convolution", "--engine", "simulator", "--input", small, "--variant", variant)

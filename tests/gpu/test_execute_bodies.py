@@ -55,6 +55,20 @@ def test_a_simulation_goes_on_where_it_was(ask: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(bodies_of(ask, 2, tmp_path), at_once)
 
 
+def test_what_is_compiled_is_told_and_only_while_the_request_runs(folder, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    engine = SimulatorEngine()
+    said: list[str] = []
+    for _ in range(2):
+        execute(engine, ASKED, folder, lambda progress: said.append(progress.message))
+    execute_bodies.forget(engine)
+    told = [message for message in said if message.startswith("compiling")]
+    assert "compiling nbody_tiled for this processor" in told
+    assert len(set(told)) == len(told), "the second time all is there"
+    engine.on_compiling("k")
+    assert said[-1] != "compiling k for this processor"
+
+
 def test_another_number_begins_anew_and_the_old_one_is_gone(ask: Any, tmp_path: Path) -> None:
     ask(ASKED)
     assert ask(replace(ASKED, simulation=2, steps=0)).bodies.time == 0

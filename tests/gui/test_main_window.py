@@ -486,10 +486,34 @@ def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, windo
     report = replace(outcome.report, executor="lockstep", fallback="k has printf, which is not compiled")
     window._show_outcome(replace(outcome, report=report))
     assert window.status.device.toolTip().endswith("lockstep executor: k has printf, which is not compiled")
-    window.bench.progressed.emit(Progress(None, "compiling convolve_tiled"))
+    window.bench.progressed.emit("convolution", Progress(None, "compiling convolve_tiled"))
     assert window.status.word.text() == "Compiling convolve_tiled…"
+    assert window.page.view.note is None, "there is a result to look at"
     window.bench.run_finished.emit(outcome)
     assert window.status.word.text() == ""  # what was going on has come to its end
+
+
+def test_the_first_result_is_waited_for_with_a_word_about_what_it_waits_for(qtbot, window):
+    host = FakeHost.made[0]
+    host.patient = True
+    window.choose_pattern("reduction")
+    qtbot.waitUntil(lambda: bool(host.open))
+    (number,) = host.open
+    view = window.page.view
+    for progress, shown in ((Progress(None, "compiling k"), "Compiling k…"), (Progress(0.5, "half"), "")):
+        host.deliver(number, progress)
+        qtbot.waitUntil(lambda shown=shown: view.note is not None and view.note.text() == shown)
+        assert view.note.isVisible() == bool(shown)
+    host.deliver(number, Progress(None, "compiling another"))
+    qtbot.waitUntil(view.note.isVisible)
+    assert view.rect().contains(view.note.geometry())
+    window.resize(window.width() + 100, window.height())
+    offset = view.note.geometry().center() - view.rect().center()
+    assert max(abs(offset.x()), abs(offset.y())) <= 1
+    host.patient = False
+    host.answer_all()
+    settle(qtbot, window)
+    assert not view.note.isVisible()
 
 
 def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):

@@ -109,6 +109,27 @@ def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_
     assert steadiest(attempt) < LONGEST_GAP_S
 
 
+def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp_path, monkeypatch):
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    window = real_window("simulator")
+    window.begin()
+    view = window.page.view
+    qtbot.waitUntil(lambda: view.note is not None and view.note.isVisible(), timeout=60_000)
+    assert view.note.text() == "Compiling convolve_tiled for this processor…"
+    qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+    assert not view.note.isVisible()
+    assert window.status.device.toolTip().endswith("compiled executor")
+    document = window.bench.sources.document("convolution.cu")
+    head = "void convolve_tiled(const float *image, float *out, int width, int height, int border) {"
+    assert head in document.text
+    document.setPlainText(document.text.replace(head, head + '\n    if (width < 0) printf("%d", width);'))
+    for reason in ("the first run of an edited kernel is checked", "convolve_tiled has printf, which is not compiled"):
+        qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
+        window.bench.run()
+        told = f"lockstep executor: {reason}"
+        qtbot.waitUntil(lambda told=told: window.status.device.toolTip().endswith(told), timeout=60_000)
+
+
 def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
     window = real_window("simulator")
     window.begin()

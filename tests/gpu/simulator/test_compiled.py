@@ -430,7 +430,7 @@ def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypa
         inputs = pattern.inputs({"image": image, "maxval": np.array(255)}, pattern.check({}), 1)
         run_pattern(engines.create("simulator"), pattern, variant, inputs, {}, told[-1].append)
     compiling = [[each.message for each in one if each.message.startswith("compiling")] for one in told]
-    assert compiling == [["compiling histogram_privatized"], []]
+    assert compiling == [["compiling histogram_privatized for this processor"], []]
 
 
 _AT_ONCE = """

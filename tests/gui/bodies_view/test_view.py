@@ -9,6 +9,7 @@ from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog
 
 from gpu.jobs import Failure, LoadBodies, SaveArray, SaveBodies
+from gpu.pattern import Progress
 from tests.gui.bodies_view.conftest import asked, rest
 
 BODIES = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n1,0,0,0,1,0,0.5\n0,2,0,1,0,0,0.25\n"
@@ -319,6 +320,25 @@ def test_it_says_what_is_going_on(qtbot, bodies):
     assert bodies.view.controls.buttons["play"].accessibleName() == "Pause"
     assert "G interactions/s" in bodies.view.speed.toolTip()
     bodies.view.controls.buttons["play"].click()
+    rest(qtbot, bodies)
+
+
+def test_what_the_first_picture_waits_for_is_said(qtbot, bodies):
+    view, host = bodies.view, bodies.host
+    host.patient = True
+    view.simulation.redraw()
+    qtbot.waitUntil(lambda: bool(host.open))
+    (number,) = host.open
+    host.deliver(number, Progress(None, "compiling k"))
+    qtbot.waitUntil(lambda: bodies.status.word.text() == "Compiling k…")
+    assert not view.note or not view.note.isVisible(), "there is a picture to look at"
+    view.canvas._image = None
+    host.deliver(number, Progress(None, "compiling l"))
+    qtbot.waitUntil(lambda: view.note is not None and view.note.text() == "Compiling l…")
+    assert view.note.isVisible()
+    host.patient = False
+    host.answer_all()
+    qtbot.waitUntil(lambda: not view.note.isVisible())
     rest(qtbot, bodies)
 
 
