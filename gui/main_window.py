@@ -23,11 +23,12 @@ from gui.jobs import HostFactory, Jobs, engine_host, spelled
 from gui.own_kernel.opened import OwnKernel
 from gui.pages import Pages
 from gui.pattern_page import PatternPage
+from gui.records import LevelCounts, OpenImage, OpenValues, Outcome
 from gui.settings import Memory
 from gui.sidebar import Sidebar
 from gui.status_line import StatusLine, Survey, survey_devices
 from gui.widgets import as_count, role
-from gui.workbench import LevelCounts, OpenImage, OpenValues, Outcome, Workbench
+from gui.workbench import Workbench
 
 
 class MainWindow(QMainWindow):

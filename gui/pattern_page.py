@@ -26,6 +26,7 @@ from gui.compare_view.tab import CompareTab
 from gui.editor.sources import KernelSources
 from gui.forms import ParameterForm
 from gui.jobs import Jobs
+from gui.records import LevelCounts, OpenImage, Outcome, Settings
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
 from gui.run_view.view import shown_parameters, view_for
@@ -33,7 +34,6 @@ from gui.source_pane import SourcePane
 from gui.step_view.tab import StepTab
 from gui.theme import look
 from gui.widgets import Card, Segments, as_count, as_figure, label, role, row
-from gui.workbench import LevelCounts, OpenImage, Outcome, Settings
 
 
 class Caution(QFrame):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 from gpu import array_files
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic
-from gpu.jobs import CheckSource, Failure, LoadArray, LoadImage, LoadText, Report, Result, RunPattern, SaveArray
+from gpu.jobs import CheckSource, Failure, Result, RunPattern
 from gpu.pattern import Array, Pattern
 from gpu.patterns import all_patterns
 from gpu.patterns.array_inputs import FROM_FILE
@@ -22,6 +21,8 @@ from gpu.shared import SharedArray
 from gui.editor.clearance import Clearance, Refusal
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
+from gui.reading import Reading
+from gui.records import LevelCounts, OpenImage, OpenValues, Outcome, Settings
 
 DEBOUNCE_MS = 25
 SETTLE_MS = 450
@@ -35,74 +36,6 @@ _TO_THE_END = 10_000
 
 COUNTER = "histogram"
 """The pattern that counts the levels which other patterns' pages show."""
-
-
-@dataclass(frozen=True)
-class OpenImage:
-    """An image that was read: handles for the engine, and arrays for the screen."""
-
-    path: Path
-    inputs: Mapping[str, SharedArray]
-    values: Array
-    picture: Array
-    maxval: int
-
-    @property
-    def channels(self) -> int:
-        """Return 1 for grey, 3 for colour."""
-        return 1 if self.values.ndim == 2 else self.values.shape[2]
-
-    @property
-    def description(self) -> str:
-        """Return its size, kind and depth, as people say it."""
-        height, width = self.values.shape[:2]
-        kind = "grey" if self.channels == 1 else "colour"
-        return f"{width} × {height} {kind}, {'8' if self.maxval < 256 else '16'} bit"
-
-
-@dataclass(frozen=True)
-class OpenValues:
-    """A file of numbers that was read: a handle for the engine, and the array."""
-
-    path: Path
-    inputs: Mapping[str, SharedArray]
-    values: Array
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
-
-    `file` is where that array was read from; None where it was made.
-    """
-
-    pattern: str
-    variant: str
-    params: Mapping[str, Any]
-    image: OpenImage | None
-    report: Report
-    handles: Mapping[str, SharedArray]
-    arrays: Mapping[str, Array]
-    sources: Mapping[str, str] = field(default_factory=dict)
-    file: Path | None = None
-
-
-@dataclass(frozen=True)
-class LevelCounts:
-    """Levels that our own kernel counted: of an image "before" or "after", or the "right" ones beside a wrong run."""
-
-    side: str
-    counts: Array
-    maxval: int
-    report: Report
-
-
-@dataclass
-class Settings:
-    """What is chosen on a pattern's page."""
-
-    variant: str
-    params: dict[str, Any] = field(default_factory=dict)
 
 
 class Workbench(QObject):
@@ -126,6 +59,8 @@ class Workbench(QObject):
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
+        self._reading = Reading(jobs, self)
+        self._reading.failed.connect(self.problem)
         self._device_engine = ""
         jobs.ready.connect(self._take_device)
         self.patterns: dict[str, Pattern] = all_patterns()
@@ -221,76 +156,57 @@ class Workbench(QObject):
         """Read a text whose letters the chosen pattern counts; when that fails all stays as it was."""
         name = self.chosen
 
-        def done(event: Result | Failure) -> None:
-            if isinstance(event, Failure):
-                if event.kind != "cancelled":
-                    self.problem.emit(event)
-                return
-            text = event.arrays["text"].open().tobytes().decode("latin-1")
+        def take(text: str) -> None:
             self.settings[name].params |= {"of": LETTERS, "text": text}
             self.text_changed.emit(path.name)
             if self.chosen == name:
                 self.run(verify=True)
 
         self._make_way()
-        self.jobs.post("open", LoadText(str(path)), done, priority=3)
+        self._reading.text(path, take)
 
     def open_values(self, path: Path) -> None:
         """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
         name = self.chosen
 
-        def done(event: Result | Failure) -> None:
-            if isinstance(event, Failure):
-                if event.kind != "cancelled":
-                    self.problem.emit(event)
-                return
-            handle = event.arrays["values"]
-            self.values = OpenValues(path, {"values": handle}, handle.open())
+        def take(values: OpenValues) -> None:
+            self.values = values
             of_images = self.patterns[name].of_images
             self.settings[name].params |= {"of": RANGES, "numbers": FROM_FILE} if of_images else {"input": FROM_FILE}
             self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
-            self.values_changed.emit(self.values)
+            self.values_changed.emit(values)
             if self.chosen == name:
                 self.run(verify=True)
 
         self._make_way()
-        self.jobs.post("open", LoadArray(str(path), self.pattern.dimensions), done, priority=3)
+        self._reading.values(path, self.pattern.dimensions, take)
 
     def open(self, path: Path, fallback: Path | None = None) -> None:
         """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
 
-        def done(event: Result | Failure) -> None:
-            if isinstance(event, Failure):
-                if event.kind != "cancelled":
-                    self.problem.emit(event)
-                if self.image is None and fallback is not None and fallback != path:
-                    self.open(fallback)
-                return
+        def take(image: OpenImage) -> None:
             if fallback is None and self.pattern.of_images and self.takes != "image":
                 self.settings[self.chosen].params["of"] = LEVELS  # somebody opened it to see it counted
-            self._take_image(path, event)
+            self._take_image(image)
+
+        def otherwise() -> None:
+            if self.image is None and fallback is not None and fallback != path:
+                self.open(fallback)
 
         self._make_way()
         self._wanted = (path, fallback)
-        self.jobs.post("open", LoadImage(str(path)), done, priority=3)
+        self._reading.image(path, take, otherwise)
 
-    def _take_image(self, path: Path, result: Result) -> None:
-        handles = result.arrays
-        self.image = OpenImage(
-            path=path,
-            inputs={"image": handles["image"], "maxval": handles["maxval"]},
-            values=handles["image"].open(),
-            picture=handles["picture"].open(),
-            maxval=int(handles["maxval"].open()),
-        )
+    def _take_image(self, image: OpenImage) -> None:
+        self.image = image
         self.outcomes = {name: kept for name, kept in self.outcomes.items() if kept.image is None}
         of_image = self.pattern.of_images
         for channel in ("run", "count before", "count after"):
             if of_image or channel != "run":
                 self.jobs.drop(channel)
-        self.image_changed.emit(self.image)
+        self.image_changed.emit(image)
         if self.pattern.view == "filtered-image":
-            self._count("before", self.image.inputs, self.image)
+            self._count("before", image.inputs, image)
         if of_image or self.chosen not in self.outcomes:
             self.run(verify=True)
 
@@ -300,21 +216,12 @@ class Workbench(QObject):
         self.clearance.forget()
         self._device_engine = ""
         if self.values is not None:
-            handle = self.jobs.folder.adopt(self.jobs.folder.put(self.values.values))
-            self.values = OpenValues(self.values.path, {"values": handle}, self.values.values)
-        if self.image is None:
-            if self._wanted is not None:
-                self.open(*self._wanted)
-            return
-        old = self.image
-        inputs = {
-            "image": self.jobs.folder.put(old.values),
-            "maxval": self.jobs.folder.put(np.asarray(old.maxval, np.uint32)),
-        }
-        for handle in inputs.values():
-            self.jobs.folder.adopt(handle)
-        self.image = OpenImage(old.path, inputs, old.values, old.picture, old.maxval)
-        self.run(verify=True)
+            self.values = self._reading.moved_values(self.values)
+        if self.image is not None:
+            self.image = self._reading.moved(self.image)
+            self.run(verify=True)
+        elif self._wanted is not None:
+            self.open(*self._wanted)
 
     @property
     def input_words(self) -> tuple[str, str]:
@@ -513,23 +420,12 @@ class Workbench(QObject):
         as_values = path.suffix.lower() in (".npy", ".csv") or outcome.image is None
         handle = outcome.handles.get(pattern.result if as_values else "image", outcome.handles[pattern.result])
 
-        def done(event: Result | Failure) -> None:
-            if isinstance(event, Failure):
-                self.problem.emit(event)
-            else:
-                self.saved.emit(str(path))
-
         maxval = None if as_values else outcome.image.maxval
-        self.jobs.post("save", SaveArray(str(path), handle, maxval), done, priority=3)
+        self._reading.save(path, handle, maxval, lambda: self.saved.emit(str(path)))
 
     def thumbnail(self, path: Path, done: Callable[[Array], None]) -> None:
         """Read an image for a small picture of it, when nothing else is to be done."""
-
-        def take(event: Result | Failure) -> None:
-            if isinstance(event, Result):
-                done(event.arrays["picture"].open())
-
-        self.jobs.post(f"thumbnail {path}", LoadImage(str(path)), take, priority=-1)
+        self._reading.thumbnail(path, done)
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

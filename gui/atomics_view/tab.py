@@ -14,8 +14,8 @@ from gpu.jobs import Failure, Result, RunPattern, StudyAtomics
 from gpu.pattern import Pattern
 from gui.atomics_view.lost_updates import LostUpdates
 from gui.jobs import Jobs
+from gui.records import OpenImage
 from gui.widgets import Card, ElidedLabel, as_count, as_figure, label
-from gui.workbench import OpenImage
 
 _COUNTED = {
     "atomics": "Of single threads",

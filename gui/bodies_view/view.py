@@ -20,9 +20,9 @@ from gui.bodies_view.filming import Filming
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import Frame, Simulation
 from gui.jobs import Jobs, spelled
+from gui.records import Outcome
 from gui.run_view.view import RunView
 from gui.widgets import Card, ElidedLabel, as_count, as_figure
-from gui.workbench import Outcome
 
 _FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
 _MOST_PIXELS = {"cuda": 2560 * 1440}

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.pattern import Array, Pattern
 from gpu.patterns.array_inputs import FROM_FILE, outline
+from gui.records import Outcome
 from gui.run_view.array_plot import ArrayPlot
 from gui.run_view.examples import preset_of
 from gui.run_view.passes import PassesBar
@@ -17,7 +18,6 @@ from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
 from gui.theme import look
 from gui.widgets import Card, ElidedLabel, as_count, as_figure, column, label
-from gui.workbench import Outcome
 
 SHOWN_AT_ONCE = 2**16
 """Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""

@@ -11,11 +11,11 @@ from PyQt6.QtWidgets import QGridLayout, QLabel, QSplitter, QStackedWidget, QVBo
 from gpu.pattern import Array, Pattern
 from gpu.patterns.array_inputs import FROM_FILE
 from gui.forms import ParameterForm, TextField
+from gui.records import LevelCounts, OpenImage, Outcome
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets import Card, as_count, label
-from gui.workbench import LevelCounts, OpenImage, Outcome
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 

@@ -10,10 +10,10 @@ from PyQt6.QtWidgets import QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
 
 from gpu.pattern import Array
 from gpu.patterns.matrices import every
+from gui.records import Outcome
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.view import RunView, titled_pane
 from gui.widgets import ElidedLabel, as_figure, label
-from gui.workbench import Outcome
 
 _PICTURE = " picture"
 

@@ -9,11 +9,11 @@ from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 from gpu.pattern import Array, Parameter, Pattern
 from gui.forms import ParameterForm
 from gui.jobs import Jobs
+from gui.records import LevelCounts, OpenImage, Outcome
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
 from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
-from gui.workbench import LevelCounts, OpenImage, Outcome
 
 
 class RunView(QWidget):

@@ -87,7 +87,7 @@ def test_a_file_of_numbers_is_opened_where_arrays_are_shown(qtbot, reducing, tmp
 
 def test_a_file_that_cannot_be_read_changes_nothing(qtbot, reducing, tmp_path):
     shown, settings = reducing.page.view.value.text(), dict(reducing.page.form.values)
-    reducing.open(tmp_path / "nowhere.csv")
+    reducing.files.open(tmp_path / "nowhere.csv")
     qtbot.waitUntil(lambda: "There is no file" in reducing.banner.message.text())
     settle(qtbot, reducing)
     assert reducing.page.view.value.text() == shown
@@ -104,7 +104,7 @@ def test_file_without_a_file_is_told_and_the_last_result_stays(qtbot, reducing):
 def test_a_file_of_last_time_is_not_asked_for_again(qtbot, reducing, make_window, tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("3\n")
-    reducing.open(path)
+    reducing.files.open(path)
     qtbot.waitUntil(lambda: reducing.bench.values is not None)
     settle(qtbot, reducing)
     reducing.close()
@@ -116,7 +116,7 @@ def test_a_file_of_last_time_is_not_asked_for_again(qtbot, reducing, make_window
 def test_values_go_along_to_another_engine(qtbot, reducing, tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("3\n4\n")
-    reducing.open(path)
+    reducing.files.open(path)
     qtbot.waitUntil(lambda: reducing.bench.values is not None)
     settle(qtbot, reducing)
     reducing.set_engine("simulator")
@@ -128,7 +128,7 @@ def test_values_go_along_to_another_engine(qtbot, reducing, tmp_path):
 
 def test_an_image_that_is_opened_goes_to_a_pattern_of_images(qtbot, reducing, colour):
     assert not [r for r in reducing.host.requests if isinstance(r, LoadArray)]
-    reducing.open(colour)
+    reducing.files.open(colour)
     settle(qtbot, reducing)
     assert reducing.bench.chosen == "convolution"
     qtbot.waitUntil(lambda: reducing.bench.image.path == colour)

@@ -81,7 +81,7 @@ def test_input_and_softmax_are_read_together(qtbot, window):
 
 def test_a_file_is_read_as_a_matrix(qtbot, multiplying, tmp_path):
     np.save(tmp_path / "a.npy", np.ones((3, 4)))
-    multiplying.open(tmp_path / "a.npy")
+    multiplying.files.open(tmp_path / "a.npy")
     settle(qtbot, multiplying)
     loads = [request for request in FakeHost.made[-1].requests if isinstance(request, LoadArray)]
     assert [(request.path, request.dimensions) for request in loads] == [(str(tmp_path / "a.npy"), 2)]
@@ -94,11 +94,11 @@ def test_a_matrix_is_none_of_an_array_patterns_files(qtbot, multiplying, tmp_pat
     """Each pattern keeps its own choice of input, but there is one open file."""
     multiplying.choose_pattern("reduction")
     np.savetxt(tmp_path / "line.csv", np.arange(4))
-    multiplying.open(tmp_path / "line.csv")
+    multiplying.files.open(tmp_path / "line.csv")
     settle(qtbot, multiplying)
     multiplying.choose_pattern("matmul")
     np.save(tmp_path / "a.npy", np.ones((3, 4)))
-    multiplying.open(tmp_path / "a.npy")
+    multiplying.files.open(tmp_path / "a.npy")
     settle(qtbot, multiplying)
     multiplying.choose_pattern("reduction")
     qtbot.waitUntil(lambda: "No file of numbers is open" in multiplying.banner.message.text())
