@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QApplication, QFileDialog
 
 from gpu.jobs import Failure, LoadBodies, SaveArray, SaveBodies
 from gpu.pattern import Progress
+from gui.bodies_view.canvas import Canvas
 from tests.gui.bodies_view.conftest import asked, rest
 
 BODIES = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n1,0,0,0,1,0,0.5\n0,2,0,1,0,0,0.25\n"
@@ -125,6 +126,20 @@ def test_pictures_are_as_large_as_the_sky(qtbot, bodies):
     rest(qtbot, bodies)
     request = next(request for request in reversed(asked(bodies)) if request.width)
     assert request.width * request.height <= 960 * 540, "a CPU's time goes into the bodies"
+
+
+def test_a_picture_of_its_size_is_shown_pixel_for_pixel(qtbot):
+    canvas = Canvas()
+    qtbot.addWidget(canvas)
+    canvas.resize(401, 301)
+    picture = np.random.default_rng(1).integers(0, 256, (300, 400, 3), np.uint8)
+    canvas.show_picture(picture)
+    shown = canvas.grab().toImage()
+    for x, y in ((200, 150), (60, 290), (399, 150), (200, 299)):
+        assert shown.pixelColor(x, y).getRgb()[:3] == tuple(picture[y, x])
+    canvas.show_picture(np.full((100, 200, 3), 200, np.uint8))
+    shown = canvas.grab().toImage()
+    assert [shown.pixelColor(200, y).lightness() > 100 for y in (40, 60, 240, 260)] == [False, True, True, False]
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
