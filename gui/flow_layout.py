@@ -9,6 +9,8 @@ from PyQt6.QtWidgets import QLayout, QLayoutItem, QWidget
 class FlowLayout(QLayout):
     """Puts what is visible side by side, each as wide as it wants to be, on as many lines as it takes.
 
+    Where it takes fewer lines if each is as narrow as it may be, they share what room there is then.
+
     Parameters
     ----------
     parent : QWidget, optional
@@ -62,14 +64,35 @@ class FlowLayout(QLayout):
 
     def _place(self, rect: QRect, *, apply: bool) -> int:
         """Go through the lines; return their height together."""
-        x, y, line = rect.x(), rect.y(), 0
+        wanted = self._lines(rect.width(), narrow=False)
+        narrow = self._lines(rect.width(), narrow=True)
+        y = rect.y()
+        for line in narrow if len(narrow) < len(wanted) else wanted:
+            widths = [min(item.sizeHint().width(), rect.width()) for item in line]
+            over = sum(widths) + self._across * (len(line) - 1) - rect.width()
+            slack = [width - self._least(item, rect.width()) for item, width in zip(line, widths, strict=True)]
+            x, height = rect.x(), max(item.sizeHint().height() for item in line)
+            for item, width, spare in zip(line, widths, slack, strict=True):
+                if over > 0:
+                    width -= -(-over * spare // max(1, sum(slack)))
+                if apply:
+                    item.setGeometry(QRect(x, y, width, item.sizeHint().height()))
+                x += width + self._across
+            y += height + self._down
+        return max(0, y - self._down - rect.y())
+
+    def _lines(self, width: int, *, narrow: bool) -> list[list[QLayoutItem]]:
+        lines: list[list[QLayoutItem]] = []
+        used = 0
         for item in self._visible():
-            wanted = item.sizeHint()
-            width = min(wanted.width(), rect.width())
-            if x > rect.x() and x + width > rect.x() + rect.width():
-                x, y, line = rect.x(), y + line + self._down, 0
-            if apply:
-                item.setGeometry(QRect(x, y, width, wanted.height()))
-            x += width + self._across
-            line = max(line, wanted.height())
-        return y + line - rect.y()
+            wanted = self._least(item, width) if narrow else min(item.sizeHint().width(), width)
+            if not lines or used + self._across + wanted > width:
+                lines.append([])
+                used = -self._across
+            lines[-1].append(item)
+            used += self._across + wanted
+        return lines
+
+    @staticmethod
+    def _least(item: QLayoutItem, width: int) -> int:
+        return min(item.minimumSize().width(), item.sizeHint().width(), width)

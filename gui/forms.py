@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -94,6 +94,13 @@ class ChoiceField(Field):
         restyle(self.box, "bad", bad)
 
 
+class _Slider(QSlider):
+    """Wants to be long enough to be exact with; where room is scarce its least width does."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(look().px(110), super().sizeHint().height())
+
+
 class IntegerField(Field):
     """A slider to play with and a box to be exact in."""
 
@@ -106,14 +113,14 @@ class IntegerField(Field):
         self.box.setSpecialValueText(parameter.least)
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = _Slider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName(f"{parameter.label}, slider")
         steps = (parameter.maximum - parameter.minimum) // parameter.step
         # A wide range is felt in ratios: 16 to 32 is as far as 1024 to 2048.
         self._ratios = steps > _SLIDER_STEPS
         self._least_ratio = max(parameter.minimum, 1)
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
-        self.slider.setMinimumWidth(look().px(110))
+        self.slider.setMinimumWidth(look().px(72))
         self._lay_out(self.box, self.slider)
         self.set_value(parameter.initial)
         self.box.valueChanged.connect(self._from_box)
@@ -169,7 +176,7 @@ class RealField(Field):
         self.box = QLineEdit()
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
-        self.box.setMaximumWidth(look().px(110))
+        self.box.setFixedWidth(look().px(110))
         self._lay_out(self.box)
         self.set_value(parameter.initial)
         self.box.textEdited.connect(self.changed)

@@ -48,7 +48,10 @@ class FigureAxis(pg.AxisItem):
 
 
 class Curves(QWidget):
-    """The plot. Sizes are powers of two, and count what `of` says."""
+    """The plot. Sizes count what `of` says; those that `begin` is told are powers of two, and can be pointed at.
+
+    Without a unit, and where `of` is empty, nothing stands beside the axes.
+    """
 
     hovered = pyqtSignal(object)
     """The size under the pointer, or None."""
@@ -118,7 +121,7 @@ class Curves(QWidget):
 
     def _draw(self, number: int) -> None:
         of_variant = sorted(self.points[number].items())
-        places = np.array([size.bit_length() - 1 for size, _ in of_variant], float)
+        places = np.log2([size for size, _ in of_variant])
         heights = np.array([figure for _, figure in of_variant])
         strong = number == self._strong
         pen = variant_pen(number, 4 if strong else 2)
@@ -131,8 +134,10 @@ class Curves(QWidget):
 
     def _label(self) -> None:
         style = {"color": look().theme.muted, "font-size": f"{look().small_px}px"}
-        self.plot.getAxis("left").setLabel(self._unit, **style)
-        self.plot.getAxis("bottom").setLabel(self._of, **style)
+        for side, text in (("left", self._unit), ("bottom", self._of)):
+            self.plot.getAxis(side).setLabel(text, **style)
+            self.plot.getAxis(side).showLabel(bool(text))
+        self.plot.getAxis("left").setWidth(look().px(72 if self._unit else 44))
 
     def _restyle(self) -> None:
         if self._styled == look():
@@ -149,7 +154,6 @@ class Curves(QWidget):
             font = code_font(max(11, look().small_px)) if side == "left" else self.font()
             axis.setStyle(tickFont=font, tickLength=-4, autoExpandTextSpace=True)
             axis.enableAutoSIPrefix(False)
-        self.plot.getAxis("left").setWidth(look().px(72))
         self._line.setPen(pg.mkPen(theme.faint, width=1, style=Qt.PenStyle.DotLine))
         self._label()
         for number in self._drawn:

@@ -2,41 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
 
-from gpu.pattern import Array
+from gpu.pattern import Array, Pattern
 from gpu.patterns.matrices import every
 from gui.records import Outcome
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.view import RunView, titled_pane
-from gui.widgets import ElidedLabel, as_figure, label
+from gui.run_view.rates import RatesCard
+from gui.run_view.view import RunView
+from gui.theme import look
+from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role
 
 _PICTURE = " picture"
+_ANY_WIDTH = 16777215  # Qt's own largest
 
 
-@dataclass
-class Shown:
-    """A matrix on the screen: what is shown of it, its least and greatest value, its rows and columns."""
+class Shown(QFrame):
+    """A matrix on the screen: its picture, and its title above, or beside where that leaves the picture larger."""
 
-    card: QFrame
-    pane: ImagePane
-    text: ElidedLabel
-    values: Array
-    span: tuple[float, float] = (0.0, 0.0)
-    shape: tuple[int, int] = (1, 1)
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        role(self, "card")
+        self.values: Array = np.zeros((1, 1), np.float32)
+        self.span = (0.0, 0.0)
+        self.shape = (1, 1)
+        self.pane = ImagePane(name)
+        title = label(name, "card-title")
+        title.setMinimumHeight(HEAD_HEIGHT)
+        self.text = ElidedLabel("caption", f"{name}: element under the pointer", right=True)
+        self.lines = label("", "caption", wrap=True)
+        self.lines.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._head_widget = QWidget()
+        self._head = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._head_widget)
+        self._head.setContentsMargins(12, 0, 12, 0)
+        self._head.setSpacing(6)
+        self._head.addWidget(title)
+        self._head.addWidget(self.text, 1)
+        self._head.addWidget(self.lines, 1)
+        self._layout = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._layout.setSpacing(6)
+        self._layout.addWidget(self._head_widget)
+        self._layout.addWidget(self.pane, 1)
+        self.stand(beside=False)
 
-    @property
-    def about(self) -> str:
-        """Its size, the values it has, and which of them are shown."""
+    def stand(self, *, beside: bool) -> None:
+        """Put the title beside the picture or above it."""
+        direction = QBoxLayout.Direction
+        self._layout.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
+        self._layout.setContentsMargins(*((1, 1, 1, 1) if beside else (1, 8, 1, 1)))
+        self._head.setDirection(direction.TopToBottom if beside else direction.LeftToRight)
+        self._head.setContentsMargins(12, 8 if beside else 0, 0 if beside else 12, 0)
+        width = look().px(112)
+        self._head_widget.setMinimumWidth(width if beside else 0)
+        self._head_widget.setMaximumWidth(width if beside else _ANY_WIDTH)
+        self.text.setVisible(not beside)
+        self.lines.setVisible(beside)
+
+    def say(self, *parts: str) -> None:
+        """Tell of the matrix, or of one element, in as many parts as there may be lines."""
+        self.text.say("   ".join(parts))
+        self.lines.setText("\n".join(parts))
+
+    def describe(self) -> None:
+        """Tell its size, the values it has, and which of them are shown."""
         low, high = self.span
-        span = f"   {as_figure(low)} … {as_figure(high)}" if np.isfinite(low) else ""
-        apart = every(self.shape)
-        shown = f"   1 of {apart} rows and columns shown" if apart > 1 else ""
-        return f"{self.shape[0]} × {self.shape[1]}{span}{shown}"
+        parts = [f"{self.shape[0]} × {self.shape[1]}"]
+        if np.isfinite(low):
+            parts.append(f"{as_figure(low)} … {as_figure(high)}")
+        if (apart := every(self.shape)) > 1:
+            parts.append(f"1 of {apart} rows and columns shown")
+        self.say(*parts)
 
     def place(self, row: int, column: int) -> str:
         """The element's row and column, and its value."""
@@ -47,11 +84,13 @@ class Shown:
 class MatricesView(RunView):
     """The Run tab of a pattern that turns matrices into a matrix."""
 
-    def __init__(self) -> None:
+    def __init__(self, pattern: Pattern) -> None:
         super().__init__()
         self.shown: dict[str, Shown] = {}
-        self.product = label("", "muted", wrap=True, name="The element under the pointer")
-        self.product.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.rates = RatesCard(pattern)
+        self.product = label("", "caption", wrap=True, name="The element under the pointer")
+        self.product.setMinimumHeight(2 * self.product.fontMetrics().lineSpacing())
+        self.rates.body.addWidget(self.product)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._inside = QWidget()
         self._grid = QGridLayout(self._inside)
@@ -75,24 +114,27 @@ class MatricesView(RunView):
             low, high = outcome.arrays[f"{name} range"].tolist()
             shown.values, shown.span, shown.shape = outcome.arrays[name], (low, high), (rows, columns)
             shown.pane.show_picture(outcome.arrays[name + _PICTURE])
+            shown.stand(beside=self._is_product and columns <= rows)
+        if self._is_product:
+            left, _, product = self.shown.values()
+            (m, n), k = product.shape, left.shape[1]
+            self.rates.add(outcome, n if m == n == k else None)
         self._read("", None)
 
     def _lay_out(self, names: list[str]) -> None:
         for name in names:
-            pane = ImagePane(name)
-            card, text = titled_pane(pane, name)
-            self.shown[name] = Shown(card, pane, text, np.zeros((1, 1), np.float32))
-            pane.hovered.connect(lambda pixel, name=name: self._read(name, pixel))
+            self.shown[name] = Shown(name)
+            self.shown[name].pane.hovered.connect(lambda pixel, name=name: self._read(name, pixel))
         first, *others = self.shown.values()
         if self._is_product:
             above, beside = others
-            self._grid.addWidget(self.product, 0, 0)
-            self._grid.addWidget(above.card, 0, 1)
-            self._grid.addWidget(first.card, 1, 0)
-            self._grid.addWidget(beside.card, 1, 1)
+            self._grid.addWidget(self.rates, 0, 0)
+            self._grid.addWidget(above, 0, 1)
+            self._grid.addWidget(first, 1, 0)
+            self._grid.addWidget(beside, 1, 1)
         else:
             for line, each in enumerate(self.shown.values()):
-                self._grid.addWidget(each.card, 0, line)
+                self._grid.addWidget(each, 0, line)
                 if each is not first:
                     each.pane.link(first.pane)
         for line in range(self._grid.rowCount()):
@@ -103,7 +145,7 @@ class MatricesView(RunView):
     def _read(self, name: str, pixel: tuple[int, int] | None) -> None:
         """Tell of the element under the pointer of one matrix, and of what belongs to it in the others."""
         for each in self.shown.values():
-            each.text.say(each.about)
+            each.describe()
             each.pane.mark_row(None)
             each.pane.mark_column(None)
         if self._is_product:
@@ -116,7 +158,7 @@ class MatricesView(RunView):
             for each in self.shown.values():
                 each.pane.mark(pixel)
                 each.pane.mark_row(row)
-                each.text.say(each.place(row, column))
+                each.say(each.place(row, column))
 
     def _read_product(self, name: str, pixel: tuple[int, int] | None) -> None:
         left, right, product = self.shown.values()
@@ -135,5 +177,5 @@ class MatricesView(RunView):
                     f"C{product.place(row, column)}\nrow {row * apart} of A times column {column * apart} of B, "
                     f"{left.shape[1]} products"
                 )
-            self.shown[name].text.say(name + self.shown[name].place(row, column))
+            self.shown[name].say(name + self.shown[name].place(row, column))
         self.product.setText(said)

@@ -79,7 +79,7 @@ def view_for(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
     if pattern.view == "matrices":
         from gui.run_view.matrices import MatricesView
 
-        return MatricesView()
+        return MatricesView(pattern)
     from gui.run_view.image_counts import ImageCountsView
 
     return ImageCountsView(pattern, form)

@@ -210,3 +210,26 @@ def test_the_least_of_a_number_says_what_it_means(qtbot):
     qtbot.addWidget(form)
     assert form.fields["m"].box.text() == "as n"
     assert form.values == {"m": 0}
+
+
+def test_sliders_give_way_where_that_saves_a_line(qtbot):
+    whole = tuple(Integer(name=name, label=name, default=5, minimum=3, maximum=31) for name in ("rows", "columns"))
+    form = ParameterForm((*whole, Choice(name="block", label="Block", options=("1", "2"), default="1")))
+    qtbot.addWidget(form)
+    form.show()
+    fields = list(form.fields.values())
+    wanted = [field.sizeHint().width() for field in fields]
+    all_wide = sum(wanted) + 2 * 20
+
+    def lines(width):
+        form.resize(width, 200)
+        return len({field.y() for field in fields}), [field.width() for field in fields]
+
+    assert lines(all_wide) == (1, wanted)
+    count, widths = lines(all_wide - 20)
+    assert count == 1
+    assert fields[-1].geometry().right() < all_wide - 20
+    assert widths[0] == widths[1] == wanted[0] - 10
+    assert widths[2] == wanted[2]
+    # No narrower than they may be: then the last has a line of its own, and the others all they want.
+    assert lines(all_wide - 120) == (2, wanted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, QRectF
@@ -57,6 +59,46 @@ def test_factors_frame_what_they_make(qtbot, multiplying):
     with qtbot.waitSignal(view.shown["A"].pane.hovered):
         point_at(qtbot, view.shown["A"].pane, 1, 5)
     assert view.shown["C"].pane.item.band == QRectF(0, 5, 5, 1)
+
+
+def test_each_run_of_square_matrices_is_a_point_of_its_variants_curve(qtbot, multiplying):
+    rates = multiplying.page.view.rates
+    assert rates.points == {2: {512: 12.5}}, "6 x 5 x 4 is none"
+    assert rates.title.text() == "Mpixel/s over n", "which is what the pretended engine says"
+    multiplying.page.form.change(n=32, m=0, k=0)
+    settle(qtbot, multiplying)
+    multiplying.choose_variant("peak")
+    settle(qtbot, multiplying)
+    multiplying.page.form.change(n=16384 // 8)
+    settle(qtbot, multiplying)
+    assert rates.points == rates.curves.points == {2: {512: 12.5, 32: 12.5}, 6: {32: 12.5, 2048: 12.5}}
+    low, high = rates.curves.plot.getViewBox().viewRange()[0]
+    assert low <= 5 < 11 <= high
+    assert "<b>7</b>" in rates.legend.text()
+    assert "3  Tiled in shared memory: 12.5 at 32, 12.5 at 512" in rates.legend.toolTip()
+
+
+def test_wrong_runs_are_no_points_and_another_engine_begins_anew(qtbot, multiplying):
+    rates = multiplying.page.view.rates
+    made = []
+    add = rates.add
+    rates.add = lambda outcome, size: (made.append(outcome), add(outcome, size))
+    multiplying.page.form.change(n=32, m=0, k=0)
+    settle(qtbot, multiplying)
+    wrong = replace(made[-1], report=replace(made[-1].report, verified=False))
+    add(wrong, 64)
+    assert rates.points == {2: {512: 12.5, 32: 12.5}}
+    add(replace(made[-1], report=replace(made[-1].report, device="another")), 128)
+    assert rates.points == rates.curves.points == {2: {128: 12.5}}
+
+
+def test_a_wide_matrix_has_its_title_above_and_others_beside(multiplying):
+    shown = multiplying.page.view.shown
+    assert [each.lines.isVisible() for each in shown.values()] == [True, False, True]
+    assert [each.text.isVisible() for each in shown.values()] == [False, True, False]
+    for each in shown.values():
+        each.say("one", "two")
+        assert (each.text.toolTip(), each.lines.text()) == ("one   two", "one\ntwo")
 
 
 def test_another_size_takes_the_place_of_the_last(qtbot, multiplying):

@@ -1,0 +1,85 @@
+"""Throughput over size, a point for each run: what the runs so far have shown."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QSizePolicy
+
+from gpu.pattern import Pattern
+from gui.compare_view.curves import Curves, variant_pen
+from gui.records import Outcome
+from gui.widgets import Card, as_figure, label
+
+_LEAST, _MOST = 7, 10
+"""Powers of two that the axis goes from and to at first."""
+
+
+class RatesCard(Card):
+    """A card with a curve for each variant that has been run; another engine begins anew."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__("", margins=(12, 8, 12, 6))
+        self.setToolTip("A point for each run of square matrices; the Compare tab measures all sizes.")
+        self._pattern = pattern
+        self._measured_on: tuple[str, str, str] | None = None
+        self.points: dict[int, dict[int, float]] = {}
+        self._span = (0, 0)
+        self._current = 0
+        self.curves = Curves("")
+        self.curves.setMinimumSize(120, 70)
+        self.legend = label("", "caption", name="Variants that have been run")
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.legend.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.head.addWidget(self.legend, 1)
+        self.body.setSpacing(4)
+        self.body.addWidget(self.curves, 1)
+
+    def add(self, outcome: Outcome, size: int | None) -> None:
+        """Take a run's throughput at a size; one without a size, or with a wrong result, has no place on a curve."""
+        report = outcome.report
+        measured_on = (report.engine, report.executor, report.device)
+        if measured_on != self._measured_on:
+            self._measured_on, self.points = measured_on, {}
+            self._reach(_LEAST, _MOST)
+        self.title.setText(f"{report.throughput.unit} over n")
+        self.setAccessibleName(self.title.text())
+        names = [variant.name for variant in self._pattern.variants]
+        self._current = names.index(outcome.variant)
+        if size is not None and report.verified is not False:
+            self.points.setdefault(self._current, {})[size] = report.throughput.value
+            low, high = self._span
+            self._reach(min(low, math.floor(math.log2(size))), max(high, math.ceil(math.log2(size))))
+        self.curves.show_points(self.points, "")
+        self.curves.emphasize(self._current)
+        self._tell()
+
+    def _reach(self, low: int, high: int) -> None:
+        """Let the axis go from one power of two to another."""
+        if (low, high) != self._span:
+            self._span = (low, high)
+            self.curves.begin([2**each for each in range(low, high + 1)], "")
+
+    def _tell(self) -> None:
+        """Name the variants by their numbers, in their curves' colours, and give the last run's figure."""
+        told = []
+        for number in sorted(self.points):
+            colour = variant_pen(number).color().name()
+            strong = f"<b>{number + 1}</b>" if number == self._current else str(number + 1)
+            told.append(f'<span style="color:{colour}">●</span> {strong}')
+        self.legend.setText("&nbsp;&nbsp; ".join(told))
+        self.legend.setToolTip(
+            "\n".join(
+                f"{number + 1}  {self._pattern.variants[number].title}: "
+                + ", ".join(f"{as_figure(value)} at {size}" for size, value in sorted(self.points[number].items()))
+                for number in sorted(self.points)
+            )
+        )
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange and self.points:
+            self._tell()
