@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from PyQt6 import sip
 from PyQt6.QtCore import QSettings
 
 from gpu.bodies import BodyFigures, Conserved
@@ -250,6 +251,8 @@ def make_window(qtbot, memory):
     yield make
     for window in windows:
         close(window)
+        # Its connections hold it together: without this, hundreds of windows and their recordings are there in the end.
+        sip.delete(window)
 
 
 def close(window):
