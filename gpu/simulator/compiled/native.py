@@ -8,11 +8,7 @@ import hashlib
 import io
 import itertools
 import json
-import os
 import pickle
-import sys
-import tempfile
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +16,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from gpu.simulator import ir
+from gpu.simulator import disk, ir
 
 Function = Any
 _numbers = itertools.count()
@@ -46,7 +42,7 @@ class NativeCode:
 
 def kept(key: str) -> tuple[Any, bytes] | None:
     """Return what is kept under a key, and the object file; None where there is none that is whole."""
-    content = _read(_cache_folder() / f"{key}.o")
+    content = _read(disk.folder() / f"{key}.o")
     if content is None:
         return None
     size = int.from_bytes(content[:8], "little")
@@ -56,7 +52,7 @@ def kept(key: str) -> tuple[Any, bytes] | None:
 def keep(key: str, about: Any, code: bytes) -> None:
     """Keep an object file, and what JSON can say about it."""
     header = json.dumps(about).encode()
-    _write(_cache_folder() / f"{key}.o", len(header).to_bytes(8, "little") + header + code)
+    _write(disk.folder() / f"{key}.o", len(header).to_bytes(8, "little") + header + code)
 
 
 def key_of(function: ir.Function, *what: Any) -> str:
@@ -134,31 +130,12 @@ def _maker() -> bytes:
     return digest.digest()
 
 
-def _cache_folder() -> Path:
-    """Return the folder where the platform keeps what can be made again."""
-    if "LOCKSTEP_CACHE" in os.environ:
-        return Path(os.environ["LOCKSTEP_CACHE"])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "Lockstep" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "Lockstep"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockstep"
-
-
 def _read(path: Path) -> bytes | None:
     """Return a kept object file, None where there is none that is whole."""
-    try:
-        kept = path.read_bytes()
-    except OSError:
-        return None
-    digest, code = kept[:32], kept[32:]
+    content = disk.read(path) or b""
+    digest, code = content[:32], content[32:]
     return code if hashlib.sha256(code).digest() == digest else None
 
 
 def _write(path: Path, code: bytes) -> None:
-    """Keep an object file. Two processes may do so at once: the file appears whole."""
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        Path(file.name).replace(path)
+    disk.write(path, hashlib.sha256(code).digest() + code)

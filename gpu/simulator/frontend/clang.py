@@ -16,11 +16,10 @@ from clang.cindex import Cursor, CursorKind, TypeKind
 
 from gpu.errors import CompileError, SourcePosition
 from gpu.simulator.frontend.child_launches import KERNEL_MARK, Edits, is_child_launch, rewrite
-
-_SHIM = Path(__file__).parents[1] / "shim"
+from gpu.simulator.frontend.header import PLAIN, SHIM, parsed_before
 
 # Where includes are found that are not there: libclang takes files that exist in its memory alone.
-_MISSING = _SHIM / "missing"
+_MISSING = SHIM / "missing"
 
 # The headers, and what a file begins with, are parsed once; the second flag stands for
 # CXTranslationUnit_CreatePreambleOnFirstParse, which the binding has no name for.
@@ -41,9 +40,7 @@ _ARGUMENTS = (
     "-Wno-c++11-narrowing",  # of which nvcc warns only
     "-Wno-pragma-once-outside-header",
     "-I",
-    str(_SHIM),
-    "-include",
-    str(_SHIM / "lockstep_device.h"),
+    str(SHIM),
 )
 
 # How the files of a unit were rewritten, by their names.
@@ -100,7 +97,9 @@ def parse(
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
-    arguments = [*_ARGUMENTS, *macros, *folders]
+    # What begins with a preamble of its own does not begin with a header that is parsed already.
+    header = PLAIN if again else parsed_before(_ARGUMENTS)
+    arguments = [*_ARGUMENTS, *header, *macros, *folders]
     files = {str(path): text}
     edits: dict[str, Edits] = {}
     while True:
@@ -118,7 +117,7 @@ def parse(
             return unit.cursor, [_diagnosis(each, lines, path, edits) for each in said]
         for name in launching:
             files[name], edits[name] = rewrite(files[name] if name in files else Path(name).read_text(encoding="utf-8"))
-        arguments += ["-DLOCKSTEP_CHILD_LAUNCHES"] if "-DLOCKSTEP_CHILD_LAUNCHES" not in arguments else []
+        arguments = [*_ARGUMENTS, *PLAIN, *macros, *folders, "-DLOCKSTEP_CHILD_LAUNCHES"]
 
 
 def _parsed(
@@ -209,7 +208,7 @@ _COLLECT = cindex.callbacks["cursor_visit"](_collect)
 def is_own(cursor: Cursor) -> bool:
     """Whether a cursor is of the user's text, not of the shim's headers."""
     file = cursor.location.file
-    return file is None or not str(file.name).startswith(str(_SHIM))
+    return file is None or not str(file.name).startswith(str(SHIM))
 
 
 def start_of(cursor: Cursor) -> SourcePosition:

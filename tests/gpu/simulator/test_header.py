@@ -1,0 +1,78 @@
+"""The header that is parsed once and kept: whatever becomes of its file, kernels load."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.simulator.module import SimulatedModule
+
+TEXT = "__global__ void k(int *data) { data[threadIdx.x] = max(__popc(threadIdx.x), 1); }"
+
+
+def loads() -> None:
+    data = np.zeros(32, np.int32)
+    SimulatedModule(TEXT, Path("kernel.cu"), {}).kernel("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    assert data.tolist() == [max(lane.bit_count(), 1) for lane in range(32)]
+
+
+def whole(folder: Path) -> bool:
+    """Whether a name is kept, and what it names."""
+    (name,) = folder.glob("*.header")
+    path = folder / f"{name.read_text()}.pch"
+    return hashlib.sha256(path.read_bytes()).hexdigest() == path.stem and path.stat().st_size > 100_000
+
+
+def a_cut_off_file(folder: Path) -> None:
+    (path,) = folder.glob("*.pch")
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def another_clangs_file(folder: Path) -> None:
+    content = b"CPCH of another version"
+    digest = hashlib.sha256(content).hexdigest()
+    (folder / f"{digest}.pch").write_bytes(content)
+    (name,) = folder.glob("*.header")
+    name.write_text(digest)
+
+
+def a_name_that_is_none(folder: Path) -> None:
+    (name,) = folder.glob("*.header")
+    name.write_bytes(b"\xff../../etc")
+
+
+def no_files(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize("damage", [a_cut_off_file, another_clangs_file, a_name_that_is_none, no_files])
+def test_a_damaged_header_is_made_anew(tmp_path, monkeypatch, damage) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(before))
+    loads()
+    assert whole(before)
+    damage(before)
+    before.rename(after)  # another folder stands for another process, which has not looked yet
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(after))
+    loads()
+    assert whole(after)
+
+
+def test_a_cache_that_is_cleared_is_filled_again(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    loads()
+    no_files(tmp_path)
+    loads()
+    assert whole(tmp_path)
+
+
+def test_without_room_for_it_the_header_is_read_each_time(tmp_path, monkeypatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(file / "cache"))
+    loads()
+    assert file.read_text() == "no folder"
