@@ -80,6 +80,11 @@ def test_blocks_of_every_size(engine: Engine, variant: str, block: str) -> None:
     assert run(engine, variant, random_bodies(140), block=block).report.verified
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_ten_thousand_bodies_in_the_block_that_suits_the_kernel(fast_engine: Engine, variant: str) -> None:
+    assert run(fast_engine, variant, random_bodies(10_000)).report.verified
+
+
 @pytest.mark.parametrize(("lanes", "numbers"), [(1, (1, 2, 3, 4)), (2, (3, 4))])
 def test_pairs_meet_once_however_many_tiles_there_are(engine: Engine, lanes: int, numbers: tuple[int, ...]) -> None:
     """Even and odd numbers of tiles, whole ones and not, one tile a warp and several."""
