@@ -102,7 +102,7 @@ def _saturate_to_one(x: Value) -> Value:
     return np.fmin(np.fmax(np.nan_to_num(x, nan=0.0), np.float32(0)), np.float32(1))
 
 
-def _error_function(name: str) -> Callable[[Value], Value]:
+def _special_function(name: str) -> Callable[[Value], Value]:
     def function(x: Value) -> Value:
         from scipy import special  # slow to import, and few kernels want it
 
@@ -140,8 +140,22 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sinh": np.sinh,
     "cosh": np.cosh,
     "tanh": np.tanh,
-    "erf": _error_function("erf"),
-    "erfc": _error_function("erfc"),
+    "erf": _special_function("erf"),
+    "erfc": _special_function("erfc"),
+    "erfinv": _special_function("erfinv"),
+    "erfcinv": _special_function("erfcinv"),
+    "erfcx": _special_function("erfcx"),
+    "lgamma": _special_function("gammaln"),
+    "tgamma": _special_function("gamma"),
+    "normcdf": _special_function("ndtr"),
+    "normcdfinv": _special_function("ndtri"),
+    "j0": _special_function("j0"),
+    "j1": _special_function("j1"),
+    "y0": _special_function("y0"),
+    "y1": _special_function("y1"),
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
     "fabs": np.fabs,
     "floor": np.floor,
     "ceil": np.ceil,

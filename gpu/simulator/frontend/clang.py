@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -211,9 +212,22 @@ def is_own(cursor: Cursor) -> bool:
     return file is None or not str(file.name).startswith(str(SHIM))
 
 
+_places: list[SourcePosition | None] = [None]
+
+
+@contextmanager
+def as_if_at(place: SourcePosition | None) -> Iterator[None]:
+    """Have everything start at one place, which is where the user calls what a header of the shim defines."""
+    _places.append(place)
+    try:
+        yield
+    finally:
+        _places.pop()
+
+
 def start_of(cursor: Cursor) -> SourcePosition:
-    """Return where a cursor's text begins."""
-    return _position(cursor.extent.start, _edits.get(cursor.translation_unit, {}))
+    """Return where a cursor's text begins, as the user sees it."""
+    return _places[-1] or _position(cursor.extent.start, _edits.get(cursor.translation_unit, {}))
 
 
 def has_attribute(cursor: Cursor, kind: str) -> bool:
@@ -320,6 +334,7 @@ __all__ = [
     "CursorKind",
     "Diagnosis",
     "TypeKind",
+    "as_if_at",
     "binary_operator",
     "children_of",
     "descendants_of",

@@ -10,6 +10,7 @@ import numpy as np
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, operand_positions, start_of
 from gpu.simulator.frontend.closures import THIS, is_in_closure
+from gpu.simulator.frontend.construction import destructor, initialiser, is_constructed
 from gpu.simulator.frontend.lower_calls import is_implicit
 from gpu.simulator.frontend.lower_expressions import Expressions
 from gpu.simulator.frontend.lower_types import is_reference, refuse
@@ -19,6 +20,7 @@ from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, T
 if TYPE_CHECKING:
     from gpu.simulator.frontend.program import Program
 
+_CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
 _NO_CODE = (
     CursorKind.TYPEDEF_DECL,
@@ -108,19 +110,23 @@ class FunctionLowering:
         struct = this.type.element
         assert isinstance(struct, Struct)
         position = start_of(self._definition)
-        fresh = self._expressions.fresh_value(struct, self._definition.semantic_parent)
+        children = [child for child in children_of(self._definition) if child.kind != CursorKind.PARM_DECL]
+        written = [
+            (member, value)
+            for member, value in pairwise(children)
+            if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.kind.is_expression()
+        ]
+        given = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in written}
+        fresh = self._expressions.construction.default(struct, self._definition.semantic_parent.type, given=given)
         made: list[ir.Statement] = [
             ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), fresh), position)
         ]
-        children = [child for child in children_of(self._definition) if child.kind != CursorKind.PARM_DECL]
-        for member, value in pairwise(children):
-            if member.kind not in (CursorKind.MEMBER_REF, CursorKind.TYPE_REF) or not value.kind.is_expression():
-                continue
+        for member, value in written:
             if member.kind == CursorKind.MEMBER_REF:
                 field = struct.field(member.spelling)
                 type, offset = field.type, field.offset
             else:
-                type, offset = self._types.lower(member.type, member), 0
+                type, offset = self._types.lower(value.type, member), 0
             target = ir.Member(Pointer(decayed(type)), this, offset)
             if member.kind == CursorKind.MEMBER_REF and field.is_reference:
                 bound = ir.Assign(
@@ -129,6 +135,10 @@ class FunctionLowering:
                 made.append(ir.Evaluate(bound, start_of(value)))
                 continue
             if isinstance(type, ArrayOf):
+                for number, part in enumerate(self._expressions.construction.array_values(value, type)):
+                    index = ir.Const(INT32, np.int32(number))
+                    place = ir.Element(type.innermost, target, index, start_of(value))
+                    made.append(ir.Evaluate(ir.Assign(type.innermost, place, part), start_of(value)))
                 continue
             place = ir.Element(type, target, None, start_of(value))
             assign = ir.Assign(type, place, self._expressions.converted(value, type))
@@ -161,8 +171,7 @@ class FunctionLowering:
         if kind == CursorKind.CXX_FOR_RANGE_STMT:
             return self._range_for(cursor)
         if kind == CursorKind.WHILE_STMT:
-            condition, body = children_of(cursor)
-            return ir.Loop(self._expressions.condition(condition), None, self._statement(body), True, position)
+            return self._while(cursor)
         if kind == CursorKind.DO_STMT:
             body, condition = children_of(cursor)
             return ir.Loop(self._expressions.condition(condition), None, self._statement(body), False, position)
@@ -194,14 +203,29 @@ class FunctionLowering:
             return self._expressions.value(value)
         return self._expressions.converted(value, self._function.type)
 
+    def _while(self, cursor: Cursor) -> ir.Statement:
+        *declared, condition, body = children_of(cursor)
+        position = start_of(cursor)
+        if not declared:
+            return ir.Loop(self._expressions.condition(condition), None, self._statement(body), True, position)
+        # `while (int x = f())` declares anew each round.
+        before = self._declarations(declared)
+        ends = ir.If(self._expressions.condition(condition), ir.Block(()), ir.Jump("break", position), position)
+        return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body))), True, position)
+
+    def _declarations(self, cursors: list[Cursor]) -> list[ir.Statement]:
+        """Lower what an if, a switch or a while declares before its condition, or as that."""
+        return [
+            made
+            for cursor in cursors
+            for made in (self._declaration(cursor) if cursor.kind.is_declaration() else self._statements(cursor))
+        ]
+
     def _if(self, cursor: Cursor) -> ir.Statement:
         children = children_of(cursor)
-        before: list[ir.Statement] = []
-        while len(children) > 2 and children[0].kind == CursorKind.DECL_STMT:
-            before += self._statements(children.pop(0))
-        if not 2 <= len(children) <= 3 or not children[0].kind.is_expression():
-            raise refuse(cursor, "a declaration as an if's condition", instead="Declare it before the if.")
-        condition, then, *orelse = children
+        first = next(place for place, child in enumerate(children) if child.kind.is_expression())
+        before = self._declarations(children[:first])
+        condition, then, *orelse = children[first:]
         decided = self._expressions.condition(condition)
         made = ir.If(decided, self._statement(then), self._statement(orelse[0]) if orelse else None, start_of(cursor))
         return ir.Block((*before, made)) if before else made
@@ -247,8 +271,8 @@ class FunctionLowering:
         return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position), loop))
 
     def _switch(self, cursor: Cursor) -> ir.Statement:
-        children = children_of(cursor)
-        value, body = children[-2:]
+        *declared, value, body = children_of(cursor)
+        before = self._declarations(declared)
         sections: list[ir.Section] = []
         statements: list[ir.Statement] = []
         labels: tuple[list[int], bool] = ([], False)
@@ -272,7 +296,8 @@ class FunctionLowering:
                 statements, labels = [], (cases, is_default)
             statements += self._statements(child)
         finish()
-        return ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor))
+        made = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor))
+        return ir.Block((*before, made)) if before else made
 
     def _case(self, cursor: Cursor) -> int:
         number = evaluate(cursor)
@@ -298,7 +323,13 @@ class FunctionLowering:
             raise refuse(
                 cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
             )
-        initial = _initialiser(cursor)
+        initial = initialiser(cursor)
+        if name := destructor(cursor.type):
+            raise refuse(
+                cursor,
+                f"an object of {name}, whose destructor does something",
+                instead="Write a method for it, and call that where the object's life ends.",
+            )
         if is_reference(cursor.type):
             assert initial is not None
             address = self._expressions.address(initial)
@@ -306,7 +337,7 @@ class FunctionLowering:
             return [ir.Declare(local.slot, local.type, address, start_of(cursor))]
         if isinstance(type, ArrayOf):
             return [self._array(cursor, type, initial)]
-        if initial is None or _is_trivial(initial):
+        if initial is None or _is_trivial(initial, cursor):
             return [self._variable(cursor, type, None)]
         return [self._variable(cursor, type, self._expressions.converted(initial, type))]
 
@@ -328,37 +359,23 @@ class FunctionLowering:
         braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
         if is_string or (braces and children_of(initial)):
             size = type.innermost.size
-            elements = self._expressions.array_values(initial, type)
+            elements = self._expressions.construction.array_values(initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
+        elif initial is None:
+            made = self._expressions.construction.default_array(cursor.type, type)
+            values = tuple((number * type.innermost.size, value) for number, value in enumerate(made))
         local = self._scope.declare(cursor, type, in_memory=True)
         return ir.DeclareMemory(
             local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type)
         )
 
 
-def _is_trivial(initial: Cursor) -> bool:
+def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
     """Whether a struct's initialiser is a constructor that does nothing."""
     callee = initial.referenced
     if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
         return False
-    members = children_of(callee.semantic_parent)
-    has_values = any(
-        member.kind == CursorKind.FIELD_DECL and any(child.kind.is_expression() for child in children_of(member))
-        for member in members
-    )
-    return is_implicit(callee) and not has_values and not list(initial.get_arguments())
-
-
-def _initialiser(cursor: Cursor) -> Cursor | None:
-    """Return a variable's initialiser; the extents of an array type are expressions too, and come before it."""
-    expressions = [child for child in children_of(cursor) if child.kind.is_expression()]
-    if not expressions:
-        return None
-    last = expressions[-1]
-    written_out = last.kind in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL)
-    if cursor.type.get_canonical().kind.name != "CONSTANTARRAY" or written_out:
-        return last
-    return None
+    return is_implicit(callee) and not is_constructed(variable.type) and not list(initial.get_arguments())
 
 
 def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clang import cindex
 
-from gpu.errors import CompileError
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.child_launches import CONFIGURE
 from gpu.simulator.frontend.clang import (
@@ -15,14 +15,22 @@ from gpu.simulator.frontend.clang import (
     children_of,
     evaluate,
     is_kernel,
-    is_own,
     start_of,
     string_of,
 )
 from gpu.simulator.frontend.closures import is_closure, is_in_closure
+from gpu.simulator.frontend.construction import destructor
 from gpu.simulator.frontend.conversions import number_of
-from gpu.simulator.frontend.lower_types import is_reference, refuse, refused_at
-from gpu.simulator.frontend.scope import Scope, call_arguments, called_prototype, is_reference_function, value_type
+from gpu.simulator.frontend.lower_types import is_reference, refuse
+from gpu.simulator.frontend.scope import (
+    Scope,
+    call_arguments,
+    called_prototype,
+    decayed,
+    is_reference_function,
+    names_method,
+    value_type,
+)
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
 from gpu.simulator.types import FUNCTION_POINTER, INT32, VOID, Pointer, Scalar, Struct
 
@@ -90,10 +98,7 @@ class Calls:
                 f"a call of the virtual function {callee.spelling}",
                 instead="Make the type a template's parameter, or switch on a member that names it.",
             )
-        try:
-            function = self._scope.function_called(callee)
-        except CompileError as error:
-            raise error if is_own(callee) else refused_at(cursor, error) from None
+        function = self._scope.function_called(callee, start_of(cursor))
         arguments = self._arguments(cursor, callee)
         if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
             arguments.insert(0, self._object(cursor))
@@ -134,17 +139,19 @@ class Calls:
             argument = given[number] if number < len(given) else None
             if argument is None or not _is_given(argument):
                 argument = _default_of(parameter, cursor)
-            if is_reference(parameter.type):
-                lowered.append(self._expressions.address(argument))
-            else:
-                type = self._scope.program.types.lower(parameter.type, parameter)
-                lowered.append(self._expressions.converted(argument, value_type(type)))
+            lowered.append(self._argument(argument, parameter))
         return lowered
+
+    def _argument(self, argument: Cursor, parameter: Cursor) -> ir.Expression:
+        if is_reference(parameter.type):
+            return self._expressions.address(argument)
+        type = self._scope.program.types.lower(parameter.type, parameter)
+        return self._expressions.converted(argument, value_type(type))
 
     def _object(self, cursor: Cursor) -> ir.Expression:
         """Return the address of the object that a method is called on."""
         first = children_of(cursor)[0]
-        if first.kind != CursorKind.MEMBER_REF_EXPR:  # an operator: the object is its first operand
+        if not names_method(first):  # an operator: the object is its first operand
             return self._expressions.address(first)
         owner = next(iter(children_of(first)), None)
         if owner is None or not owner.kind.is_expression():
@@ -166,20 +173,36 @@ class Calls:
         return ir.Assign(place.type, place, self._expressions.converted(operands[1], place.type))
 
     def _constructor(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
-        type = self._expressions.type_of(cursor)
+        type = decayed(self._expressions.type_of(cursor))
         given = [argument for argument in cursor.get_arguments() if argument is not None]
         if not isinstance(type, Struct):
             raise refuse(cursor, f"the construction of {type}")
+        if name := destructor(cursor.type):
+            raise refuse(
+                cursor, f"an object of {name}, whose destructor does something", instead=_INSTEAD_OF_DESTRUCTOR
+            )
         if _has_body(callee) and not is_implicit(callee):
-            function = self._scope.function_called(callee)
-            this = ir.Temporary(Pointer(type), None)
-            held = ir.Local(this.type, self._scope.new_slot(), "this")
-            call = ir.Call(function.type, function, (held, *self._arguments(cursor, callee)))
-            made = ir.Sequence(VOID, ir.Assign(this.type, held, this), call)
-            return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, start_of(cursor))))
+            return self._constructed(type, callee, self._arguments(cursor, callee), start_of(cursor))
         if len(given) == 1:
             return self._expressions.converted(given[0], type)
-        return self._expressions.fresh_value(type, callee.semantic_parent)
+        return self._expressions.construction.default(type, cursor.type)
+
+    def constructed_from(self, type: Struct, constructor: Cursor, given: list[Cursor]) -> ir.Expression:
+        """Return the object that a constructor makes; the parameters' defaults stand in for what is not given."""
+        parameters = list(constructor.get_arguments())
+        values = [*given, *(_default_of(parameter, constructor) for parameter in parameters[len(given) :])]
+        arguments = list(map(self._argument, values, parameters))
+        return self._constructed(type, constructor, arguments, start_of(constructor))
+
+    def _constructed(
+        self, type: Struct, constructor: Cursor, arguments: list[ir.Expression], position: SourcePosition
+    ) -> ir.Expression:
+        function = self._scope.function_called(constructor, position)
+        this = ir.Temporary(Pointer(type), None)
+        held = ir.Local(this.type, self._scope.new_slot(), "this")
+        call = ir.Call(function.type, function, (held, *arguments))
+        made = ir.Sequence(VOID, ir.Assign(this.type, held, this), call)
+        return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, position)))
 
     def _by_name(self, cursor: Cursor, name: str) -> ir.Expression:
         """Lower a call of one of CUDA's functions."""
@@ -239,6 +262,7 @@ class Calls:
         return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
 
 
+_INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's life ends."
 _TEXTURES = ("textures, which are bound on the host", "Read from a pointer to global memory: a[y * width + x].")
 _FRAGMENTS = ("wmma", "Write the product as loops over tiles in shared memory.")
 
@@ -262,7 +286,7 @@ def is_implicit(callee: Cursor) -> bool:
     """Whether the compiler wrote a method: then it stands where its class does. `= default` is the same in writing."""
     if is_in_closure(callee):
         return False
-    written_by_clang = callee.location.offset == callee.semantic_parent.location.offset
+    written_by_clang = callee.location == callee.semantic_parent.location
     return bool(written_by_clang or callee.is_default_method())
 
 

@@ -13,10 +13,10 @@ from gpu.simulator.frontend.clang import (
     children_of,
     evaluate,
     start_of,
-    string_of,
     unary_operator,
 )
 from gpu.simulator.frontend.closures import THIS, captured_variable, is_declared_in
+from gpu.simulator.frontend.construction import Construction, bytes_of
 from gpu.simulator.frontend.conversions import (
     address_of,
     convert,
@@ -81,6 +81,7 @@ class Expressions:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._calls = Calls(scope, self)
+        self.construction = Construction(scope, self)
 
     def type_of(self, cursor: Cursor) -> Type:
         """Return the type of an expression."""
@@ -93,7 +94,7 @@ class Expressions:
     def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
         """Lower an expression and convert it to `type`."""
         if cursor.kind == CursorKind.INIT_LIST_EXPR:
-            return self._braces(cursor, type)
+            return self.construction.braces(cursor, type)
         return convert(self.value(cursor), type, cursor)
 
     def discarded(self, cursor: Cursor) -> ir.Expression:
@@ -131,13 +132,13 @@ class Expressions:
         if kind == CursorKind.CALL_EXPR:
             return self._calls.call(cursor)
         if kind == CursorKind.INIT_LIST_EXPR:
-            return self._braces(cursor, self.type_of(cursor))
+            return self.construction.braces(cursor, self.type_of(cursor))
         if kind == CursorKind.LAMBDA_EXPR:
             return self._closure(cursor)
         if kind == CursorKind.CXX_THIS_EXPR and self._scope.this is not None:
             return self._scope.this
         if kind == CursorKind.STRING_LITERAL:
-            return ir.Global(Pointer(_CHAR), self._scope.program.string(_bytes_of(cursor)))
+            return ir.Global(Pointer(_CHAR), self._scope.program.string(bytes_of(cursor)))
         if kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
             return ir.Null(Pointer(Void()))
         if (number := evaluate(cursor)) is not None:  # sizeof, alignof and the like
@@ -219,7 +220,8 @@ class Expressions:
         if inner is None or isinstance(inner, ir.Local):
             return inner if inner is not None and inner.type == type else None
         if isinstance(type, Struct) and isinstance(inner.type, Struct):
-            return ir.Element(type, inner.pointer, inner.index, inner.position, inner.volatile)
+            base = convert(address_of(inner), Pointer(type), cursor)
+            return ir.Element(type, base, None, inner.position, inner.volatile)
         return inner if decayed(type) == inner.type else None
 
     def _constant(self, cursor: Cursor) -> ir.Const:
@@ -447,35 +449,6 @@ class Expressions:
         compute = promoted(place.type)
         return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, gives_old)
 
-    def _braces(self, cursor: Cursor, type: Type) -> ir.Expression:
-        """Lower `{...}` to a struct's value, or to a scalar's; what it leaves out is zero."""
-        given = [child for child in children_of(cursor) if child.kind.is_expression()]
-        if not isinstance(type, Struct):
-            return self.converted(given[0], type) if given else zero_of(type)
-        parts: list[ir.Expression] = []
-        members = list(type.fields)
-        if type.is_union:
-            if not given:
-                return zero_of(type)
-            held = ir.Local(Pointer(type), self._scope.new_slot(), "a union")
-            first = members[0]
-            place = ir.Element(first.type, ir.Member(Pointer(decayed(first.type)), held, 0), None, start_of(cursor))
-            if isinstance(first.type, ArrayOf):
-                raise refuse(cursor, "braces for a union that starts with an array", instead="Assign its elements.")
-            fresh = ir.Assign(held.type, held, ir.Temporary(Pointer(type), zero_of(type)))
-            made = ir.Sequence(VOID, fresh, ir.Assign(first.type, place, self.converted(given[0], first.type)))
-            return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, start_of(cursor))))
-        for number, member in enumerate(members):
-            if member.is_reference:
-                parts.append(self.address(given[number]))
-            elif number >= len(given):
-                parts.append(zero_of(member.type))
-            elif isinstance(member.type, ArrayOf):
-                parts += self.array_values(given[number], member.type)
-            else:
-                parts.append(self.converted(given[number], member.type))
-        return ir.Construct(type, tuple(parts))
-
     def _closure(self, cursor: Cursor) -> ir.Expression:
         """Lower a lambda to the struct of what it captures."""
         type = self.type_of(cursor)
@@ -520,42 +493,9 @@ class Expressions:
             for number in range(type.count)
         ]
 
-    def fresh_value(self, type: Struct, declaration: Cursor) -> ir.Expression:
-        """Return what a struct holds that nothing was given: its members' own initialisers, else zeros."""
-        if type.is_union:
-            return zero_of(type)
-        initial = {
-            member.spelling: expressions[-1]
-            for member in children_of(declaration)
-            if member.kind == CursorKind.FIELD_DECL
-            and (expressions := [child for child in children_of(member) if child.kind.is_expression()])
-            and not isinstance(self._scope.program.types.lower(member.type, member), ArrayOf)
-        }
-        return ir.Construct(
-            type,
-            tuple(
-                self.converted(initial[member.name], member.type) if member.name in initial else zero_of(member.type)
-                for member in type.fields
-            ),
-        )
-
-    def array_values(self, cursor: Cursor, type: ArrayOf) -> list[ir.Expression]:
-        """Lower an array's braces to a value for each innermost element, zeros for those left out."""
-        values: list[ir.Expression] = []
-        if cursor.kind == CursorKind.STRING_LITERAL:
-            values += [number_of(type.element, letter) for letter in _bytes_of(cursor)]
-        for child in children_of(cursor):
-            if isinstance(type.element, ArrayOf):
-                values += self.array_values(child, type.element)
-            else:
-                values.append(self.converted(child, type.element))
-        missing = type.count - len(values)
-        return values + [zero_of(type.innermost)] * missing
-
-
-def _bytes_of(cursor: Cursor) -> bytes:
-    """Return the bytes of a string literal, without the zero at its end."""
-    return (string_of(cursor) or "").encode("latin-1", errors="replace")
+    def constructed(self, type: Struct, constructor: Cursor, given: list[Cursor]) -> ir.Expression:
+        """Lower a call of a constructor that nobody wrote out."""
+        return self._calls.constructed_from(type, constructor, given)
 
 
 def _array_behind(base: Cursor) -> Cursor | None:

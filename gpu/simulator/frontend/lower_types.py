@@ -22,19 +22,10 @@ _FLOATS = {TypeKind.FLOAT: Scalar("float32"), TypeKind.DOUBLE: Scalar("float64")
 REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
 
 
-_REFUSAL = ": the simulator does not support "
-
-
 def refuse(cursor: Cursor, construct: str, *, instead: str = "") -> CompileError:
     """Make the error for something that the simulator does not run."""
     position = start_of(cursor)
-    return CompileError(f"{position}{_REFUSAL}{construct}.", position=position, advice=instead)
-
-
-def refused_at(cursor: Cursor, error: CompileError) -> CompileError:
-    """Make the error of a function that is not the user's that of its call."""
-    _, refusal, construct = error.message.partition(_REFUSAL)
-    return refuse(cursor, construct.removesuffix("."), instead=error.advice) if refusal else error
+    return CompileError(f"{position}: the simulator does not support {construct}.", position=position, advice=instead)
 
 
 def is_reference(type: cindex.Type) -> bool:
@@ -50,11 +41,27 @@ def is_function_type(type: cindex.Type) -> bool:
     return bool(canonical.kind == TypeKind.FUNCTIONPROTO)
 
 
+def is_instantiated(declaration: Cursor) -> bool:
+    """Whether a class is one that clang has made of a template: libclang shows its fields, and no other member."""
+    return not children_of(declaration) and _template_of(declaration) is not None
+
+
+def shown_members(declaration: Cursor) -> list[Cursor]:
+    """Return the members of a class; of an instantiation those of its template."""
+    template = _template_of(declaration) if is_instantiated(declaration) else None
+    return children_of(template or declaration.get_definition() or declaration)
+
+
+def _template_of(declaration: Cursor) -> Cursor | None:
+    template: Cursor | None = cindex.conf.lib.clang_getSpecializedCursorTemplate(declaration)
+    return template
+
+
 class TypeLowering:
     """The types of one program: each struct is one object."""
 
     def __init__(self) -> None:
-        self._structs: dict[str, Struct] = {}
+        self._structs: dict[int, Struct] = {}
 
     def lower(self, type: cindex.Type, cursor: Cursor) -> Type:
         """Return the IR's type, of a reference the type that it refers to; `cursor` is where a refusal points."""
@@ -88,13 +95,13 @@ class TypeLowering:
 
     def _struct(self, canonical: cindex.Type, cursor: Cursor) -> Struct:
         declaration = canonical.get_declaration()
-        name = canonical.spelling
-        if is_closure(declaration):  # each instantiation of a template has one of its own, under the same name
-            name += f" {declaration.hash}"
-        if name in self._structs:
-            return self._structs[name]
-        struct = self._structs[name] = Struct(name, is_union=declaration.kind == CursorKind.UNION_DECL)
-        fields = [*self._bases(declaration.get_definition() or declaration, cursor)]
+        # By what declares it: lambdas, and what is declared in functions, share names.
+        key, name = declaration.hash, canonical.spelling
+        if key in self._structs:
+            return self._structs[key]
+        struct = self._structs[key] = Struct(name, is_union=declaration.kind == CursorKind.UNION_DECL)
+        first = next((field.get_field_offsetof() // 8 for field in canonical.get_fields()), canonical.get_size())
+        fields = [*self._bases(declaration.get_definition() or declaration, cursor, first)]
         for member in canonical.get_fields():
             if member.is_bitfield():
                 raise refuse(cursor, f"the bit field {member.spelling} of {name}")
@@ -109,11 +116,15 @@ class TypeLowering:
         struct.alignment = canonical.get_align()
         return struct
 
-    def _bases(self, definition: Cursor, cursor: Cursor) -> list[Field]:
+    def _bases(self, definition: Cursor, cursor: Cursor, start: int) -> list[Field]:
         """Libclang gives no offset of a base class: the first one starts the object, an empty one takes no room."""
         bases: list[Field] = []
-        for base in children_of(definition):
+        for base in shown_members(definition):
             if base.kind == CursorKind.CXX_BASE_SPECIFIER:
+                if is_instantiated(definition) and base.type.get_canonical().kind != TypeKind.RECORD:
+                    # Nor does it say which base class that is a template's an instantiation has: its bytes are copied.
+                    alignment = next(size for size in (8, 4, 2, 1) if start % size == 0)
+                    return [Field("", Struct("a base class", (), start, alignment, is_union=True), 0)] if start else []
                 inherited = self.lower(base.type, cursor)
                 if bases and leaves(inherited):
                     raise refuse(cursor, f"{definition.spelling}, which has several base classes")

@@ -8,12 +8,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from gpu.errors import CompileError, KernelError
+from gpu.errors import CompileError, KernelError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import (
     Cursor,
     CursorKind,
     Diagnosis,
+    as_if_at,
     children_of,
     descendants_of,
     has_attribute,
@@ -22,7 +23,6 @@ from gpu.simulator.frontend.clang import (
     parse,
     start_of,
 )
-from gpu.simulator.frontend.closures import is_in_closure
 from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
@@ -32,6 +32,7 @@ from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
 _WITH_BODY = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
+_NAMED = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _INSTANCE = "lockstep_instance"
 
 
@@ -129,13 +130,17 @@ class Program:
             if not has_host_code or (body is not None and not _is_host(body)):
                 yield found
 
-    def function(self, cursor: Cursor) -> ir.Function:
-        """Return the IR of a function that has a body, lowering it the first time."""
+    def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
+        """Return the IR of a function that has a body, lowering it the first time.
+
+        What a header of the shim defines is lowered for each `place` that calls it, and is as if it stood there.
+        """
         definition = cursor.get_definition()
         if definition is None:
             raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
-        # Two instantiations of a template share the name of a lambda in it.
-        key = str(definition.hash) if is_in_closure(definition) else definition.get_usr() or str(definition.hash)
+        # Lambdas share a name with others of the same function, and so do the instantiations for them.
+        place = None if is_own(definition) else place
+        key = f"{definition.get_usr()} {definition.hash} {place or ''}"
         if key not in self._functions:
             for error in self._errors:
                 if error.lies_in(definition):
@@ -145,7 +150,8 @@ class Program:
             before = len(self._functions)
             self._functions[key] = function
             try:
-                FunctionLowering(self, function, definition).run()
+                with as_if_at(place):
+                    FunctionLowering(self, function, definition).run()
             except CompileError:
                 # What was lowered since may call this one, which is not whole: none of it is kept.
                 for later in list(self._functions)[before:]:
@@ -158,9 +164,11 @@ class Program:
         function = self.function(cursor)
         definition = cursor.get_definition()
         name = definition.get_usr() or f"{definition.location.offset}"
-        number = int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "little") | 1
-        self.functions_by_number[number] = function
-        return number
+        while True:
+            number = int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "little") | 1
+            if self.functions_by_number.setdefault(number, function) is function:
+                return number
+            name += "'"  # of another function, as those for lambdas are called
 
     def _result_type(self, definition: Cursor) -> Type:
         type = self.types.lower(definition.result_type, definition)
@@ -174,7 +182,7 @@ class Program:
         """Return a variable of the module, or a constant table; None for any other name."""
         if declaration.kind != CursorKind.VAR_DECL:
             return None
-        name = declaration.spelling if _space(declaration) else declaration.get_usr()
+        name = _qualified(declaration) if _space(declaration) else declaration.get_usr()
         if name not in self.variables:
             space = _space(declaration)
             if space is None and _initial_value(declaration) is not None and _is_constant_table(declaration):
@@ -235,7 +243,7 @@ class Program:
             return ()
         expressions = Expressions(Scope(self, ir.Function("", VOID), declaration))
         if isinstance(type, ArrayOf):
-            elements, size = expressions.array_values(value, type), type.innermost.size
+            elements, size = expressions.construction.array_values(value, type), type.innermost.size
         else:
             elements, size = [expressions.converted(value, type)], type.size
         return tuple(
@@ -275,6 +283,17 @@ def _declarations(unit: Cursor) -> list[Cursor]:
         else:
             found.append(cursor)
     return found
+
+
+def _qualified(cursor: Cursor) -> str:
+    """Return a name with the namespaces and classes that it is in, as a user writes it."""
+    names = [str(cursor.spelling)]
+    outer = cursor.semantic_parent
+    while outer is not None and outer.kind != CursorKind.TRANSLATION_UNIT:
+        if outer.kind in _NAMED and outer.spelling and not outer.spelling.startswith("("):
+            names.append(str(outer.displayname))
+        outer = outer.semantic_parent
+    return "::".join(reversed(names))
 
 
 def _is_host(cursor: Cursor) -> bool:

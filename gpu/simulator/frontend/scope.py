@@ -60,6 +60,7 @@ class Scope:
     def __init__(self, program: Program, function: ir.Function, body: Cursor) -> None:
         self.program = program
         self.function = function
+        self.definition = body
         self.this: ir.Expression | None = None
         # Of a lambda's body: the address of what it has captured.
         self.closure: ir.Local | None = None
@@ -70,9 +71,9 @@ class Scope:
         """Whether a variable needs an address: arrays, structs, and what `&` or a reference is taken of."""
         return isinstance(type, ArrayOf | Struct) or cursor.hash in self._addressed
 
-    def function_called(self, callee: Cursor) -> ir.Function:
-        """Return a function that this one calls."""
-        called = self.program.function(callee)
+    def function_called(self, callee: Cursor, place: SourcePosition) -> ir.Function:
+        """Return a function that this one calls at a place."""
+        called = self.program.function(callee, place)
         self.function.calls.append(called)
         return called
 
@@ -202,8 +203,12 @@ def call_arguments(call: Cursor) -> list[Cursor]:
     arguments = list(call.get_arguments())
     callee = call.referenced
     is_member_operator = callee.kind == CursorKind.CXX_METHOD and callee.spelling.startswith("operator")
-    through_member = any(child.kind == CursorKind.MEMBER_REF_EXPR for child in children_of(call)[:1])
-    return arguments[1:] if is_member_operator and not through_member else arguments
+    return arguments[1:] if is_member_operator and not names_method(children_of(call)[0]) else arguments
+
+
+def names_method(cursor: Cursor) -> bool:
+    """Whether the first part of a call is `object.method`, and not the object that an operator is called on."""
+    return bool(cursor.kind == CursorKind.MEMBER_REF_EXPR and cursor.referenced.kind != CursorKind.FIELD_DECL)
 
 
 def is_reference_function(definition: Cursor) -> bool:

@@ -224,18 +224,40 @@ __device__ inline LockstepT reduce(const Group &group, LockstepT value, Operator
     for (unsigned int rank = 1; rank < group.size(); ++rank) result = combine(result, group.shfl(value, rank));
     return result;
 }
-template <typename Group, typename LockstepT>
-__device__ inline LockstepT inclusive_scan(const Group &group, LockstepT value) {
+template <typename Group, typename LockstepT, typename Operator = plus<LockstepT>>
+__device__ inline LockstepT inclusive_scan(const Group &group, LockstepT value, Operator combine = Operator()) {
     for (unsigned int delta = 1; delta < group.size(); delta *= 2) {
         LockstepT other = group.shfl_up(value, delta);
-        if (group.thread_rank() >= delta) value += other;
+        if (group.thread_rank() >= delta) value = combine(other, value);
     }
     return value;
 }
-template <typename Group, typename LockstepT>
-__device__ inline LockstepT exclusive_scan(const Group &group, LockstepT value) {
-    LockstepT sum = group.shfl_up(inclusive_scan(group, value), 1);
-    return group.thread_rank() == 0 ? LockstepT(0) : sum;
+template <typename Group, typename LockstepT, typename Operator = plus<LockstepT>>
+__device__ inline LockstepT exclusive_scan(const Group &group, LockstepT value, Operator combine = Operator()) {
+    LockstepT before = group.shfl_up(inclusive_scan(group, value, combine), 1);
+    return group.thread_rank() == 0 ? LockstepT() : before;
+}
+
+// One thread of a group does it.
+template <typename Group, typename Function, typename... Arguments>
+__device__ inline void invoke_one(const Group &group, Function &&function, Arguments... arguments) {
+    if (group.thread_rank() == 0) function(arguments...);
+}
+
+// Copies that a GPU makes while threads go on; here they are made at once.
+template <typename Group, typename LockstepT, typename LockstepU>
+__device__ inline void memcpy_async(const Group &group, LockstepT *to, const LockstepU *from, size_t bytes) {
+    for (size_t i = group.thread_rank(); i < bytes / sizeof(LockstepT); i += group.size()) {
+        to[i] = ((const LockstepT *)from)[i];
+    }
+}
+template <typename Group>
+__device__ inline void wait(const Group &group) {
+    group.sync();
+}
+template <unsigned int Stages, typename Group>
+__device__ inline void wait_prior(const Group &group) {
+    group.sync();
 }
 
 } // namespace cooperative_groups

@@ -77,6 +77,7 @@ extern const __device__ dim3 gridDim;
 
 #include "lockstep/atomics.h"
 #include "lockstep/math.h"
+#include "lockstep/special.h"
 #include "lockstep/warp.h"
 
 // Loads that hint at the cache are loads.
@@ -101,6 +102,22 @@ typedef const unsigned char *cudaTextureObject_t;
 template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex1Dfetch(cudaTextureObject_t texture, int element) {
     return ((const LockstepT *)texture)[element];
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT __ldlu(const LockstepT *address) {
+    return *address;
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT __ldcv(const LockstepT *address) {
+    return *address;
+}
+template <typename LockstepT>
+LOCKSTEP_API inline void __stwb(LockstepT *address, LockstepT value) {
+    *address = value;
+}
+template <typename LockstepT>
+LOCKSTEP_API inline void __stwt(LockstepT *address, LockstepT value) {
+    *address = value;
 }
 template <typename LockstepT>
 LOCKSTEP_API inline void __stcs(LockstepT *address, LockstepT value) {

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 from gpu.errors import CompileError, LaunchError
-from tests.gpu.simulator.oracle import run_cplusplus
-from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.cplusplus import check_program
+from tests.gpu.simulator.running import build, run_kernel
 from tests.gpu.simulator.tracing import ancestry, elements, trace
 
 Array = np.ndarray[Any, Any]
 
-THREADS, WIDTH = 45, 24
-
-# Each: what stands before the function, and its body, which has `int i` (the thread), `const int *in` and `int *out`
-# of its own. DEVICE is nothing for the C++ compiler.
+# Each: what stands before the function, and its body, as `check_program` takes them.
 PROGRAMS = {
     "a lambda copies and refers": (
         "",
@@ -237,30 +234,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_cplusplus_does(name: str) -> None:
-    before, body = PROGRAMS[name]
-    function = f"DEVICE void program(int i, const int *in, int *out) {{\n{body}\n}}\n"
-    given = np.random.default_rng(5).integers(-50, 50, 16).astype(np.int32)
-    right = np.zeros((THREADS, WIDTH), np.int32)
-    run_cplusplus(
-        f"#define DEVICE\n{before}\n{function}"
-        f'extern "C" void all(const int *in, int *out) {{ for (int i = 0; i < {THREADS}; i++) '
-        f"program(i, in, out + {WIDTH} * i); }}",
-        "all",
-        given,
-        right,
-    )
-    source = (
-        f"#define DEVICE __device__\n{before}\n{function}"
-        "__global__ void all(const int *in, int *out) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
-        f"program(i, in, out + {WIDTH} * i); }}\n"
-        f"template <int N> __global__ void own(const int *in, int *out) {{\nint i = threadIdx.x; out += {WIDTH} * i;\n"
-        f"{body}\n}}"
-    )
-    module, empty = build(source), np.zeros_like(right)
-    for kernel, grid, block in (("all", 3, 15), ("own<1>", 1, THREADS)):
-        _, out = launch(module, kernel, given, empty, grid=grid, block=block)
-        np.testing.assert_array_equal(out, right)
-    assert right.any()
+    check_program(*PROGRAMS[name])
 
 
 def test_strings_are_printed() -> None:

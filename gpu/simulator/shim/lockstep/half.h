@@ -25,6 +25,33 @@ LOCKSTEP_API inline __half __hmax(__half a, __half b) { return (float)a > (float
 LOCKSTEP_API inline __half __hmin(__half a, __half b) { return (float)a < (float)b ? a : b; }
 LOCKSTEP_API inline bool __hgt(__half a, __half b) { return (float)a > (float)b; }
 LOCKSTEP_API inline bool __hlt(__half a, __half b) { return (float)a < (float)b; }
+LOCKSTEP_API inline bool __hge(__half a, __half b) { return (float)a >= (float)b; }
+LOCKSTEP_API inline bool __hle(__half a, __half b) { return (float)a <= (float)b; }
+LOCKSTEP_API inline bool __hne(__half a, __half b) { return (float)a != (float)b; }
+LOCKSTEP_API inline bool __hisnan(__half a) { return isnan((float)a); }
+LOCKSTEP_API inline __half __habs(__half a) { return __half(fabsf((float)a)); }
+#define LOCKSTEP_HALF_FUNCTION(name, function)                                                                         \
+    LOCKSTEP_API inline __half name(__half a) { return __half(function((float)a)); }
+LOCKSTEP_HALF_FUNCTION(hsqrt, sqrtf)
+LOCKSTEP_HALF_FUNCTION(hrsqrt, rsqrtf)
+LOCKSTEP_HALF_FUNCTION(hrcp, 1.0f /)
+LOCKSTEP_HALF_FUNCTION(hexp, expf)
+LOCKSTEP_HALF_FUNCTION(hexp2, exp2f)
+LOCKSTEP_HALF_FUNCTION(hlog, logf)
+LOCKSTEP_HALF_FUNCTION(hlog2, log2f)
+LOCKSTEP_HALF_FUNCTION(hsin, sinf)
+LOCKSTEP_HALF_FUNCTION(hcos, cosf)
+LOCKSTEP_HALF_FUNCTION(hfloor, floorf)
+LOCKSTEP_HALF_FUNCTION(hceil, ceilf)
+LOCKSTEP_API inline __half __int2half_rn(int value) { return __half((float)value); }
+LOCKSTEP_API inline int __half2int_rn(__half value) { return (int)rintf((float)value); }
+LOCKSTEP_API inline int __half2int_rz(__half value) { return (int)(float)value; }
+LOCKSTEP_API inline unsigned short __half_as_ushort(__half value) { return value.bits; }
+LOCKSTEP_API inline __half __ushort_as_half(unsigned short bits) {
+    __half value;
+    value.bits = bits;
+    return value;
+}
 LOCKSTEP_API inline bool __heq(__half a, __half b) { return (float)a == (float)b; }
 
 struct __align__(4) __half2 {

@@ -19,6 +19,11 @@ LOCKSTEP_FOR_NUMBERS(LOCKSTEP_SHUFFLES)
 
 #define LOCKSTEP_MATCH(T) __device__ unsigned int __match_any_sync(unsigned int mask, T value);
 LOCKSTEP_FOR_NUMBERS(LOCKSTEP_MATCH)
+template <typename LockstepT>
+__device__ inline unsigned int __match_all_sync(unsigned int mask, LockstepT value, int *all) {
+    *all = (__match_any_sync(mask, value) & mask) == mask;
+    return *all ? mask : 0;
+}
 
 __device__ unsigned int __ballot_sync(unsigned int mask, int predicate);
 __device__ int __any_sync(unsigned int mask, int predicate);

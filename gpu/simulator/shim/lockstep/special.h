@@ -1,0 +1,189 @@
+// The less common of the math library: what is in terms of math.h, and what the executor knows by name.
+#pragma once
+
+LOCKSTEP_MATH_1(asinh)
+LOCKSTEP_MATH_1(acosh)
+LOCKSTEP_MATH_1(atanh)
+LOCKSTEP_MATH_1(lgamma)
+LOCKSTEP_MATH_1(tgamma)
+LOCKSTEP_MATH_1(erfinv)
+LOCKSTEP_MATH_1(erfcinv)
+LOCKSTEP_MATH_1(erfcx)
+LOCKSTEP_MATH_1(normcdf)
+LOCKSTEP_MATH_1(normcdfinv)
+LOCKSTEP_MATH_1(j0)
+LOCKSTEP_MATH_1(j1)
+LOCKSTEP_MATH_1(y0)
+LOCKSTEP_MATH_1(y1)
+
+LOCKSTEP_API inline bool signbit(float x) { return __float_as_int(x) < 0; }
+LOCKSTEP_API inline bool signbit(double x) { return __double_as_longlong(x) < 0; }
+
+#define LOCKSTEP_SPECIAL(T, f)                                                                                         \
+    LOCKSTEP_API inline T rcbrt##f(T x) { return 1 / cbrt(x); }                                                        \
+    LOCKSTEP_API inline T rhypot##f(T x, T y) { return 1 / hypot(x, y); }                                              \
+    LOCKSTEP_API inline T norm3d##f(T x, T y, T z) { return sqrt(x * x + y * y + z * z); }                             \
+    LOCKSTEP_API inline T norm4d##f(T x, T y, T z, T w) { return sqrt(x * x + y * y + z * z + w * w); }                \
+    LOCKSTEP_API inline T rnorm3d##f(T x, T y, T z) { return 1 / sqrt(x * x + y * y + z * z); }                        \
+    LOCKSTEP_API inline T rnorm4d##f(T x, T y, T z, T w) { return 1 / sqrt(x * x + y * y + z * z + w * w); }           \
+    LOCKSTEP_API inline T sinpi##f(T x) { return sin((x - 2 * rint(x / 2)) * (T)M_PI); }                               \
+    LOCKSTEP_API inline T cospi##f(T x) { return cos((x - 2 * rint(x / 2)) * (T)M_PI); }                               \
+    LOCKSTEP_API inline void sincospi##f(T x, T *s, T *c) {                                                            \
+        *s = sinpi##f(x);                                                                                              \
+        *c = cospi##f(x);                                                                                              \
+    }                                                                                                                  \
+    LOCKSTEP_API inline long lrint##f(T x) { return (long)rint(x); }                                                   \
+    LOCKSTEP_API inline long long llrint##f(T x) { return (long long)rint(x); }                                        \
+    LOCKSTEP_API inline long lround##f(T x) { return (long)round(x); }                                                 \
+    LOCKSTEP_API inline long long llround##f(T x) { return (long long)round(x); }                                      \
+    LOCKSTEP_API inline T scalbn##f(T x, int exponent) { return ldexp(x, exponent); }                                  \
+    LOCKSTEP_API inline T scalbln##f(T x, long exponent) { return ldexp(x, (int)exponent); }                           \
+    LOCKSTEP_API inline int ilogb##f(T x) {                                                                            \
+        return x == 0 || isnan(x) ? INT_MIN : isinf(x) ? INT_MAX : __lockstep_exponent(x) - 1;                         \
+    }                                                                                                                  \
+    LOCKSTEP_API inline T logb##f(T x) {                                                                               \
+        return x == 0 ? -(T)INFINITY : isfinite(x) ? (T)(__lockstep_exponent(x) - 1) : x * x;                          \
+    }                                                                                                                  \
+    /* The remainder of the nearest multiple of y, of two the even one. */                                             \
+    LOCKSTEP_API inline T remainder##f(T x, T y) {                                                                     \
+        if (!isfinite(x) || isnan(y) || y == 0) return (T)NAN;                                                         \
+        if (isinf(y)) return x;                                                                                        \
+        T by = fabs(y), rest = fabs(fmod(x, 2 * by)), half = by / 2;                                                   \
+        if (rest > half) {                                                                                             \
+            rest -= by;                                                                                                \
+            if (rest >= half) rest -= by;                                                                              \
+        }                                                                                                              \
+        return signbit(x) ? -rest : rest;                                                                              \
+    }
+LOCKSTEP_SPECIAL(float, f)
+LOCKSTEP_SPECIAL(double, )
+
+#define LOCKSTEP_NEXT(T, f, Word, as_word, as_value)                                                                   \
+    LOCKSTEP_API inline T nextafter##f(T x, T towards) {                                                               \
+        if (isnan(x) || isnan(towards)) return (T)NAN;                                                                 \
+        if (x == towards) return towards;                                                                              \
+        Word bits = as_word(x);                                                                                        \
+        if (x == 0) return copysign(as_value((Word)1), towards);                                                       \
+        return as_value((x < towards) == (x > 0) ? bits + 1 : bits - 1);                                               \
+    }
+LOCKSTEP_NEXT(float, f, int, __float_as_int, __int_as_float)
+LOCKSTEP_NEXT(double, , long long, __double_as_longlong, __longlong_as_double)
+
+LOCKSTEP_API inline double sincos(double x, double *s, double *c) {
+    *s = sin(x);
+    return *c = cos(x);
+}
+LOCKSTEP_API inline float fdividef(float x, float y) { return x / y; }
+
+LOCKSTEP_API inline double __dadd_rn(double x, double y) { return x + y; }
+LOCKSTEP_API inline double __dsub_rn(double x, double y) { return x - y; }
+LOCKSTEP_API inline double __dmul_rn(double x, double y) { return x * y; }
+LOCKSTEP_API inline double __ddiv_rn(double x, double y) { return x / y; }
+LOCKSTEP_API inline double __drcp_rn(double x) { return 1 / x; }
+LOCKSTEP_API inline double __dsqrt_rn(double x) { return sqrt(x); }
+LOCKSTEP_API inline double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
+
+#define LOCKSTEP_TO_INTEGER(from, T, to, Integer)                                                                      \
+    LOCKSTEP_API inline Integer __##from##2##to##_rd(T x) { return (Integer)floor(x); }                                \
+    LOCKSTEP_API inline Integer __##from##2##to##_ru(T x) { return (Integer)ceil(x); }
+#define LOCKSTEP_TO_INTEGER_TOO(from, T, to, Integer)                                                                  \
+    LOCKSTEP_API inline Integer __##from##2##to##_rz(T x) { return (Integer)x; }                                       \
+    LOCKSTEP_API inline Integer __##from##2##to##_rn(T x) { return (Integer)rint(x); }
+LOCKSTEP_TO_INTEGER(float, float, uint, unsigned int)
+LOCKSTEP_TO_INTEGER(float, float, ll, long long)
+LOCKSTEP_TO_INTEGER(float, float, ull, unsigned long long)
+LOCKSTEP_TO_INTEGER(double, double, int, int)
+LOCKSTEP_TO_INTEGER(double, double, uint, unsigned int)
+LOCKSTEP_TO_INTEGER(double, double, ll, long long)
+LOCKSTEP_TO_INTEGER(double, double, ull, unsigned long long)
+LOCKSTEP_TO_INTEGER_TOO(float, float, ll, long long)
+LOCKSTEP_TO_INTEGER_TOO(float, float, ull, unsigned long long)
+LOCKSTEP_TO_INTEGER_TOO(double, double, int, int)
+LOCKSTEP_TO_INTEGER_TOO(double, double, uint, unsigned int)
+LOCKSTEP_TO_INTEGER_TOO(double, double, ll, long long)
+LOCKSTEP_TO_INTEGER_TOO(double, double, ull, unsigned long long)
+LOCKSTEP_API inline float __double2float_rn(double x) { return (float)x; }
+LOCKSTEP_API inline double __int2double_rn(int x) { return x; }
+LOCKSTEP_API inline double __uint2double_rn(unsigned int x) { return x; }
+LOCKSTEP_API inline float __ll2float_rn(long long x) { return (float)x; }
+LOCKSTEP_API inline float __ull2float_rn(unsigned long long x) { return (float)x; }
+LOCKSTEP_API inline double __ll2double_rn(long long x) { return (double)x; }
+LOCKSTEP_API inline double __ull2double_rn(unsigned long long x) { return (double)x; }
+LOCKSTEP_API inline int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
+LOCKSTEP_API inline int __double2loint(double x) { return (int)__double_as_longlong(x); }
+LOCKSTEP_API inline double __hiloint2double(int high, int low) {
+    return __longlong_as_double(((long long)high << 32) | (unsigned int)low);
+}
+
+LOCKSTEP_API inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+    unsigned long long low = (x & 0xffffffffu) * (y & 0xffffffffu);
+    unsigned long long cross = (x >> 32) * (y & 0xffffffffu) + (low >> 32);
+    unsigned long long other = (x & 0xffffffffu) * (y >> 32) + (cross & 0xffffffffu);
+    return (x >> 32) * (y >> 32) + (cross >> 32) + (other >> 32);
+}
+LOCKSTEP_API inline long long __mul64hi(long long x, long long y) {
+    long long high = (long long)__umul64hi((unsigned long long)x, (unsigned long long)y);
+    return high - (x < 0 ? y : 0) - (y < 0 ? x : 0);
+}
+LOCKSTEP_API inline unsigned long long __brevll(unsigned long long x) {
+    return ((unsigned long long)__brev((unsigned int)x) << 32) | __brev((unsigned int)(x >> 32));
+}
+LOCKSTEP_API inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
+    unsigned long long both = ((unsigned long long)y << 32) | x;
+    unsigned int result = 0;
+    for (int place = 0; place < 4; ++place) {
+        unsigned int chosen = selector >> (4 * place);
+        unsigned int byte = (unsigned int)(both >> (8 * (chosen & 7))) & 0xffu;
+        if (chosen & 8) byte = byte & 0x80u ? 0xffu : 0u;
+        result |= byte << (8 * place);
+    }
+    return result;
+}
+LOCKSTEP_API inline unsigned int __sad(int x, int y, unsigned int z) {
+    return z + (x > y ? (unsigned int)x - (unsigned int)y : (unsigned int)y - (unsigned int)x);
+}
+LOCKSTEP_API inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
+    return z + (x > y ? x - y : y - x);
+}
+LOCKSTEP_API inline int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
+LOCKSTEP_API inline int __rhadd(int x, int y) { return (int)(((long long)x + y + 1) >> 1); }
+LOCKSTEP_API inline unsigned int __uhadd(unsigned int x, unsigned int y) {
+    return (unsigned int)(((unsigned long long)x + y) >> 1);
+}
+LOCKSTEP_API inline unsigned int __urhadd(unsigned int x, unsigned int y) {
+    return (unsigned int)(((unsigned long long)x + y + 1) >> 1);
+}
+LOCKSTEP_API inline int __dp4a(int x, int y, int sum) {
+    for (int shift = 0; shift < 32; shift += 8) sum += (signed char)(x >> shift) * (signed char)(y >> shift);
+    return sum;
+}
+LOCKSTEP_API inline unsigned int __dp4a(unsigned int x, unsigned int y, unsigned int sum) {
+    for (int shift = 0; shift < 32; shift += 8) sum += ((x >> shift) & 0xffu) * ((y >> shift) & 0xffu);
+    return sum;
+}
+
+// Each byte, or each half, of a word by itself.
+template <int Bits, typename LockstepF>
+LOCKSTEP_API inline unsigned int __lockstep_each(unsigned int x, unsigned int y, LockstepF combine) {
+    const unsigned int mask = (1u << Bits) - 1;
+    unsigned int result = 0;
+    for (int shift = 0; shift < 32; shift += Bits) {
+        result |= (combine((x >> shift) & mask, (y >> shift) & mask) & mask) << shift;
+    }
+    return result;
+}
+#define LOCKSTEP_EACH(name, expression)                                                                                \
+    LOCKSTEP_API inline unsigned int name##2(unsigned int x, unsigned int y) {                                         \
+        return __lockstep_each<16>(x, y, [](unsigned int a, unsigned int b) { return (unsigned int)(expression); });   \
+    }                                                                                                                  \
+    LOCKSTEP_API inline unsigned int name##4(unsigned int x, unsigned int y) {                                         \
+        return __lockstep_each<8>(x, y, [](unsigned int a, unsigned int b) { return (unsigned int)(expression); });    \
+    }
+LOCKSTEP_EACH(__vadd, a + b)
+LOCKSTEP_EACH(__vsub, a - b)
+LOCKSTEP_EACH(__vmaxu, max(a, b))
+LOCKSTEP_EACH(__vminu, min(a, b))
+LOCKSTEP_EACH(__vabsdiffu, a > b ? a - b : b - a)
+LOCKSTEP_EACH(__vavgu, (a + b + 1) >> 1)
+LOCKSTEP_EACH(__vcmpeq, a == b ? 0xffffffffu : 0u)
+LOCKSTEP_EACH(__vcmpgtu, a > b ? 0xffffffffu : 0u)
