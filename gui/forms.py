@@ -26,7 +26,7 @@ from gpu.text_parameters import Edges, Text, as_text
 from gui.flow_layout import FlowLayout
 from gui.matrix_editor import MatrixEditor
 from gui.theme import look
-from gui.widgets import label, restyle
+from gui.widgets import label, restyle, role
 
 _SLIDER_STEPS = 200
 
@@ -233,6 +233,7 @@ class TextField(Field):
         self.editor.setAccessibleName(parameter.label)
         self.editor.setAccessibleDescription(parameter.help)
         self.editor.setTabChangesFocus(True)
+        role(self.editor, "entry")
         self.editor.setMinimumSize(look().px(180), look().px(56))
         self._lay_out(self.editor)
         self.set_value(parameter.initial)

@@ -144,6 +144,9 @@ QPushButton[small="true"] {{ padding: {look.px(2)}px {look.px(7)}px; font-size: 
 QPlainTextEdit[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; }}
 QPlainTextEdit, QTextEdit, QTableView {{ background: {t.surface}; border: none;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
+QPlainTextEdit[role="entry"] {{ background: {t.raised}; border: 1px solid {t.border};
+    border-radius: {look.px(6)}px; padding: {look.px(4)}px; }}
+QPlainTextEdit[role="entry"]:focus {{ border-color: {t.accent}; }}
 QTableView {{ gridline-color: {t.border}; }}
 QListView {{ background: transparent; border: none; outline: none; }}
 QListView::item {{ padding: {look.px(5)}px {look.px(4)}px; border-bottom: 1px solid {t.border}; color: {t.text}; }}

@@ -12,6 +12,8 @@ from gui.widgets import Badge, Card, Segments, label
 
 KINDS = ("read, add, write", "atomic")
 _TONES = ("neutral", "warn")
+_FULL = 20
+"""Orders of three steps each, which fill the card."""
 _WORDS = {"read": "read {}", "add": "add {}", "write": "write {}", "atomic": "adds {}"}
 _SENTENCES = {"read": "reads {}", "add": "makes it {}", "write": "writes {}", "atomic": "adds {}"}
 
@@ -68,7 +70,10 @@ class LostUpdates(Card):
             verdict.setProperty("tight", True)
             verdict.say(verdict.text(), "good" if order.right else "bad", tip=_sentence(order))
             grid.addWidget(verdict, line, len(order.moments))
-        grid.setRowStretch(len(orders), 1)
+        # The lines of many orders share the height; a few stay at the top.
+        for line in range(len(orders)):
+            grid.setRowStretch(line, 1)
+        grid.setRowStretch(len(orders), max(0, _FULL - len(orders)))
         grid.setColumnStretch(len(orders[0].moments), 1)
         self.scroll.setWidget(holder)
         self._make_room()

@@ -87,14 +87,16 @@ class AtomicsTab(QWidget):
             grid.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
             grid.setColumnStretch(column, 1)
         for number, variant in enumerate(VARIANTS):
-            grid.addWidget(label(self._pattern.variant(variant).title), 2 * number + 1, 0)
-            for line, space in enumerate(("global", "shared"), 2 * number + 1):
+            first = 3 * number + 1
+            grid.addWidget(label(self._pattern.variant(variant).title), first, 0)
+            grid.setRowStretch(first + 2, 1)
+            for line, space in enumerate(("global", "shared"), first):
                 grid.addWidget(label(space, "caption"), line, 1)
                 for column, name in enumerate(_COUNTED, 2):
                     cell = label("–", "code", name=f"{name}, {variant}, {space} memory")
                     self.counted[variant, space, name] = cell
                     grid.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
-        contention.body.addLayout(grid)
+        contention.body.addLayout(grid, 1)
 
         cost = Card("What queues cost", margins=(12, 8, 12, 10))
         cost.head.addWidget(self.device, 1)
@@ -119,17 +121,18 @@ class AtomicsTab(QWidget):
             table.setColumnStretch(column, 1)
         for line, variant in enumerate(VARIANTS, 1):
             table.addWidget(label(self._pattern.variant(variant).title), line, 0)
+            table.setRowStretch(line, 1)
             for column, name in enumerate(_TIMES, 1):
                 cell = label("–", "code", name=f"{name}, {variant}")
                 self.timed[variant, name] = cell
                 table.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
-        cost.body.addLayout(table)
-        cost.body.addStretch(1)
+        cost.body.addLayout(table, 1)
 
         left = QVBoxLayout()
         left.setSpacing(8)
-        left.addWidget(contention)
-        left.addWidget(cost, 1)
+        # What height is left over keeps the variants apart in both tables.
+        left.addWidget(contention, 7)
+        left.addWidget(cost, 6)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)

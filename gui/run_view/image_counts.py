@@ -18,6 +18,8 @@ from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets import Card, as_count, label
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
+_HEIGHTS = {False: [250, 300], True: [150, 400]}
+"""Of what is counted and of its histogram: of numbers there is little to see."""
 
 
 class ImageCountsView(RunView):
@@ -78,7 +80,7 @@ class ImageCountsView(RunView):
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.addWidget(above)
         self.splitter.addWidget(self.levels)
-        self.splitter.setSizes([250, 300])
+        self.splitter.setSizes(_HEIGHTS[False])
         self.splitter.setStretchFactor(0, 2)
         self.splitter.setStretchFactor(1, 3)
         for splitter in (above, self.splitter):
@@ -96,8 +98,11 @@ class ImageCountsView(RunView):
 
     def show_params(self, params: dict[str, Any]) -> None:
         self._params = params
-        self.stack.setCurrentWidget(self._cards[self._pattern.takes(params)])
-        if self._pattern.takes(params) == "values":
+        card = self._cards[self._pattern.takes(params)]
+        if card is not self.stack.currentWidget():
+            self.stack.setCurrentWidget(card)
+            self.splitter.setSizes(_HEIGHTS[card is self.numbers_card])
+        if card is self.numbers_card:
             kind = params["numbers"]
             self.numbers_about.setText(
                 "Numbers of a file: one a line, or a .npy."

@@ -67,3 +67,17 @@ def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, colour):
     assert window.page.form.values["of"] == "levels"
     assert view.pane.isVisible()
     assert np.array_equal(view.levels.plot.counts.sum(axis=1), [1200] * 3)
+
+
+def test_numbers_leave_their_room_to_the_histogram(qtbot, window):
+    window.resize(1280, 720)
+    window.choose_pattern("histogram")
+    view = window.page.view
+    settle(qtbot, window)
+    of_image = view.splitter.sizes()
+    window.page.form.change(of="ranges")
+    settle(qtbot, window)
+    assert view.splitter.sizes()[0] < 0.8 * of_image[0]
+    window.page.form.change(of="letters")
+    settle(qtbot, window)
+    assert view.splitter.sizes() == of_image
