@@ -104,9 +104,9 @@ class Header(QFrame):
 
     def resize_with_text(self) -> None:
         """Take widths that go with the text's size."""
-        for box, width in ((self.engine, 140), (self.variant, 230)):
-            box.setMinimumWidth(width)
-            box.setMaximumWidth(look().px(width))
+        for box, least, most in ((self.engine, 140, 140), (self.variant, 230, 290)):
+            box.setMinimumWidth(least)
+            box.setMaximumWidth(look().px(most))
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
 

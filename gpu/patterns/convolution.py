@@ -262,9 +262,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def _step_input(inputs: Inputs) -> Inputs:
-    """Cut out the middle of one channel: what happens to the others is the same."""
-    image = inputs["image"]
-    return middle({**inputs, "image": image[..., 1] if image.ndim == 3 else image}, 8, 12)
+    return middle(inputs, 8, 12)
 
 
 PATTERN = Pattern(

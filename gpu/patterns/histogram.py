@@ -170,7 +170,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def _step_input(inputs: Inputs) -> Inputs:
-    return middle(inputs) if "image" in inputs else counted.small(inputs)
+    return middle(inputs, 4, 16) if "image" in inputs else counted.small(inputs)
 
 
 PATTERN = Pattern(

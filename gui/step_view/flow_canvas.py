@@ -23,7 +23,8 @@ _WIDEST = 110.0
 _GLIDE_MS = 16
 _MOST_READ = 128
 """Columns up to which a picture keeps its text, if need be by scrolling."""
-_SMALL_PRINT = 9
+_SMALL_PRINT, _PRINT = 9, 11
+"""Pixels of values that are all to be seen at once, and of those that are scrolled."""
 _BUDGET_S = 0.005
 """How long one frame may paint rows anew; what is left comes with the next."""
 
@@ -125,10 +126,10 @@ class FlowCanvas(QWidget):
         """Return whether a picture of that width shows all columns with their values."""
         return self.layout_ is None or self._room(width) / self.layout_.columns >= self._readable()
 
-    def _readable(self) -> float:
-        """Return the width of a column that holds its values in small print."""
+    def _readable(self, print_px: int = _SMALL_PRINT) -> float:
+        """Return the width of a column that holds its values in print of a size."""
         assert self.layout_ is not None
-        metric = QFontMetricsF(code_font(_SMALL_PRINT))
+        metric = QFontMetricsF(code_font(print_px))
         longest = max((len(text) for row in self.layout_.rows for text in texts(row.value, 6)), default=1)
         return max(metric.horizontalAdvance("0" * longest) + 4, LABELLED)
 
@@ -147,7 +148,8 @@ class FlowCanvas(QWidget):
             room = self._room(self.width())
             # So many columns that no text fits are shown all at once; fewer are scrolled rather than unreadable.
             seen = self._whole or self.layout_.columns > _MOST_READ
-            least = NARROWEST if seen else min(self._readable(), room)
+            print_px = _SMALL_PRINT if self.holds_values(self.width()) else _PRINT
+            least = NARROWEST if seen else min(self._readable(print_px), room)
             self._column = min(max(room / self.layout_.columns, least), look().px(72 if self.patient else 52))
             if self._whole:
                 self._column = self._lower(self._column)
@@ -228,8 +230,9 @@ class FlowCanvas(QWidget):
         room = self.width() - sizes.label
         cells = self._current_cells(row)
         if cells.size and self.layout_.width(sizes) > room:
-            columns = self.layout_.rows[row].column[cells]
-            left, right = sizes.left(int(columns.min())), sizes.left(int(columns.max()) + 1)
+            left, right = self._extent(row, cells)
+            if right - left > 0.9 * room:
+                left, right = self._extent(row, cells, sources=False)
             if left < before.x() or right > before.x() + room:
                 goal.setX(left - 0.15 * room if right - left > 0.7 * room else (left + right - room) / 2)
         kept, self._offset = self._offset, goal
@@ -242,6 +245,14 @@ class FlowCanvas(QWidget):
             self._goal = goal
             self._glide.start()
         self.update()
+
+    def _extent(self, row: int, cells: Any, *, sources: bool = True) -> tuple[float, float]:
+        """Return where cells of a row, and what they were made of, begin and end, from column 0."""
+        assert self.layout_ is not None
+        columns, edges = self.layout_.rows[row].column[cells], self.layout_.edges[row]
+        if sources:
+            columns = np.concatenate((columns, edges.column[np.isin(edges.cell, cells)]))
+        return self.sizes.left(int(columns.min())), self.sizes.left(int(columns.max()) + 1)
 
     def _glide_on(self) -> None:
         assert self._goal is not None

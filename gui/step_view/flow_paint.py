@@ -20,8 +20,6 @@ from gui.theme import Look, code_font
 
 _SMALLEST_TEXT = 8
 _ROUND = 4
-_LEAST_POWER = 5
-"""Characters from which a number may be written with a power of ten."""
 _APART = 5.0
 """Pixels between lines from which they are seen one by one, where columns are narrow."""
 
@@ -86,9 +84,7 @@ class FlowPainter:
         """Return the values of a row as the cells show them."""
         if number not in self._texts:
             room = int((self.sizes.column - 4) / (_SMALLEST_TEXT * 0.61))
-            shown = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
-            # Of 148 no "1e2" remains: rather no text than one that says so little.
-            self._texts[number] = [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]
+            self._texts[number] = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
         return self._texts[number]
 
     def whos(self, number: int) -> list[str]:

@@ -182,7 +182,7 @@ class LanesCard(Card):
 
     def show_traffic(self, traffic: Traffic | None) -> None:
         """Show what the statement asks of memory."""
-        self.traffic.say(traffic.summary if traffic is not None else "")
+        self.traffic.say((traffic.summary if traffic is not None else "") or "no memory is touched")
         self.banks.show_threads(traffic.banks if traffic is not None else None)
         lanes = self.grid.lanes
         self.queues.show_addresses(

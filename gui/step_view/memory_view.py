@@ -92,7 +92,7 @@ def panels(
             values, there, shape = values[first : first + plane], there[first : first + plane], shape[-2:]
         if values.size > _MOST:
             continue
-        if len(shape) < 2:
+        if len(shape) < 2 or shape[0] == 1:
             width = min(max(values.size, 1), _WRAP)
             shape = (-(-values.size // width), width)
         padded, known = np.zeros(shape[0] * shape[1], values.dtype), np.zeros(shape[0] * shape[1], bool)

@@ -7,6 +7,9 @@ from typing import Any
 
 from gpu.pattern import Array
 
+_LEAST_POWER = 5
+"""Characters from which a number may be written with a power of ten."""
+
 
 def as_text(value: Any, room: int = 12) -> str:
     """Return a number in at most `room` characters where that can be, with as many digits as fit."""
@@ -30,5 +33,9 @@ def as_text(value: Any, room: int = 12) -> str:
 
 
 def texts(values: Array, room: int) -> list[str]:
-    """Return every value in at most `room` characters where that can be; a whole float needs no point."""
-    return [as_text(value, room) for value in values.tolist()]
+    """Return every value in at most `room` characters where that can be, else nothing for it.
+
+    Of -148 in four characters "-1e2" would remain: rather no text than one that says so little.
+    """
+    shown = [as_text(value, room) for value in values.tolist()]
+    return [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]

@@ -5,14 +5,15 @@ import time
 import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QColor, QMouseEvent, QWheelEvent
+from PyQt6.QtGui import QColor, QFontMetricsF, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
 from gui.step_view.colours import warp_colour
 from gui.step_view.flow_layout import FlowLayout
 from gui.step_view.flow_view import FlowView
 from gui.step_view.flow_words import describe_cell
-from gui.theme import look
+from gui.step_view.values import texts
+from gui.theme import code_font, look
 from tests.gui.step_view.fakes import FakeDataflow
 
 VALUES = [3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4]
@@ -210,3 +211,25 @@ def test_narrow_columns_still_show_who_worked(qtbot):
     y = round(view._origin().y() + view.sizes.top(row) + view.sizes.cell / 2)
     shades = {image.pixelColor(x, y).name() for x in range(round(view.sizes.label) + 20, 880)}
     assert len(shades - {QColor(look().theme.surface).name()}) >= 4
+
+
+def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
+    made = FlowView()
+    qtbot.addWidget(made)
+    made.resize(600, 400)
+    made.open(FlowLayout(FakeDataflow(range(32))), (1,), several_blocks=False)
+    made.show()
+    assert made.layout_.width(made.sizes) > made.width(), "not all columns fit"
+    assert QFontMetricsF(code_font(11)).horizontalAdvance("496") < made.sizes.column
+    number = next(at for at, row in enumerate(made.layout_.rows) if row.label == "up 16")
+    made.show_moment(made.layout_.rows[number].first + 1)
+    qtbot.waitUntil(lambda: not made._glide.isActive())
+    for row, column in ((number, 31), (number - 1, 31), (number - 1, 15)):
+        place = middle_of(made, row, column)
+        assert made.sizes.label < place.x() < made.width()
+
+
+def test_numbers_of_which_too_little_would_be_left_are_left_out():
+    assert texts(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
+    assert texts(np.array([-14825.0, 7.0]), 4) == ["", "7"]
+    assert texts(np.array([-14825.0]), 6) == ["-14825"]
