@@ -64,7 +64,7 @@ def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str
 
 
 @pytest.mark.parametrize("result", ["keys", "places"])
-@pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("sort").variants])
+@pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("sort").variants if not variant.library])
 def test_the_sorts(variant: str, result: str) -> None:
     declared = find_pattern("sort")
     for n, block in ((33, 8), (200, 64)):
@@ -84,6 +84,7 @@ def test_the_sorts(variant: str, result: str) -> None:
                              ("softmax", {"n": 70, "rows": 3, "block": "8"}),
                              ("softmax", {"n": 130, "rows": 2, "block": "64"}))
         for variant in find_pattern(name).variants
+        if not variant.library
     ],
 )  # fmt: skip
 def test_matrices(pattern: str, variant: str, params: dict[str, int | str]) -> None:

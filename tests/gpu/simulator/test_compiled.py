@@ -23,7 +23,9 @@ from gpu.patterns import all_patterns
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
 
-LADDER = [(pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants]
+LADDER = [
+    (pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants if not variant.library
+]
 
 
 @cache

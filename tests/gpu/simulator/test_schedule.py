@@ -166,7 +166,12 @@ UNORDERED = {("compaction", "ballot")}
 
 @pytest.mark.parametrize(
     ("pattern", "variant"),
-    [(name, variant.name) for name, pattern in all_patterns().items() for variant in pattern.variants],
+    [
+        (name, variant.name)
+        for name, pattern in all_patterns().items()
+        for variant in pattern.variants
+        if not variant.library
+    ],
 )
 def test_the_ladders(pattern: str, variant: str) -> None:
     declared = find_pattern(pattern)
