@@ -16,6 +16,7 @@ from gui.step_view.flow_layout import FlowLayout
 if TYPE_CHECKING:
     from gpu.stepping.dataflow import Dataflow
     from gpu.stepping.lanes import LaneStates
+    from gpu.stepping.launch_tree import Grid
     from gpu.stepping.recording import Recording
     from gpu.stepping.tally import Tally
 
@@ -46,6 +47,8 @@ class Models:
         From barrier to barrier.
     addresses : int
         The most addresses that atomics of one access want; 0 without atomics.
+    grids : tuple of Grid
+        The host's launches, and those by kernels.
     """
 
     recording: Recording
@@ -56,6 +59,12 @@ class Models:
     files: tuple[str, ...]
     segments: tuple[Segment, ...]
     addresses: int
+    grids: tuple[Grid, ...]
+
+    @property
+    def launching(self) -> bool:
+        """Whether any kernel launches others."""
+        return any(grid.parent >= 0 for grid in self.grids)
 
     @property
     def several_blocks(self) -> bool:
@@ -105,6 +114,7 @@ def load(path: str | Path) -> Models:
     """
     from gpu.stepping.dataflow import Dataflow
     from gpu.stepping.lanes import LaneStates
+    from gpu.stepping.launch_tree import launch_tree
     from gpu.stepping.recording import Recording
     from gpu.stepping.tally import Tally
     from gpu.stepping.traffic import most_addresses
@@ -116,7 +126,7 @@ def load(path: str | Path) -> Models:
     segments = tuple(_segments(recording, dataflow, borders))
     return Models(
         recording, FlowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
-        most_addresses(recording),
+        most_addresses(recording), launch_tree(recording),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from gui.source_pane import SourcePane
 from gui.step_view.counters_card import CountersCard
 from gui.step_view.flow_view import FlowView
 from gui.step_view.lanes_card import LanesCard
+from gui.step_view.launches_view import LaunchesView
 from gui.step_view.memory_view import MemoryView
 from gui.step_view.orders_view import OrdersView
 from gui.step_view.player import Player
@@ -27,6 +28,7 @@ from gui.widgets import Badge, Card, ElidedLabel, Segments, button, column, labe
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
 ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
+LAUNCHES_LEGEND = "dashed: still to run  ·  filled: runs  ·  tinted: waits for those it launched  ·  click: go there"
 
 
 class Panes(QWidget):
@@ -69,13 +71,16 @@ class Panes(QWidget):
         self.pictures.addWidget(self.flow)
         self.orders = OrdersView(jobs, f"orders {pattern.name}")
         self.pictures.addWidget(self.memory)
+        self.launches = LaunchesView()
+        self.pictures.addWidget(self.launches)
         self.pictures.addWidget(self.orders)
         self.pictures.addWidget(self.message)
         self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
         self.picture.body.setSpacing(4)
         self.picture.head.setContentsMargins(12, 0, 8, 0)
         self.picture.title.hide()
-        self.kinds = Segments(("Flow", "Arrays", "Two orders"), "Picture")
+        self.kinds = Segments(("Flow", "Arrays", "Launches", "Two orders"), "Picture")
+        self.kinds.buttons["Launches"].hide()
         self.state = Badge()
         self.state.hide()
         self.picture.head.addWidget(self.kinds)

@@ -17,7 +17,7 @@ from gui.jobs import Jobs
 from gui.step_view.export_menu import Exports
 from gui.step_view.instants import Instant, Instants
 from gui.step_view.models import Models
-from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, Panes
+from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, Panes
 from gui.step_view.stepper import Stepper
 
 _SOON_MS = 150
@@ -70,6 +70,7 @@ class StepTab(Panes):
         self.lanes.grid.thread_clicked.connect(self._follow)
         self.memory.thread_clicked.connect(self._follow)
         self.orders.moment_wanted.connect(self._jump)
+        self.launches.moment_wanted.connect(self._jump)
         for view in self.orders.views:
             view.thread_clicked.connect(self._follow)
         self.kinds.group.buttonToggled.connect(self._choose_picture)
@@ -177,8 +178,10 @@ class StepTab(Panes):
             )
             return
         self.memory.open(models)
-        if self._kind_chosen is None:
-            self.kinds.choose("Arrays" if models.two_dimensional else "Flow")
+        self.launches.open(models.grids)
+        self.kinds.buttons["Launches"].setVisible(models.launching)
+        if self._kind_chosen is None or (self._kind_chosen == "Launches" and not models.launching):
+            self.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
             self._kind_chosen = None
         self._show_picture()
         self.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
@@ -210,9 +213,14 @@ class StepTab(Panes):
 
     def _show_picture(self) -> None:
         flow = self.shows_flow
-        shown = {"Flow": self.flow, "Arrays": self.memory, "Two orders": self.orders}[self.kinds.chosen]
+        shown, legend = {
+            "Flow": (self.flow, FLOW_LEGEND),
+            "Arrays": (self.memory, ARRAYS_LEGEND),
+            "Launches": (self.launches, LAUNCHES_LEGEND),
+            "Two orders": (self.orders, FLOW_LEGEND),
+        }[self.kinds.chosen]
         self.pictures.setCurrentWidget(shown)
-        self.legend.say(ARRAYS_LEGEND if shown is self.memory else FLOW_LEGEND)
+        self.legend.say(legend)
         if shown is self.orders and self.request is not None and self.models is not None:
             if self.orders.models[0] is not self.models:
                 self.orders.show_first(self.request, self.models)
@@ -258,6 +266,7 @@ class StepTab(Panes):
         if models is None or not models.recording.moments:
             return
         self.flow.show_moment(moment)
+        self.launches.show_moment(moment)
         self.timeline.show_moment(moment)
         if self.pictures.currentWidget() is self.orders:
             self.orders.show_moment(moment)

@@ -176,7 +176,7 @@ class FakeHost:
         except InputError as error:
             return Failure("input", error.message, error.advice)
         result = pattern.reference(inputs, params)
-        arrays = {pattern.result: result, **pattern.present(inputs, params, {pattern.result: result})}
+        arrays = {pattern.result: result, **pattern.present(inputs, params, {"keys": result, pattern.result: result})}
         return Result({name: self.shared(values) for name, values in arrays.items()}, self._report(request))
 
     def _of_bodies(self, request):
