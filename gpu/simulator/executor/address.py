@@ -143,8 +143,8 @@ class Address:
     def _misaligned(self, gang: Gang, lane: int, size: int, site: Site) -> LaunchError:
         assert self.memory is not None
         return LaunchError(
-            f"{site.position}: Misaligned {site.action} of size {size} bytes in {self.memory.name} by "
-            f"{gang.describe(lane)}.",
+            f"{site.position}: Invalid __{self.memory.space}__ {site.action} of size {size} bytes by "
+            f"{gang.describe(lane)}: its address in {self.memory.name} is misaligned.",
             position=site.position,
             advice=f"The address must be a multiple of {size} bytes.",
             kind="misaligned",
@@ -162,8 +162,12 @@ def as_one_access(gang: Gang, address: Address, size: int, mask: Mask, site: Sit
 
     What is yielded is called with the values. A size of 0 means that members go one by one.
     """
+    if not size or address.mixed:
+        yield lambda values: None
+        return
+    memory, element = address.element(gang, size, mask, site)  # before anything is touched: it must be aligned
     observer = gang.observer
-    if observer is None or not size or address.mixed:
+    if observer is None:
         yield lambda values: None
         return
     gang.observer = None
@@ -172,7 +176,6 @@ def as_one_access(gang: Gang, address: Address, size: int, mask: Mask, site: Sit
         yield made.append
     finally:
         gang.observer = observer
-    memory, element = address.element(gang, size, mask, site)
     observer.access(gang, Access(site, memory, element, size, mask, made[0]))
 
 

@@ -75,7 +75,8 @@ def pass_grid_barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Non
     if missing is not None:
         who = gang.describe(int(missing.lanes[0]))
         raise LaunchError(
-            f"{position}: Barrier error: the barrier is not reached by all threads of the grid; {who} does not come.",
+            f"{position}: Barrier error detected. Divergent thread(s) in grid: "
+            f"{who} does not come to the barrier of the grid.",
             position=position,
             advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
             kind="barrier",

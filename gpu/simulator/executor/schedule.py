@@ -264,8 +264,8 @@ def check_barrier(gang: Gang, due: Mask | None, mask: Mask, position: SourcePosi
 def barrier_error(gang: Gang, lane: int, position: SourcePosition) -> LaunchError:
     """Return the error of a barrier that a lane does not come to."""
     return LaunchError(
-        f"{position}: Barrier error: __syncthreads() is not reached by all threads of the block; "
-        f"{gang.describe(lane)} does not come.",
+        f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "
+        f"by all threads of the block; {gang.describe(lane)} does not come.",
         position=position,
         advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
         kind="barrier",

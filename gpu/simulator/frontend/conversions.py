@@ -54,7 +54,7 @@ def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.
     if isinstance(type, Struct) or isinstance(expression.type, Struct):
         if cursor is None:
             raise TypeError(f"no conversion from {expression.type} to {type}")
-        raise refuse(cursor, f"a conversion from {expression.type} to {type}")
+        raise refuse(cursor, f"a conversion from {expression.type} to {type}", instead="Convert member by member.")
     return fold(ir.Cast(type, expression))
 
 

@@ -247,7 +247,7 @@ class FunctionLowering:
         variable, sequence, body = children_of(cursor)
         type = self._expressions.type_of(sequence)
         if not isinstance(type, ArrayOf):
-            raise refuse(cursor, "a range-based for over anything but an array")
+            raise refuse(cursor, "a range-based for over anything but an array", instead="Count an index.")
         position = start_of(cursor)
         pointer = self._expressions.value(sequence)
         index = ir.Local(INT32, self._scope.new_slot(), "index")
@@ -312,7 +312,11 @@ class FunctionLowering:
         if cursor.kind in _NO_CODE:
             return []
         if cursor.kind != CursorKind.VAR_DECL:
-            raise refuse(cursor, f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})")
+            raise refuse(
+                cursor,
+                f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})",
+                instead="Declare one variable for each value.",
+            )
         type = self._types.lower(cursor.type, cursor)
         if any(child.kind.name == "CUDASHARED_ATTR" for child in children_of(cursor)):
             self._scope.declare_shared(cursor, type)

@@ -53,7 +53,9 @@ class Calls:
         if prototype is not None:
             return self._indirect(cursor, prototype)
         if callee is None:
-            raise refuse(cursor, f"a call of {name or 'something without a name'}")
+            raise refuse(
+                cursor, f"a call of {name or 'something without a name'}", instead="Call a function by its name."
+            )
         if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.semantic_parent):
             return self._closure_as_pointer(cursor, callee.semantic_parent)
         if callee.kind == CursorKind.CONSTRUCTOR:
@@ -83,7 +85,7 @@ class Calls:
             return None
         callee = call.referenced
         if callee is None or not is_kernel(callee):
-            raise refuse(call, "a launch of anything but a __global__ function by its name")
+            raise refuse(call, "a launch of anything but a __global__ function by its name", instead="Name the kernel.")
         grid, block, shared_bytes, stream = self._arguments(configuration, configuration.referenced)
         function = self._scope.program.function(callee)
         arguments = tuple(self._arguments(call, callee))
@@ -230,7 +232,7 @@ class Calls:
         if name == "printf":
             text = string_of(arguments[0])
             if text is None:
-                raise refuse(cursor, "a printf whose format is not written out")
+                raise refuse(cursor, "a printf whose format is not written out", instead="Write it as a string.")
             return ir.Print(INT32, text, tuple(self._printed(argument) for argument in arguments[1:]))
         if name == "__lockstep_assert":
             text = string_of(arguments[1]) or ""
@@ -240,7 +242,11 @@ class Calls:
         if name in _REFUSED:
             construct, instead = _REFUSED[name]
             raise refuse(cursor, construct, instead=instead)
-        raise refuse(cursor, f"a call of {name or 'this'}, which has no body here")
+        raise refuse(
+            cursor,
+            f"a call of {name or 'this'}, which has no body here",
+            instead="Define it in this file or in one that it includes.",
+        )
 
     def _printed(self, argument: Cursor) -> ir.Expression | str:
         text = string_of(argument)

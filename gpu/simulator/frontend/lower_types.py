@@ -91,7 +91,7 @@ class TypeLowering:
             return ArrayOf(self.lower(canonical.element_type, cursor), 0)
         if kind == TypeKind.RECORD:
             return self._struct(canonical, cursor)
-        raise refuse(cursor, f"the type {type.spelling}")
+        raise refuse(cursor, f"the type {type.spelling}", instead="Use integers, float, double, and structs of them.")
 
     def _struct(self, canonical: cindex.Type, cursor: Cursor) -> Struct:
         declaration = canonical.get_declaration()
@@ -104,7 +104,7 @@ class TypeLowering:
         fields = [*self._bases(declaration.get_definition() or declaration, cursor, first)]
         for member in canonical.get_fields():
             if member.is_bitfield():
-                raise refuse(cursor, f"the bit field {member.spelling} of {name}")
+                raise refuse(cursor, f"the bit field {member.spelling} of {name}", instead="Use shifts and masks.")
             is_named = bool(member.spelling) and "(anonymous " not in member.spelling
             offset = canonical.get_offset(member.spelling) if is_named else member.get_field_offsetof()
             type = self.lower(member.type, cursor)
@@ -127,6 +127,8 @@ class TypeLowering:
                     return [Field("", Struct("a base class", (), start, alignment, is_union=True), 0)] if start else []
                 inherited = self.lower(base.type, cursor)
                 if bases and leaves(inherited):
-                    raise refuse(cursor, f"{definition.spelling}, which has several base classes")
+                    raise refuse(
+                        cursor, f"{definition.spelling}, which has several base classes", instead="Make them members."
+                    )
                 bases.append(Field("", inherited, 0))
         return bases

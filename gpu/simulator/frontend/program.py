@@ -117,8 +117,9 @@ class Program:
             return self.function(self._kernels[name])
         if name in self._templates:
             raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
-        if self._errors:
-            raise self._errors[0].error()
+        for error in self._errors:
+            if not any(_is_host(body) and error.lies_in(body) for body in self._bodies):
+                raise error.error()
         known = ", ".join((*self._kernels, *sorted(self._templates))) or "none"
         raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
 

@@ -141,6 +141,12 @@ def test_memory_that_a_kernel_asks_for_is_each_thread_s_own_until_there_is_none(
     assert sorted(out.tolist()).count(-1) == 64 - 8
 
 
+def test_a_kernel_that_is_not_there_is_told_whatever_is_wrong_with_host_code() -> None:
+    source = "__global__ void there() {}\nint main() { std::vector<int> v(10); return 0; }"
+    with pytest.raises(KernelError, match="has no kernel 'nothere'; it has there"):
+        SimulatedModule(source, Path("test.cu"), {}, tolerant=True).kernel("nothere")
+
+
 def test_an_unknown_kernel_is_told_with_those_there_are() -> None:
     module = build(
         "__global__ void sum(int *a) {}\n__device__ int help() { return 1; }\n__global__ void scan(int *a) {}"

@@ -104,8 +104,19 @@ def test_an_address_must_be_a_multiple_of_the_elements_size() -> None:
     for index in ("1", "threadIdx.x + 1", "2 * threadIdx.x + 1"):
         source = f"__global__ void f(char *a, int *b) {{ b[threadIdx.x] = *(int *)(a + {index}); }}"
         error = failure(source, zeros(64, dtype=np.int8), zeros(2), block=2)
-        assert "Misaligned read of size 4 bytes in a by thread (0,0,0)" in error.message
+        assert error.message.endswith(
+            "Invalid __global__ read of size 4 bytes by thread (0,0,0) in block (0,0,0): its address in a is "
+            "misaligned."
+        )
         assert error.message.startswith("test.cu:1:")
+
+
+def test_a_vector_at_a_wrong_address_is_refused_before_any_of_it_is_written() -> None:
+    source = "__global__ void k(float *a) { *(float4 *)(a + 1 + threadIdx.x) = make_float4(1, 2, 3, 4); }"
+    a = np.zeros(16, np.float32)
+    with pytest.raises(LaunchError, match=r"__global__ write of size 16 bytes by thread \(0,0,0\) .* is misaligned"):
+        build(source).kernel("k").launch((1, 1, 1), (8, 1, 1), [a.view(np.uint8)])
+    assert not a.any()
 
 
 def test_constants_cannot_be_written() -> None:
@@ -133,7 +144,7 @@ def test_a_barrier_that_some_threads_do_not_reach() -> None:
         out[threadIdx.x] = 1;
     }"""
     error = failure(source, zeros(64), block=64, grid=3)
-    assert error.message.startswith("test.cu:3:13: Barrier error:")
+    assert error.message.startswith("test.cu:3:13: Barrier error detected.")
     assert "thread (40,0,0) in block (0,0,0)" in error.message
     assert error.advice
 
@@ -154,7 +165,7 @@ def test_a_barrier_that_whole_blocks_skip_is_right() -> None:
 def test_a_barrier_in_a_loop_that_threads_leave_at_different_times() -> None:
     source = "__global__ void f(int *out) { for (int k = 0; k < threadIdx.x; k++) __syncthreads(); out[0] = 1; }"
     error = failure(source, zeros(1))
-    assert "Barrier error" in error.message
+    assert "Divergent thread(s) in block" in error.message
     assert "thread (0,0,0) in block (0,0,0) does not come" in error.message
 
 
@@ -165,7 +176,7 @@ def test_a_barrier_that_some_threads_leave_a_function_before() -> None:
     }
     __global__ void f(int *out) { meet(threadIdx.x); out[threadIdx.x] = 1; }"""
     error = failure(source, zeros(32))
-    assert error.message.startswith("test.cu:3:9: Barrier error:")
+    assert error.message.startswith("test.cu:3:9: Barrier error detected.")
     assert "thread (0,0,0) in block (0,0,0) does not come" in error.message
 
 
