@@ -144,7 +144,7 @@ def test_a_grid_that_is_not_on_the_device_at_once_is_refused() -> None:
 
 def test_a_barrier_of_the_grid_that_a_block_does_not_reach() -> None:
     source = HEAD + "__global__ void k(int *out) { if (blockIdx.x > 0) cg::this_grid().sync(); out[0] = 1; }"
-    with pytest.raises(LaunchError, match=r"not reached by all threads of the grid; thread \(0,0,0\)"):
+    with pytest.raises(LaunchError, match=r"Divergent thread\(s\) in grid: thread \(0,0,0\) in block \(0,0,0\) does"):
         run_kernel(source, "k", ints(1), grid=2)
 
 
