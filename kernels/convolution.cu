@@ -3,14 +3,14 @@
 // which for symmetric filters is the same. Images are planes of float32, one plane a channel, blockIdx.z says which.
 // Least traffic: 8 bytes a pixel and channel, read once and written once; 2 * K * K operations.
 //
-// rung                 idea                                       what still limits it
-// convolve_naive       one thread a pixel, all from global memory  a filter load beside every pixel load
-// convolve_constant    the filter in constant memory               every pixel is fetched K * K times, if from cache
-// convolve_tiled       the block's pixels and halo in shared mem.  one shared load a tap; a thread makes one pixel only
-// convolve_rows and    a filter of rank one, first along the rows,     the image goes through memory twice
-// convolve_columns     then along the columns: 2 * K taps a pixel
-// convolve_register_tiled   a tile in shared memory, sixteen pixels a thread in registers   arithmetic; small filters: memory
-// convolve_peak        four columns a thread, sums kept in registers    memory for small filters, arithmetic for large ones
+// rung                      idea                                       what still limits it
+// convolve_naive            a thread a pixel, all from global memory   a filter load beside every pixel load
+// convolve_constant         the filter in constant memory              pixels are fetched K * K times, if from cache
+// convolve_tiled            pixels and their halo in shared memory     one shared load a tap
+// convolve_rows and         a filter of rank one: along the rows,      the image goes through memory twice
+// convolve_columns          then the columns; 2 * K taps a pixel
+// convolve_register_tiled   sixteen pixels a thread, in registers      arithmetic; where filters are small, the tile
+// convolve_peak             four columns a thread, sums in registers   memory; where filters are large, arithmetic
 
 #ifndef RADIUS
 #define RADIUS 1

@@ -33,11 +33,10 @@ _BLOCKS_PER_MULTIPROCESSOR = 8
 _MERGE_BLOCK = (32, 8, 1)
 
 # The last rung's own: the fastest on an H200, be the pixels equal or not. `FEW_LEVELS` and `PEAK_BLOCK` stand in the
-# kernel file too.
+# kernel file too, and there how many loads a thread has under way.
 _PEAK_BLOCK = 1024
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 2
 _PEAK_COPIES = 32
-_PEAK_LOADS = 4
 _PEAK_SHARED_BYTES = 48 * 1024
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
@@ -45,8 +44,8 @@ _LOAD_BYTES = 16
 _TEXTURE_ELEMENTS = 2**27  # what every GPU of today has at least
 
 
-def _build(engine: Engine, task: Counted, **more: int) -> Module:
-    module = engine.build(_FILE, {**task.macros, **more})
+def _build(engine: Engine, task: Counted) -> Module:
+    module = engine.build(_FILE, task.macros)
     if task.edges is not None:
         module.set_constant("EDGES", task.edges)
     return module
@@ -132,7 +131,7 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     bins = task.bins
     slots = task.levels if task.levels <= _FEW_LEVELS else bins
     copies = _copies(slots)
-    kernel = _build(engine, task, LOADS=_PEAK_LOADS).kernel("histogram_peak")
+    kernel = _build(engine, task).kernel("histogram_peak")
     channels, pixels = task.planes.shape
     data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
