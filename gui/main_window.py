@@ -132,8 +132,9 @@ class MainWindow(QMainWindow):
         self.bench.values_changed.connect(self._show_values)
         self.bench.text_changed.connect(self._show_text)
         self.bench.progressed.connect(self._show_progress)
+        self._said_of_run = ""
         self.bench.run_finished.connect(self._show_outcome)
-        self.bench.run_failed.connect(self.show_failure)
+        self.bench.run_failed.connect(self._show_failed_run)
         self.bench.counted.connect(self._show_counts)
         self.bench.problem.connect(self.show_failure)
         self.bench.saved.connect(lambda path: self.status.say(f"Saved {Path(path).name}"))
@@ -254,6 +255,8 @@ class MainWindow(QMainWindow):
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
         self.status.settle()
+        if self.banner.message.text() == self._said_of_run:
+            self.banner.hide()
         self.status.show_executor(outcome.report.executor, outcome.report.fallback)
         self.pages[outcome.pattern].show_outcome(outcome)
         self.pages.prepare_others()
@@ -263,6 +266,10 @@ class MainWindow(QMainWindow):
         for page in self.pages.values():
             if page.pattern.view == wanted:
                 page.show_counts(counts)
+
+    def _show_failed_run(self, failure: Failure) -> None:
+        self.show_failure(failure)
+        self._said_of_run = failure.message
 
     def show_failure(self, failure: Failure) -> None:
         """Say what went wrong; all else stays as it was."""

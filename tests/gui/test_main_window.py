@@ -204,6 +204,22 @@ def test_a_run_that_fails_leaves_the_window_as_it_was(qtbot, window):
     assert window.isEnabled()
 
 
+def test_what_is_said_of_a_failed_run_goes_when_one_succeeds(qtbot, window):
+    host = window.host
+    host.patient = True
+    press(qtbot, window, Qt.Key.Key_F5)
+    host.answer(Failure("launch", "Read out of bounds.", "", ""))
+    qtbot.waitUntil(window.banner.isVisible)
+    host.patient = False
+    press(qtbot, window, Qt.Key.Key_F5)
+    settle(qtbot, window)
+    assert window.banner.isHidden()
+    window.banner.say("Something else.")
+    press(qtbot, window, Qt.Key.Key_F5)
+    settle(qtbot, window)
+    assert window.banner.isVisible()
+
+
 def drop(window, path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
