@@ -352,8 +352,8 @@ PATTERN = Pattern(
             "peak",
             "Peak",
             run=_peak,
-            idea=f"Up to {_WIDEST_STREAMED} x {_WIDEST_STREAMED} a thread walks down four columns, the sums of all rows "
-            "under way in registers; wider filters go through the register tiles.",
+            idea=f"Up to {_WIDEST_STREAMED} x {_WIDEST_STREAMED} a thread walks down four columns, the sums of all "
+            "rows under way in registers; wider filters go through the register tiles.",
             limit="Memory's bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),
         ),
