@@ -79,6 +79,7 @@ class Program:
         self._functions: dict[str, ir.Function] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
+        self._overloaded: set[str] = set()
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
         unit, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
@@ -113,6 +114,8 @@ class Program:
         """
         if self._tolerant:
             self._raise_errors()
+        if name in self._overloaded:
+            raise KernelError(f"{self._path.name} has several kernels {name}: give each a name of its own.")
         if name in self._kernels:
             return self.function(self._kernels[name])
         if name in self._templates:
@@ -213,7 +216,10 @@ class Program:
     def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
         if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition():
             if is_kernel(cursor):
-                self._kernels[cursor.spelling] = cursor
+                # Of two in different namespaces, the second one goes by its whole name.
+                name = _qualified(cursor) if cursor.spelling in self._kernels else str(cursor.spelling)
+                self._overloaded |= {name} & self._kernels.keys()
+                self._kernels[name] = cursor
             elif cursor.spelling == _INSTANCE:
                 for inner in descendants_of(cursor):
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:

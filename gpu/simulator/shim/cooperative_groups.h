@@ -84,8 +84,13 @@ __device__ inline grid_group this_grid() { return grid_group(); }
 // Has no body, so that a tile larger than a warp is refused where its lanes would meet.
 __device__ void __lockstep_tile_of_several_warps();
 
-template <unsigned int Size, typename Parent = thread_block>
+template <unsigned int Size, typename Parent = void>
 struct thread_block_tile {
+    // What it is a part of may be left open.
+    template <typename Other>
+    __device__ operator thread_block_tile<Size, Other>() const {
+        return thread_block_tile<Size, Other>();
+    }
     __device__ static unsigned int size() { return Size; }
     __device__ static unsigned int num_threads() { return Size; }
     __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }

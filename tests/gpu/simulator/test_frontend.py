@@ -147,6 +147,18 @@ def test_a_kernel_that_is_not_there_is_told_whatever_is_wrong_with_host_code() -
         SimulatedModule(source, Path("test.cu"), {}, tolerant=True).kernel("nothere")
 
 
+def test_kernels_of_one_name() -> None:
+    source = """namespace a { __global__ void k(int *out) { out[0] = 1; } }
+    namespace b { __global__ void k(int *out) { out[0] = 2; } }
+    __global__ void other(int *out) { out[0] = 3; } __global__ void other(float *out) { out[0] = 4; }"""
+    module = build(source)
+    for name, value in (("k", 1), ("b::k", 2)):
+        [out] = launch(module, name, np.zeros(1, np.int32), block=1)
+        assert out.tolist() == [value]
+    with pytest.raises(KernelError, match="has several kernels other"):
+        module.kernel("other")
+
+
 def test_an_unknown_kernel_is_told_with_those_there_are() -> None:
     module = build(
         "__global__ void sum(int *a) {}\n__device__ int help() { return 1; }\n__global__ void scan(int *a) {}"

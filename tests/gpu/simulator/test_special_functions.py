@@ -139,7 +139,7 @@ def test_scans_copies_and_matches_of_groups() -> None:
     __global__ void k(int *out, const int *in) {
         __shared__ int kept[64], more[64];
         cg::thread_block block = cg::this_thread_block();
-        cg::thread_block_tile<16> tile = cg::tiled_partition<16>(block);
+        cg::thread_block_tile<16> tile = cg::tiled_partition<16>(cg::tiled_partition<32>(block));
         int i = threadIdx.x, all;
         cg::memcpy_async(block, kept, in, sizeof(int) * 64);
         cg::wait(block);
