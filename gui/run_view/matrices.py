@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
@@ -45,10 +47,12 @@ class Shown(QFrame):
         self._layout.setSpacing(6)
         self._layout.addWidget(self._head_widget)
         self._layout.addWidget(self.pane, 1)
+        self._beside = False
         self.stand(beside=False)
 
     def stand(self, *, beside: bool) -> None:
         """Put the title beside the picture or above it."""
+        self._beside = beside
         direction = QBoxLayout.Direction
         self._layout.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
         self._layout.setContentsMargins(*((1, 1, 1, 1) if beside else (1, 8, 1, 1)))
@@ -59,6 +63,11 @@ class Shown(QFrame):
         self._head_widget.setMaximumWidth(width if beside else _ANY_WIDTH)
         self.text.setVisible(not beside)
         self.lines.setVisible(beside)
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self.stand(beside=self._beside)
 
     def say(self, *parts: str) -> None:
         """Tell of the matrix, or of one element, in as many parts as there may be lines."""
@@ -89,7 +98,7 @@ class MatricesView(RunView):
         self.shown: dict[str, Shown] = {}
         self.rates = RatesCard(pattern)
         self.product = label("", "caption", wrap=True, name="The element under the pointer")
-        self.product.setMinimumHeight(2 * self.product.fontMetrics().lineSpacing())
+        self.product.setMinimumHeight(2 * look().small_px + look().px(6))
         self.rates.body.addWidget(self.product)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._inside = QWidget()
