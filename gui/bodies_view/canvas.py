@@ -15,6 +15,8 @@ from gui.theme import DARK, code_font, look
 
 _SKY = "#04060b"
 _GROUND = QColor(4, 6, 11, 190)
+_HINT = "drag to orbit  ·  wheel to zoom  ·  right drag to move"
+"""Shown until the camera has been moved."""
 _NOTCH = 120
 _KEY_SHARE = 0.05
 _RADIUS = 8
@@ -44,7 +46,7 @@ class Canvas(QWidget):
         self.recording = ""
         self._image: QImage | None = None
         self._pixels: Array | None = None
-        self._fresh = self._ringed = False
+        self._fresh = self._ringed = self._moved = False
         self._last: QPointF | None = None
         self._orbits = True
 
@@ -129,6 +131,12 @@ class Canvas(QWidget):
         if self.recording:
             below = inner.adjusted(0, 1.7 * painter.fontMetrics().height(), 0, 0)
             self._paint_label(painter, below, right, f"● {self.recording}", DARK.bad)
+        if not self._moved and not self.message and self._image is not None:
+            hint = QFont(self.font())
+            hint.setPixelSize(look().small_px)
+            painter.setFont(hint)
+            painter.setPen(QColor(DARK.muted))
+            painter.drawText(inner, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignHCenter, _HINT)
         if self.message:
             font = QFont(self.font())
             font.setPixelSize(look().title_px)
@@ -156,7 +164,7 @@ class Canvas(QWidget):
         return x / shorter, y / shorter
 
     def _move(self, camera: Camera) -> None:
-        self.camera = camera
+        self.camera, self._moved = camera, True
         self.camera_moved.emit(camera)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -326,6 +326,20 @@ def test_closing_the_window_gives_a_film_up(qtbot, bodies, tmp_path):
 # --- what it says
 
 
+def test_what_the_pointer_does_is_said_until_it_has_been_tried(qtbot):
+    def foot():
+        shown = canvas.grab().toImage()
+        return any(shown.pixelColor(x, y).lightness() > 60 for x in range(100, 300) for y in range(270, 300))
+
+    canvas = Canvas()
+    qtbot.addWidget(canvas)
+    canvas.resize(400, 300)
+    canvas.show_picture(np.zeros((300, 400, 3), np.uint8))
+    assert foot()
+    drag(qtbot, canvas, Qt.MouseButton.LeftButton, QPoint(10, 0))
+    assert not foot()
+
+
 def test_it_says_what_is_going_on(qtbot, bodies):
     canvas = bodies.view.canvas
     assert canvas.left_text.startswith("t = 0 ")
