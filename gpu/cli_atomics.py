@@ -137,7 +137,7 @@ def as_text(
 
 def _order(order: Interleaving) -> str:
     said = "   ".join(f"{_moment(moment):<10}" for moment in order.moments)
-    return f"{said}-> {order.result}{'' if order.right else '  an update is lost'}"
+    return f"{said} -> {order.result}{'' if order.right else '  an update is lost'}"
 
 
 def _moment(moment: Moment) -> str:

@@ -131,6 +131,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     assert "Atomics of 7 elements" in out
     assert "5 million atomics/s" in out
     assert "right in 2 of 20 orders" in out
+    assert "A atomic 1   B atomic 1 -> 2" in out
     assert "right in 2 of 2 orders" in out
     code, out, _ = run("--text", "aaaa bb", "--json")
     data = json.loads(out)
