@@ -227,7 +227,7 @@ class _KernelWriter:
         return place
 
     def variable_of_module(self, name: str) -> str:
-        return self._module_variables.setdefault(name, f"%module.{name}")
+        return self._module_variables.setdefault(name, f"%module.{len(self._module_variables)}")
 
     def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
         self._assertions.append(assertion)

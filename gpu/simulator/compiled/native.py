@@ -17,6 +17,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from gpu.simulator import disk, ir
+from gpu.simulator.types import Struct
 
 Function = Any
 _numbers = itertools.count()
@@ -63,18 +64,19 @@ def key_of(function: ir.Function, *what: Any) -> str:
     written = io.BytesIO()
     pickler = pickle.Pickler(written, protocol=5)
     pickler.fast = True  # equal things are written alike, whether they are one and the same or not
-    functions: list[ir.Function] = []
+    known: list[ir.Function | Struct] = []
     numbers: dict[int, int] = {}
 
-    def numbered(called: ir.Function) -> tuple[type[int], tuple[int]]:
-        if id(called) not in numbers:
-            numbers[id(called)] = len(functions)
-            functions.append(called)
-        return int, (numbers[id(called)],)
+    def numbered(each: ir.Function | Struct) -> tuple[type[int], tuple[int]]:
+        if id(each) not in numbers:
+            numbers[id(each)] = len(known)
+            known.append(each)
+        return int, (numbers[id(each)],)
 
-    pickler.dispatch_table = {**copyreg.dispatch_table, ir.Function: numbered}
+    # What may lead back to itself: functions that call each other, structs that point to their own kind.
+    pickler.dispatch_table = {**copyreg.dispatch_table, ir.Function: numbered, Struct: numbered}
     pickler.dump((function, what))
-    for each in functions:  # which grow while they are written
+    for each in known:  # which grow while they are written
         pickler.dump(vars(each))
     return hashlib.sha256(_maker() + written.getbuffer()).hexdigest()
 

@@ -282,6 +282,30 @@ def test_bools_enumerations_halves_and_unions_in_memory() -> None:
     both(text, "k", 2, (33,), items, np.zeros(66, "u1"), halves, reals, np.zeros(66, "i4"))
 
 
+def test_lists_tables_of_functions_and_variables_in_namespaces() -> None:
+    text = """
+    struct Node { int value; Node *next; };
+    namespace a { __constant__ int c = 3; __device__ int v = 10; }
+    namespace b { __constant__ int c = 4; }
+    template <int N> __device__ int table(int i) { const int values[2] = {N, N * 2}; return values[i % 2]; }
+    struct Start { int x[2] = {5, 6}; int y; __device__ Start() : y(7) {} };
+    __global__ void k(int *out) {
+        __shared__ Node nodes[64];
+        int i = threadIdx.x;
+        nodes[i].value = i;
+        nodes[i].next = &nodes[(i + 1) % blockDim.x];
+        __syncthreads();
+        Node *node = &nodes[i];
+        for (int step = 0; step < 3; ++step) node = node->next;
+        Start starts[2];
+        auto twice = [=](int x) { return 2 * x; };
+        out[i] = node->value + a::c * 100 + b::c * 1000 + a::v * 10000 + table<1>(i) + table<3>(i)
+            + twice(starts[1].x[1] + starts[0].y);
+    }
+    """
+    both(text, "k", 1, (64,), np.zeros(64, "i4"))
+
+
 def test_own_structs_that_live_across_barriers_and_go_through_references() -> None:
     text = """
     struct Pair { float first; int second; };
