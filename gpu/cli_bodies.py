@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
@@ -20,6 +21,7 @@ from gpu.patterns.nbody_simulation import Simulation
 
 _FRAME = (1280, 720)
 _CAMERA_RADII = 3.5
+_PROGRESS_WIDTH = 40
 
 
 def run(
@@ -111,7 +113,8 @@ def _simulate(
     kernel_ms = 0.0
     engine.take_times()
     executed = engine.executed
-    for _ in simulation.advance(variant, steps, params["dt"], softening, block_of(params)):
+    for done in simulation.advance(variant, steps, params["dt"], softening, block_of(params)):
+        _tell(f"step {done} of {steps}" if done < steps else "")
         if folder is not None:
             executed = engine.executed
             kernel_ms += engine.take_times().kernel
@@ -124,6 +127,12 @@ def _simulate(
         nbody_files.write_bodies(target, simulation.bodies(), simulation.time)
     simulation.close()
     return figures
+
+
+def _tell(progress: str) -> None:
+    """Show on a terminal how far it is, in a line that whatever comes next takes the place of."""
+    if sys.stderr.isatty():
+        print(f"{progress:<{_PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
 
 def _rows(figures: BodyFigures) -> list[tuple[str, str]]:

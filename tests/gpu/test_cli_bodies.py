@@ -46,6 +46,15 @@ def test_bodies_go_from_a_preset_through_steps_to_a_file(command: Any, tmp_path:
     assert 0 < moved < 0.2
 
 
+def test_a_terminal_is_told_how_far_it_is(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command(*SMALL, "--steps", "3")[2] == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    code, out, err = command(*SMALL, "--steps", "3")
+    assert code == 0
+    assert [line.strip() for line in err.split("\r")] == ["step 1 of 3", "step 2 of 3", "", ""]
+    assert "step 1" not in out
+
+
 def test_json_has_the_figures_of_the_steps(command: Any) -> None:
     code, out, _ = command(*SMALL, "--steps", "2", "--json", "--variant", "naive", "--seed", "3")
     assert code == 0
