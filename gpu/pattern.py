@@ -365,6 +365,9 @@ class Pattern:
         as it is what is whole.
     step_params : mapping
         Values of parameters that make a run small enough to be watched step by step.
+    sequential : callable or None
+        (params, n) -> int: the operations of one thread that does all of n elements alone; work efficiency is what
+        part of a variant's operations that is.
     step_input : callable
         Cuts inputs down to what can be watched: inputs -> inputs.
     presets : tuple of Preset
@@ -397,6 +400,7 @@ class Pattern:
     make_input: Callable[[Params, int], Inputs] | None = None
     complete: Callable[[Inputs, Params, int], Inputs] = field(default=_complete)
     step_params: Params = field(default_factory=dict)
+    sequential: Callable[[Params, int], int] | None = None
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

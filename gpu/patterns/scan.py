@@ -338,6 +338,7 @@ PATTERN = Pattern(
     present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
     accept=accept_values,
     make_input=make_input,
+    sequential=lambda params, n: max(n - 1, 0),
     step_params={"n": 16, "block": "16"},
     step_input=first_values,
     presets=(

@@ -18,13 +18,14 @@ FIGURES = {
     "operations": "Operations on data, of all threads together",
     "steps": "Operations that follow each other: those of one step are done at the same time",
     "parallelism": "Operations a step, on average",
+    "efficiency": "Work efficiency: the operations of one thread that does all alone, as a part of these",
     "idle lanes": "Lanes that did nothing in statements that operate on data",
 }
 ROWS = ("so far", "in all", "textbook")
 
 
 class CountersCard(Card):
-    """A small table: operations, steps, parallelism and idle lanes, counted and by the book."""
+    """A small table: operations, steps, parallelism, work efficiency and idle lanes, counted and by the book."""
 
     def __init__(self) -> None:
         super().__init__("Counted", margins=(12, 6, 12, 8))
@@ -32,7 +33,7 @@ class CountersCard(Card):
         self.setToolTip("Exact numbers from the recording, neither measured nor modelled")
         self.cells: dict[tuple[str, str], QLabel] = {}
         grid = QGridLayout()
-        grid.setHorizontalSpacing(look().px(12))
+        grid.setHorizontalSpacing(look().px(8))
         grid.setVerticalSpacing(1)
         grid.addWidget(self.title, 0, 0)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -64,19 +65,25 @@ class CountersCard(Card):
         """Return what a cell of the table shows."""
         return self.cells[row, name].text()
 
-    def show_counts(self, counts: Counts, row: str = "so far") -> None:
-        """Show what was counted up to a moment; `row` "in all" is for the end."""
+    def show_counts(self, counts: Counts, row: str = "so far", sequential: int | None = None) -> None:
+        """Show what was counted up to a moment; `row` "in all" is for the end, with what one thread alone would do."""
         self._say(row, "operations", as_count(counts.operations))
         self._say(row, "steps", as_count(counts.steps))
         self._say(row, "parallelism", "–" if counts.parallelism is None else f"{counts.parallelism:.1f}")
+        self._say(row, "efficiency", _efficiency(sequential, counts.operations))
         self._say(row, "idle lanes", "–" if counts.idle_fraction is None else f"{counts.idle_fraction:.0%}")
 
-    def show_textbook(self, book: Textbook | None) -> None:
+    def show_textbook(self, book: Textbook | None, sequential: int | None = None) -> None:
         """Show what the textbook says; None where it says nothing."""
         self._say("textbook", "operations", as_count(book.operations) if book else "–")
         self._say("textbook", "steps", as_count(book.steps) if book else "–")
         self._say("textbook", "parallelism", f"{book.operations / book.steps:.1f}" if book and book.steps else "–")
+        self._say("textbook", "efficiency", _efficiency(sequential, book.operations if book else 0))
         self._say("textbook", "idle lanes", "–")
 
     def _say(self, row: str, name: str, text: str) -> None:
         self.cells[row, name].setText(text)
+
+
+def _efficiency(sequential: int | None, operations: int) -> str:
+    return "–" if sequential is None or not operations else f"{sequential / operations:.0%}"

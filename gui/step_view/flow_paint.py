@@ -20,6 +20,8 @@ from gui.theme import Look, code_font
 
 _SMALLEST_TEXT = 8
 _ROUND = 4
+_MOST_PASSING = 8
+"""Rows whose lines may pass a row of narrow columns."""
 _APART = 5.0
 """Pixels between lines from which they are seen one by one, where columns are narrow."""
 
@@ -128,7 +130,11 @@ class FlowPainter:
         phases : sequence of int
             `FlowLayout.phase` of all rows.
         """
-        for target in (*self.layout.through.get(number, ()), number):
+        passing = self.layout.through.get(number, ())
+        if self.sizes.column < AGGREGATED and len(passing) > _MOST_PASSING:
+            # Where hundreds pass nobody sees one: those are painted that end soon, and the others when they do.
+            passing = [target for target in passing if target <= number + _MOST_PASSING]
+        for target in (*passing, number):
             self._paint_lines(painter, target, self.layout.kept[target], phases[target], left, right, kept=True)
             self._paint_lines(painter, target, self.layout.edges[target], phases[target], left, right, kept=False)
         columns = self.layout.rows[number].column

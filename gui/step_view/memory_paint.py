@@ -18,6 +18,8 @@ READABLE = 17
 """Pixels of a cell from which it carries its value."""
 _FRAMED = 7
 """Pixels of a cell from which there is a gap between cells."""
+_MANY = 128
+"""Changed cells from which all are painted at once."""
 _BRIGHT = 0.55
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
 
@@ -101,6 +103,10 @@ class Grid:
         painter = QPainter(self._picture)
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
         surface = QColor(look().theme.surface)
+        if self.cell < READABLE and np.count_nonzero(changed) > _MANY:
+            self._update_all(painter, surface)
+            painter.end()
+            return
         rows, columns = np.nonzero(changed)
         for row, column, colour in zip(rows.tolist(), columns.tolist(), self._colours[changed].tolist(), strict=True):
             box = QRectF(column * self.cell, row * self.cell, self.cell, self.cell)
@@ -109,6 +115,16 @@ class Grid:
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
         self._letter(painter, panel, np.flatnonzero(changed.reshape(-1)), 0.0, 0.0)
         painter.end()
+
+    def _update_all(self, painter: QPainter, surface: QColor) -> None:
+        """Paint all cells at once, and then what is between them; they carry no values."""
+        rows, columns = self.shape
+        width, height = columns * self.cell, rows * self.cell
+        painter.drawImage(QRectF(0, 0, width, height), _image(self._colours))
+        for row in range(rows + 1):
+            painter.fillRect(QRectF(0, row * self.cell - 0.5, width, 1), surface)
+        for column in range(columns + 1):
+            painter.fillRect(QRectF(column * self.cell - 0.5, 0, 1, height), surface)
 
     def letter(self, painter: QPainter, panel: Panel, area: QRectF, places: Array, *, dark: bool) -> None:
         """Paint the values of some cells over what lies on them, in dark letters or in those of their ground."""

@@ -248,19 +248,19 @@ class MemoryView(QWidget):
             warp_of = touch.blocks * warps + touch.threads // 32
             # Several threads that touch a cell look like one; those that are not followed lie below.
             looks = np.stack((mine[inside], warp_of[inside], places[inside]))
-            for own, warp, place in np.unique(looks, axis=1).T.tolist():
-                row, column = divmod(place, columns)
-                left, top = area.left() + column * cell + 0.5, area.top() + row * cell + 0.5
-                box = QRectF(left, top, cell - 1.5, cell - 1.5)
+            looks = np.unique(looks, axis=1)
+            for own, warp in np.unique(looks[:2], axis=1).T.tolist():
+                here = looks[2, (looks[0] == own) & (looks[1] == warp)]
+                lefts, tops = area.left() + here % columns * cell + 0.5, area.top() + here // columns * cell + 0.5
                 colour = QColor(warp_colour(theme, warp))
                 strong = bool(own) or self.followed is None
                 tint = QColor(colour)
                 tint.setAlphaF((0.62 if touch.writes else 0.18) * (1.0 if strong else 0.25))
-                painter.fillRect(box, tint)
                 colour.setAlphaF(1.0 if strong else 0.25)
                 painter.setPen(QPen(colour, 2 if strong and cell >= 10 else 1))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(box)
+                painter.setBrush(tint)
+                boxes = zip(lefts.tolist(), tops.tolist(), strict=True)
+                painter.drawRects([QRectF(left, top, cell - 1.5, cell - 1.5) for left, top in boxes])
             yield np.unique(places[inside]), touch.writes
 
     # --- mouse

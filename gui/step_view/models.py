@@ -78,8 +78,13 @@ class Models:
 
     @property
     def two_dimensional(self) -> bool:
-        """Whether what is worked on has rows and columns."""
-        shapes = (shape for launch in self.recording.launches for shape in launch.shapes)
+        """Whether what is worked on has rows and columns; a shared array of two buffers is no picture."""
+        shapes = (
+            launch.shapes[array.number]
+            for launch in self.recording.launches
+            for array in launch.trace.arrays
+            if array.space == "global"
+        )
         return any(shape is not None and len(shape) > 1 and shape[-2] > 1 and shape[-1] > 1 for shape in shapes)
 
     @property

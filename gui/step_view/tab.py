@@ -191,14 +191,18 @@ class StepTab(Panes):
         self.verdict.show_recording(recording)
         self._mark_findings()
         self.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
-        self.counters.show_counts(models.tally.at(recording.moments), "in all")
-        book = self.pattern.variant(request.variant).textbook
-        self.counters.show_textbook(
-            book(request.params, int(request.params["n"])) if book and "n" in request.params else None
-        )
+        self._show_totals(request, models)
         self.player.open(recording.moments, [segment.first for segment in models.segments], moment)
         if models.segments and not moment:
             self.player.go(0)
+
+    def _show_totals(self, request: StepPattern, models: Models) -> None:
+        """Show what it comes to in all, beside the textbook and a thread that is alone."""
+        n, book = request.params.get("n"), self.pattern.variant(request.variant).textbook
+        alone = self.pattern.sequential
+        sequential = alone(request.params, int(n)) if alone and n is not None else None
+        self.counters.show_counts(models.tally.at(models.recording.moments), "in all", sequential)
+        self.counters.show_textbook(book(request.params, int(n)) if book and n is not None else None, sequential)
 
     def _choose_picture(self, _: Any, on: bool) -> None:
         if on:

@@ -135,6 +135,8 @@ def test_counts_stand_beside_the_textbook(tab):
     assert counted == ["26", "7"]
     assert counted == [tab.counters.text("in all", name) for name in ("operations", "steps")]
     assert counted == [tab.counters.text("textbook", name) for name in ("operations", "steps")]
+    # 15 additions would do, of one thread after the other.
+    assert [tab.counters.text(row, "efficiency") for row in ("in all", "textbook")] == ["58%", "58%"]
     tab.player.go(0)
     assert tab.counters.text("so far", "operations") == "0"
     assert tab.counters.text("so far", "parallelism") == "–"
