@@ -19,6 +19,7 @@ from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import FAILED, CompiledText, compile_kernel
+from gpu.simulator.compiled.walking import walk
 from gpu.simulator.executor.gangs import reachable, waits
 from gpu.simulator.types import Pointer, Scalar
 
@@ -140,6 +141,9 @@ class CompiledKernel:
 
     def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _Shape:
         if block not in self._shapes:
+            # Before all else: what a launch is made ready with, such as a stream, is not compiled either.
+            if any(isinstance(node, ir.Launch) for called in reachable(self._function) for node in walk(called.body)):
+                raise NotCompiled("launches of other kernels")
             self._shapes[block] = _Shape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 

@@ -564,7 +564,6 @@ _WORDS = {
     "IndirectCall": "a call through a function pointer",
     "GridBarrier": "a barrier of the whole grid",
     "Clock": "a clock",
-    "Launch": "launches of other kernels",
     "WaitForChildren": "a wait for kernels that it launched",
 }
 

@@ -215,6 +215,10 @@ def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
         ("data[0] = fibonacci(data[1]);", "recursion"),
         ("int (*f)(int) = less; if (data[1]) f = more; data[0] = f(3);", "a call through a function pointer"),
         ("child<<<1, 1>>>(data);", "launches of other kernels"),
+        (
+            "cudaStream_t own; cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking); child<<<1, 1, 0, own>>>(data);",
+            "launches of other kernels",
+        ),
         ("cooperative_groups::this_grid().sync();", "a barrier of the whole grid"),
     ],
 )
