@@ -294,6 +294,7 @@ class PatternPage(QWidget):
         params = self.pattern.check(preset.params)
         self._enter(params)
         self._take(params)
+        self.step.settings.take_example(preset.params)
         if preset.variant:
             self.variant_wanted.emit(preset.variant)
 

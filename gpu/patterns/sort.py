@@ -176,7 +176,7 @@ PATTERN = Pattern(
         Preset(
             "Worked example: 7 14 4 1, bit by bit",
             "Four keys of four bits, for a warp: at each bit the vote says how many have a 0, which go first, and "
-            "where each of the others goes. Open the Step tab to see the votes.",
+            "where each of the others goes. The Step tab shows the votes and ranks of all lanes under Variables.",
             {"input": "worked", "n": 4, "dtype": "uint32", "block": "32", "bits": "1"},
             variant="warp-radix",
         ),

@@ -22,12 +22,14 @@ from gui.step_view.player import Player
 from gui.step_view.settings_panel import SettingsPanel
 from gui.step_view.timeline import Timeline
 from gui.step_view.transport import Transport
+from gui.step_view.variables_view import VariablesView
 from gui.step_view.verdict import Verdict
 from gui.theme import look
 from gui.widgets import Badge, Card, ElidedLabel, Segments, button, column, label, row
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
 ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
+VARIABLES_LEGEND = "tinted: what the statement has just given a value  ·  32 bits that all lanes share: a bit a lane"
 LAUNCHES_LEGEND = "dashed: still to run  ·  filled: runs  ·  tinted: waits for those it launched  ·  click: go there"
 
 
@@ -71,6 +73,8 @@ class Panes(QWidget):
         self.pictures.addWidget(self.flow)
         self.orders = OrdersView(jobs, f"orders {pattern.name}")
         self.pictures.addWidget(self.memory)
+        self.warp = VariablesView()
+        self.pictures.addWidget(self.warp)
         self.launches = LaunchesView()
         self.pictures.addWidget(self.launches)
         self.pictures.addWidget(self.orders)
@@ -79,7 +83,7 @@ class Panes(QWidget):
         self.picture.body.setSpacing(4)
         self.picture.head.setContentsMargins(12, 0, 8, 0)
         self.picture.title.hide()
-        self.kinds = Segments(("Flow", "Arrays", "Launches", "Two orders"), "Picture")
+        self.kinds = Segments(("Flow", "Arrays", "Variables", "Launches", "Two orders"), "Picture")
         self.kinds.buttons["Launches"].hide()
         self.state = Badge()
         self.state.hide()

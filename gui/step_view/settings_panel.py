@@ -20,6 +20,8 @@ from gui.widgets import Segments, button, label, role, row
 MOST_ELEMENTS = 1024
 MOST_ROWS = 32
 """Rows or columns of a matrix."""
+MOST_EXAMPLE = 32
+"""Elements of an example that is recorded as it is."""
 
 
 def small(parameter: Parameter, pattern: Pattern) -> Parameter:
@@ -119,6 +121,15 @@ class SettingsPanel(QFrame):
                 self.seed.setValue(int(seed))
                 self.order.choose("shuffle")
             self.seed.setEnabled(True)
+
+    def take_example(self, params: Mapping[str, Any]) -> None:
+        """Record an example, where it is one that can be watched as it is."""
+        if "n" not in params or int(params["n"]) > MOST_EXAMPLE:
+            return
+        with suppress(InputError):
+            given = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
+            self.form.set_values({**self._pattern.check({}), **self._pattern.step_params, **given})
+            self.changed.emit()
 
     def toggle(self) -> None:
         """Open at the top right of the tab, above what is there; or close."""

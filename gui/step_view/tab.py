@@ -17,7 +17,7 @@ from gui.jobs import Jobs
 from gui.step_view.export_menu import Exports
 from gui.step_view.instants import Instant, Instants
 from gui.step_view.models import Models
-from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, Panes
+from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
 from gui.step_view.stepper import Stepper
 
 _SOON_MS = 150
@@ -220,6 +220,7 @@ class StepTab(Panes):
         shown, legend = {
             "Flow": (self.flow, FLOW_LEGEND),
             "Arrays": (self.memory, ARRAYS_LEGEND),
+            "Variables": (self.warp, VARIABLES_LEGEND),
             "Launches": (self.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
         }[self.kinds.chosen]
@@ -229,6 +230,8 @@ class StepTab(Panes):
             if self.orders.models[0] is not self.models:
                 self.orders.show_first(self.request, self.models)
             self.orders.show_moment(self.player.moment)
+        if shown is self.warp and self.models is not None:
+            self._show_warp(self.player.moment, self.instant(self.player.moment))
         for each in self.zooms.values():
             each.setVisible(flow)
 
@@ -316,8 +319,21 @@ class StepTab(Panes):
         self.lanes.show_lanes(told.lanes, told.block, told.blocks, told.threads, told.thread if self.followed else -1)
         self.lanes.show_traffic(told.traffic)
         self.memory.show_moment(moment, told.block, self.followed)
+        if self.pictures.currentWidget() is self.warp:
+            self._show_warp(moment, told)
         self.statement.say(told.words)
         self.variables.say(told.variables)
+
+    def _show_warp(self, moment: int, told: Instant) -> None:
+        """Show the variables of the warp that is looked at."""
+        from gpu.stepping.lanes import LaneState
+        from gpu.stepping.warp_variables import warp_variables
+
+        assert self.models is not None
+        warp = told.thread // 32
+        active = told.lanes.state[told.block, warp] == LaneState.ACTIVE
+        variables = warp_variables(self.models.recording, moment, told.block, warp)
+        self.warp.show_warp(variables, active.tolist(), told.block * told.lanes.state.shape[1] + warp)
 
     def _prepare(self) -> None:
         """Work out what the next move will show, as long as nothing else is to be done."""
