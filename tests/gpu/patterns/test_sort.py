@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -242,24 +243,46 @@ def test_any_keys(numbers: list[int], variant: str, order: str) -> None:
     assert result.tolist() == sorted(range(len(numbers)), key=lambda place: falling * numbers[place])
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_large_arrays(variant: str, dtype: str) -> None:
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[Engine]:
+    """One for all tests here: what nvcc has made is kept in it."""
     from gpu import engines
 
     engine = engines.create("cuda")
-    try:
-        sizes = (10**5, 2**20 + 1, 10**7) if variant in FAST else (10**4, 10**5)
-        for n in sizes:
-            for result in ("keys", "places"):
-                for order in ("ascending", "descending"):
-                    keys = keys_of(dtype, n)
-                    assert run(engine, variant, keys, result=result, order=order, block=256).report.verified
-        for kind in KINDS:
-            assert run(engine, variant, make_keys(kind, 20001, dtype, 1), block=256, result="places").report.verified
-    finally:
-        engine.close()
+    yield engine
+    engine.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_large_arrays(gpu: Engine, variant: str, dtype: str) -> None:
+    for n in (10**5, 2**20 + 1) if variant in FAST else (10**4, 10**5):
+        keys = keys_of(dtype, n)
+        for result in ("keys", "places"):
+            for order in ("ascending", "descending"):
+                assert run(gpu, variant, keys, result=result, order=order, block=256).report.verified
+    for kind in KINDS:
+        assert run(gpu, variant, make_keys(kind, 20001, dtype, 1), block=256, result="places").report.verified
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("result", ["keys", "places"])
+@pytest.mark.parametrize("variant", FAST)
+def test_ten_million_keys(gpu: Engine, variant: str, result: str) -> None:
+    keys = keys_of("uint32", 10**7)
+    assert run(gpu, variant, keys, result=result, block=256).report.verified
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_a_quicksort_on_the_gpu_takes_what_is_against_it(gpu: Engine, name: str) -> None:
+    """Launches that nest as deep as they may, or are refused, end in a sort by the block itself."""
+    keys = np.tile(ADVERSARIES[name], 100).astype(np.int32)
+    for n in (ADVERSARIES[name].size, keys.size):
+        assert run(gpu, "quicksort", keys[:n], result="places", block=64).report.verified
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
