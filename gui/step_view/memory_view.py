@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QPainter, QPen
+from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.pattern import Array
@@ -105,14 +105,16 @@ def panels(
 
 
 @lru_cache(maxsize=256)
-def _shelves(shapes: tuple[tuple[int, int], ...], width: int, height: int, title: int) -> tuple[float, Any]:
-    """Return the largest cell with which all grids fit, and where each then begins."""
+def _shelves(
+    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
+) -> tuple[float, Any]:
+    """Return the largest cell with which all grids fit, their titles beside each other, and where each then begins."""
     for cell in (44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
         x = y = _GAP
         low = 0
         places = []
-        for rows, columns in shapes:
-            wide, high = max(columns * cell, 60), rows * cell + title
+        for (rows, columns), least in zip(shapes, titles, strict=True):
+            wide, high = max(columns * cell, least), rows * cell + title
             if x > _GAP and x + wide > width - _GAP:
                 x, y, low = _GAP, y + low + _GAP // 2, 0
             places.append((x, y))
@@ -197,7 +199,14 @@ class MemoryView(QWidget):
 
     def _arranged(self) -> tuple[float, Any]:
         shapes = tuple(panel.shape for panel in self.panels)
-        return _shelves(shapes, self.width(), self.height(), self._title_height())
+        measure = QFontMetrics(self._title_font()).horizontalAdvance
+        titles = tuple(measure(panel.title) for panel in self.panels)
+        return _shelves(shapes, titles, self.width(), self.height(), self._title_height())
+
+    def _title_font(self) -> QFont:
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        return font
 
     def paintEvent(self, event: Any) -> None:
         painter = QPainter(self)
@@ -216,9 +225,7 @@ class MemoryView(QWidget):
         self, painter: QPainter, panel: Panel, at: QPointF, cell: float, values: tuple[float, float] | None
     ) -> None:
         theme = look().theme
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
-        painter.setFont(font)
+        painter.setFont(self._title_font())
         painter.setPen(QColor(theme.muted))
         painter.drawText(QPointF(at.x(), at.y() + look().px(13)), panel.title)
         rows, columns = panel.shape

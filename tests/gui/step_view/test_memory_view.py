@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QFontMetrics
 
 from gui.step_view.memory_view import MemoryView
 from tests.gui.step_view.conftest import shown
@@ -44,6 +45,22 @@ def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
     qtbot.mouseClick(tab.memory, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
     assert tab.player.moment == writing
     assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
+
+
+def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, stepping):
+    tab = stepping("nbody", "naive").page.step
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view.hidden_too = True
+    view.resize(700, 180)
+    view.open(tab.models)
+    view.show_moment(5, tab.instant(5).block, None)
+    cell, places = view._arranged()
+    assert cell < 12
+    assert len({y for _, y in places}) == 1
+    measure = QFontMetrics(view._title_font()).horizontalAdvance
+    for panel, (x, _), (following, _) in zip(view.panels, places, places[1:], strict=False):
+        assert x + measure(panel.title) < following
 
 
 def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, stepping):
