@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu.simulator import ir
 from gpu.simulator.executor.lanes import Geometry
+from gpu.simulator.types import Type
 
 # Enough lanes to drown Python's overhead in NumPy's work, few enough that a kernel's variables stay in the cache.
 GANG_LANES = 1 << 15
@@ -106,11 +107,11 @@ def _reads(expression: object, *, atomics_only: bool) -> bool:
 
 
 def _nodes(node: object) -> Iterator[object]:
-    """Yield a node and all inside of it, called functions left out."""
+    """Yield a node and all inside of it, called functions left out, and types, which may lead back to themselves."""
     yield node
     for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
         for inner in part if isinstance(part, tuple) else (part,):
-            if not isinstance(inner, ir.Function):
+            if not isinstance(inner, ir.Function | Type):
                 yield from _nodes(inner)
 
 

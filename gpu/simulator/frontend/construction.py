@@ -9,15 +9,25 @@ from typing import TYPE_CHECKING
 from clang import cindex
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, start_of, string_of
-from gpu.simulator.frontend.conversions import number_of, zero_of
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    children_of,
+    evaluate,
+    operand_positions,
+    start_of,
+    string_of,
+)
+from gpu.simulator.frontend.conversions import convert, number_of, zero_of
 from gpu.simulator.frontend.lower_types import is_instantiated, is_reference, refuse, shown_members
 from gpu.simulator.frontend.scope import Scope, decayed
-from gpu.simulator.types import VOID, ArrayOf, Pointer, Struct, Type
+from gpu.simulator.types import INT32, VOID, ArrayOf, Pointer, Scalar, Struct, Type
 
 if TYPE_CHECKING:
     from gpu.simulator.frontend.lower_expressions import Expressions
 
+INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's life ends."
+_SIZE = Scalar("uint64")
 _ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
 
 
@@ -144,6 +154,51 @@ class Construction:
             return []
         return self._default_elements(declared, type.innermost, type.count)
 
+    def new(self, cursor: Cursor) -> ir.Expression:
+        """Lower `new T`, `new T[n]` and `new (place) T`: memory from the heap or a place, and what it holds."""
+        pointer = self._expressions.type_of(cursor)
+        assert isinstance(pointer, Pointer)
+        type, declared = pointer.element, cursor.type.get_canonical().get_pointee()
+        place: ir.Expression | None = None
+        count: ir.Expression = number_of(_SIZE, 1)
+        initial: Cursor | None = None
+        is_array = declared.get_canonical().kind.name != "ULONG" or _names_extent(cursor)
+        for part in _expressions_of(cursor):
+            if part.type.get_canonical().spelling == "void *":
+                place = self._expressions.value(part)
+            elif is_array and part.type.get_canonical().kind.name == "ULONG":
+                count, is_array = self._expressions.converted(part, _SIZE), False
+            else:
+                initial = part
+        if place is None:
+            function = self._scope.function_called(self._scope.program.known("malloc"), start_of(cursor))
+            size = ir.Binary(_SIZE, "*", count, number_of(_SIZE, type.size))
+            place = ir.Call(function.type, function, (size,))
+        held = ir.Local(pointer, self._scope.new_slot(), "new")
+        made: ir.Expression = ir.Assign(pointer, held, convert(place, pointer, cursor))
+        values: list[ir.Expression] = []
+        if initial is not None and initial.type.get_canonical().kind.name in _ARRAYS:
+            if is_constructed(declared):
+                values = self._default_elements(declared, type, _length(count, cursor))  # type: ignore[arg-type]
+        elif initial is not None and (
+            initial.kind != CursorKind.CALL_EXPR or not self._holds_nothing(initial, declared)
+        ):
+            values = [self._expressions.converted(initial, type)]
+        for number, value in enumerate(values):
+            element = ir.Element(type, held, number_of(INT32, number), start_of(cursor))
+            made = ir.Sequence(VOID, made, ir.Assign(type, element, value))
+        return ir.Sequence(pointer, made, held)
+
+    def _holds_nothing(self, initial: Cursor, declared: cindex.Type) -> bool:
+        return not list(initial.get_arguments()) and not is_constructed(declared)
+
+    def delete(self, cursor: Cursor) -> ir.Expression:
+        """Lower `delete`: what is freed is not given out again, and nothing else happens."""
+        (operand,) = _expressions_of(cursor)
+        if name := destructor(operand.type.get_canonical().get_pointee()):
+            raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
+        return self._expressions.discarded(operand)
+
     def _default_elements(self, array: cindex.Type, element: Struct, count: int) -> list[ir.Expression]:
         return [self._default_object(_innermost(array), element) for _ in range(count)]
 
@@ -205,6 +260,20 @@ class Construction:
         value = self._expressions.converted(given[0], first.type)
         made = ir.Sequence(VOID, fresh, ir.Assign(first.type, place, value))
         return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, start_of(cursor))))
+
+
+def _names_extent(new: Cursor) -> bool:
+    """Whether brackets stand between a `new` and its initialiser."""
+    for spelling, offset in operand_positions(new):
+        if spelling == "[" or (spelling in ("(", "{") and offset > new.extent.start.offset + len("new ")):
+            return spelling == "["
+    return False
+
+
+def _length(count: ir.Expression, cursor: Cursor) -> int:
+    if not isinstance(count, ir.Const):
+        raise refuse(cursor, "a new array of objects of which nobody knows how many", instead="Write their number.")
+    return int(count.value)
 
 
 def bytes_of(cursor: Cursor) -> bytes:

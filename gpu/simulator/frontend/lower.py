@@ -10,7 +10,7 @@ import numpy as np
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, operand_positions, start_of
 from gpu.simulator.frontend.closures import THIS, is_in_closure
-from gpu.simulator.frontend.construction import destructor, initialiser, is_constructed
+from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor, initialiser, is_constructed
 from gpu.simulator.frontend.lower_calls import is_implicit
 from gpu.simulator.frontend.lower_expressions import Expressions
 from gpu.simulator.frontend.lower_types import is_reference, refuse
@@ -332,7 +332,7 @@ class FunctionLowering:
             raise refuse(
                 cursor,
                 f"an object of {name}, whose destructor does something",
-                instead="Write a method for it, and call that where the object's life ends.",
+                instead=INSTEAD_OF_DESTRUCTOR,
             )
         if is_reference(cursor.type):
             assert initial is not None

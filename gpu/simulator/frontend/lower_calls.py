@@ -19,7 +19,7 @@ from gpu.simulator.frontend.clang import (
     string_of,
 )
 from gpu.simulator.frontend.closures import is_closure, is_in_closure
-from gpu.simulator.frontend.construction import destructor
+from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.lower_types import is_reference, refuse
 from gpu.simulator.frontend.scope import (
@@ -180,9 +180,7 @@ class Calls:
         if not isinstance(type, Struct):
             raise refuse(cursor, f"the construction of {type}")
         if name := destructor(cursor.type):
-            raise refuse(
-                cursor, f"an object of {name}, whose destructor does something", instead=_INSTEAD_OF_DESTRUCTOR
-            )
+            raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
         if _has_body(callee) and not is_implicit(callee):
             return self._constructed(type, callee, self._arguments(cursor, callee), start_of(cursor))
         if len(given) == 1:
@@ -268,7 +266,6 @@ class Calls:
         return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
 
 
-_INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's life ends."
 _TEXTURES = ("textures, which are bound on the host", "Read from a pointer to global memory: a[y * width + x].")
 _FRAGMENTS = ("wmma", "Write the product as loops over tiles in shared memory.")
 

@@ -67,8 +67,6 @@ _CASTS = (
     CursorKind.CXX_CONST_CAST_EXPR,
 )
 _INSTEAD = {
-    "CXX_NEW_EXPR": "Use an array of a fixed size, or malloc; for an object at a place, assign: *place = T(...).",
-    "CXX_DELETE_EXPR": "Use an array of a fixed size, or malloc and free.",
     "CXX_DYNAMIC_CAST_EXPR": "Device code knows the type: use static_cast.",
 }
 _CHAR = Scalar("int8")
@@ -135,6 +133,10 @@ class Expressions:
             return self.construction.braces(cursor, self.type_of(cursor))
         if kind == CursorKind.LAMBDA_EXPR:
             return self._closure(cursor)
+        if kind == CursorKind.CXX_NEW_EXPR:
+            return self.construction.new(cursor)
+        if kind == CursorKind.CXX_DELETE_EXPR:
+            return self.construction.delete(cursor)
         if kind == CursorKind.CXX_THIS_EXPR and self._scope.this is not None:
             return self._scope.this
         if kind == CursorKind.STRING_LITERAL:

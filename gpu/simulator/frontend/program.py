@@ -83,6 +83,7 @@ class Program:
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
         unit, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
+        self._unit = unit
         self._errors = [found for found in self._said if found.is_error]
         declarations = _declarations(unit)
         self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition()]
@@ -162,6 +163,10 @@ class Program:
                     del self._functions[later]
                 raise
         return self._functions[key]
+
+    def known(self, name: str) -> Cursor:
+        """Return a function that a header of the shim defines."""
+        return next(each for each in children_of(self._unit) if each.spelling == name and each.is_definition())
 
     def function_number(self, cursor: Cursor) -> int:
         """Return what a pointer to a function holds: a number that is the same in every program of one text."""

@@ -89,6 +89,6 @@ def _find_names(node: object, names: dict[int, str], types: dict[int, Type]) -> 
     elif isinstance(node, tuple):
         for each in node:
             _find_names(each, names, types)
-    elif hasattr(node, "__dataclass_fields__") and not isinstance(node, ir.Function):
+    elif hasattr(node, "__dataclass_fields__") and not isinstance(node, ir.Function | Type):
         for each in vars(node).values():
             _find_names(each, names, types)

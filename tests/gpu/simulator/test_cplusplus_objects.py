@@ -107,6 +107,24 @@ PROGRAMS = {
         out[5] = other.b.twice();
         """,
     ),
+    "memory that is asked for": (
+        """#include <new>
+        struct A { int x; DEVICE A(int v) : x(v) {} DEVICE A() : x(1) {} }; struct P { int x; float y; };
+        struct List { int value; List *next; };""",
+        """
+        A *one = new A(i), *many = new A[3]; int *p = new int[4 + i], *seven = new int(7); p[3 + i] = i;
+        P *braces = new P{1, 2.5f}, *bare = new P; bare->x = 5;
+        unsigned long *nine = new unsigned long(9), *two = new unsigned long[2]; two[1] = 3;
+        out[0] = one->x; out[1] = many[2].x; out[2] = p[3 + i]; out[3] = *seven + *nine + two[1];
+        out[4] = (int)(braces->y * 2) + bare->x;
+        alignas(8) unsigned char place[4 * sizeof(A)];
+        A *at = new (place + 4) A(i + 2); new (out + 5) int(3); out[5] += at->x;
+        List *list = nullptr;
+        for (int k = 0; k < 4; k++) list = new List{k * i, list};
+        for (List *each = list; each; each = each->next) out[6] = out[6] * 3 + each->value;
+        delete one; delete[] p; delete seven;
+        """,
+    ),
     "declarations in conditions": (
         "DEVICE int next(int &n) { return n > 3 ? n -= 3 : 0; }",
         """
@@ -170,6 +188,18 @@ REFUSED = {
         "P p[2] = {1, 2}; out[0] = p[i].x;",
         "this value for a P",
         r"P\(\.\.\.\)",
+    ),
+    "what is deleted and has a destructor": (
+        "struct G { int *p; __device__ ~G() { *p = 1; } };",
+        "G *g = (G *)out; delete g;",
+        "an object of G, whose destructor",
+        "method",
+    ),
+    "as many objects as only the run knows": (
+        "struct P { int x; __device__ P() : x(1) {} };",
+        "P *p = new P[i]; out[0] = p->x;",
+        "a new array of objects",
+        "number",
     ),
     "elements that are named": ("", "int a[4] = {[2] = 5}; out[0] = a[i];", "braces that name elements", "place"),
 }

@@ -73,9 +73,7 @@ REFUSED = {
     "goto": ("again: out[0]++; goto again;", 5),
     "assembly": ('asm("bar.sync 0;");', 5),
     "exceptions": ("throw 1;", 5),
-    "new": ("int *p = new int[3]; out[0] = p[0];", 14),
     "a static variable": ("static int calls = 0; out[0] = ++calls;", 5),
-    "placement new": ("int *p = new (out) int(3); out[1] = *p;", 14),
     "a struct that is printed": ('printf("%f", float2{1, 2});', 18),
     "a virtual function": ("struct B { __device__ virtual int f() { return 1; } } b; B *p = &b; out[0] = p->f();", 80),
     "a tensor core's tile": (

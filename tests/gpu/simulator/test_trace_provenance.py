@@ -422,3 +422,20 @@ def test_a_flag_comes_from_what_is_asked_about() -> None:
     assert out.tolist() == [9, 8, 9, 8]
     for element, sources in ((0, [0]), (1, [1]), (2, [2]), (3, [])):
         assert elements(ancestry(made, "out", element)) == sources
+
+
+def test_what_a_list_holds_is_added_up() -> None:
+    source = """struct Node { int value; Node *next; };
+    __global__ void k(int *out, const int *in) {
+        __shared__ Node nodes[32];
+        int i = threadIdx.x, sum = 0;
+        nodes[i].value = in[i];
+        nodes[i].next = i + 1 < 32 ? &nodes[i + 1] : nullptr;
+        __syncthreads();
+        for (Node *each = &nodes[i]; each; each = each->next) sum += each->value;
+        out[i] = sum;
+    }"""
+    given = np.random.default_rng(6).integers(-9, 9, 32).astype(np.int32)
+    made, (out, _) = trace(source, [np.zeros(32, np.int32), given])
+    np.testing.assert_array_equal(out, np.cumsum(given[::-1])[::-1])
+    assert elements(ancestry(made, "out", 29)) == [29, 30, 31]

@@ -16,5 +16,4 @@ LOCKSTEP_API inline cudaError_t cudaMalloc(LockstepT **pointer, size_t bytes) {
 }
 LOCKSTEP_API inline cudaError_t cudaFree(void *) { return cudaSuccess; }
 
-// The front end refuses what calls it.
 LOCKSTEP_API inline void *operator new(size_t, void *place) noexcept { return place; }
