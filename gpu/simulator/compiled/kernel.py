@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from gpu.simulator import ir
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.divisions import Divisions
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.own_memory import OwnMemory, Part
+from gpu.simulator.compiled.own_memory import OwnMemory, Part, Rows
 from gpu.simulator.compiled.plan import (
     Bind,
     Exchange,
@@ -47,6 +48,15 @@ class Mask:
     """Of a loop, the threads that are still in it: `break` takes a thread out of both, `continue` of `bytes` alone."""
     function: str | None = None
     """Of a function's body, the path of its frame: `return` takes a thread out of all masks from here on."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Threads that are written as one loop: the number of the first along x, and that of each from there."""
+
+    start: str
+    lane: str
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -126,6 +136,8 @@ class _KernelWriter:
         self._thread = ""
         self._index: tuple[str, str, str] = ("0", "0", "0")
         self._latch = ""
+        self._strip: Strip | None = None
+        self._divisions = Divisions()
         self._block_index: tuple[str, str, str] = ("0", "0", "0")
         self._survey()
 
@@ -186,7 +198,7 @@ class _KernelWriter:
     def part(self, frame: Frame, slot: int) -> Part | None:
         """Return the memory that is taken apart and that a variable holds, or leads to."""
         key = (frame.path, slot)
-        if key in self._wide and slot in self._own.taken_apart(frame.function):
+        if key in self._wide and slot in self._slots_apart(frame.function):
             return Part(*key, 0)
         return self._parts.get(key)
 
@@ -196,12 +208,33 @@ class _KernelWriter:
 
     def member(self, part: Part, size: int) -> str:
         """Return the address of a thread's member."""
+        rows = self.rows(part)
+        if rows is not None:
+            return self.in_row(part, str(part.offset // rows.width))
         key = (part.frame, part.slot, part.offset)
         return self.element(self._scratch.take(key, size * self._padded), size, self._thread)
 
     def members(self, part: Part) -> dict[int, int]:
         """Return the members of memory that is taken apart: their offsets and sizes in bytes."""
+        rows = self.rows(part)
+        if rows is not None:
+            return {rows.width * number: rows.width for number in range(rows.count)}
         return self._own.taken_apart(self._frames[part.frame].function)[part.slot]
+
+    def rows(self, part: Part) -> Rows | None:
+        """Return what rows memory has become, None where each member has an array."""
+        return self._own.in_rows(self._frames[part.frame].function).get(part.slot)
+
+    def in_row(self, part: Part, row: str) -> str:
+        """Return the address of a thread's value in a row."""
+        rows = self.rows(part)
+        assert rows is not None
+        start = self._scratch.take((part.frame, part.slot, "rows"), rows.count * rows.width * self._padded)
+        before = self.asm.value(f"mul nsw i64 {row}, {self._padded}")
+        return self.element(start, rows.width, self.asm.value(f"add nsw i64 {before}, {self._thread}"))
+
+    def _slots_apart(self, function: ir.Function) -> set[int]:
+        return {*self._own.taken_apart(function), *self._own.in_rows(function)}
 
     def _shared_address(self, shared: ir.SharedArray) -> str:
         key: object = "extern" if shared.dynamic else shared
@@ -325,10 +358,10 @@ class _KernelWriter:
     # Loops over the threads.
 
     @contextmanager
-    def _all_threads(self, *, parallel: bool = True, first: str | None = None) -> Iterator[None]:
+    def _all_threads(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
         """Run what is written inside for every thread, or for so many of the first ones.
 
-        `parallel` says that they do not touch each other's memory.
+        `parallel` says that they do not touch each other's memory. Threads may go in strips of so many along x.
         """
         asm = self.asm
         marks = self._independently() if parallel else []
@@ -337,7 +370,7 @@ class _KernelWriter:
         with (
             asm.loop(z, "tz", asm.not_unrolled) as (k, _),
             asm.loop(y, "ty", asm.not_unrolled) as (j, _),
-            asm.loop(first if first is not None else x, "tx", *marks) as (i, latch),
+            self._along_x(first if first is not None else x, strip, marks) as (i, latch),
         ):
             row = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {k}, {y}')}, {j}")
             self._thread = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {row}, {x}')}, {i}", "t")
@@ -346,7 +379,32 @@ class _KernelWriter:
             self._latch = latch
             yield
         self._thread, self._index, self._latch = outer
+        self._strip = None
         self._writer.access = ""
+
+    @contextmanager
+    def _along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:
+        if not strip:
+            with self.asm.loop(count, "tx", *marks) as (i, latch):
+                yield i, latch
+            return
+        assert isinstance(count, int)
+        with self.asm.loop(count // strip, "strip", self.asm.not_unrolled) as (number, _):
+            start = self.asm.value(f"mul nuw nsw i64 {number}, {strip}")
+            with self.asm.loop(strip, "tx", *marks) as (lane, latch):
+                self._strip = Strip(start, lane, strip)
+                yield self.asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
+
+    def quotient(self, frame: Frame, expression: ir.Binary) -> str | None:
+        """Return threadIdx.x divided by a constant, or the rest, as i64, where that is known of a whole strip."""
+        strip = self._strip
+        found = self._divisions.of(frame, expression) if strip is not None else None
+        if strip is None or found is None or found.by % strip.threads:
+            return None
+        if found.rest:
+            rest = self.asm.value(f"urem i64 {strip.start}, {found.by}")
+            return self.asm.value(f"add nuw nsw i64 {rest}, {strip.lane}")
+        return self.asm.value(f"udiv i64 {strip.start}, {found.by}")
 
     @contextmanager
     def _warp_lanes(self) -> Iterator[str]:
@@ -522,7 +580,8 @@ class _KernelWriter:
             _touches_one(statement.value if isinstance(statement, Bind) else statement, self._apart(frame))
             for frame, statement in region.statements
         )
-        self._in_threads(lambda: self._statements_of(region), parallel=parallel)
+        strip = self._divisions.strip(region.statements, self._block[0]) if parallel else 0
+        self._in_threads(lambda: self._statements_of(region), parallel=parallel, strip=strip)
         if _takes_out(region):
             for each in self._masks:
                 self._count(each)
@@ -534,15 +593,24 @@ class _KernelWriter:
             else:
                 self._writer.statement(frame, statement)
 
-    def _in_threads(self, write: Callable[[], None], *, parallel: bool) -> None:
+    def _in_threads(self, write: Callable[[], None], *, parallel: bool, strip: int = 0) -> None:
         """Let the threads that take part run something: in one loop where these are the first, in another elsewhere."""
         if not self._masks:
-            with self._all_threads(parallel=parallel):
+            with self._all_threads(parallel=parallel, strip=strip):
                 write()
             return
         asm = self.asm
         are_first, number = self._first_take_part()
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
+        if strip:
+            every, not_every = asm.fresh("every"), asm.fresh("not.every")
+            taking = asm.value(f"load i64, ptr {self._masks[-1].count}")
+            asm.branch(asm.value(f"icmp eq i64 {taking}, {self.threads}"), every, not_every)
+            asm.place(every)
+            with self._all_threads(parallel=parallel, strip=strip):
+                write()
+            asm.jump(after)
+            asm.place(not_every)
         asm.branch(are_first, first, some)
         asm.place(first)
         with self._all_threads(parallel=parallel, first=number):
@@ -559,7 +627,7 @@ class _KernelWriter:
 
     def _apart(self, frame: Frame) -> set[int]:
         """Return the slots of memory that is taken apart."""
-        return {slot for slot in self._own.taken_apart(frame.function) if (frame.path, slot) in self._wide}
+        return {slot for slot in self._slots_apart(frame.function) if (frame.path, slot) in self._wide}
 
     def _if(self, item: PlannedIf) -> None:
         asm = self.asm

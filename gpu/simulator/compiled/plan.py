@@ -9,7 +9,7 @@ threads is the inner one, which LLVM turns into vector instructions.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +18,11 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.own_memory import OwnMemory
 from gpu.simulator.compiled.recompute import Recomputable, changes_of
-from gpu.simulator.compiled.walking import LEAVES, parts, walk
+from gpu.simulator.compiled.waiting import exchanges, sees, waits
+from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, parts, walk
 from gpu.simulator.executor.gangs import reachable
 from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
-
-_LARGEST_UNROLLED = 9
 
 
 @dataclass(eq=False)
@@ -114,29 +113,6 @@ class PlannedCall:
 
 Item = Region | Once | Exchange | PlannedIf | PlannedLoop | PlannedCall
 Plan = list[Item]
-
-
-def exchanges(node: Any) -> bool:
-    """Whether threads wait for each other, or exchange values, somewhere inside."""
-    return any(
-        isinstance(each, ir.Barrier | ir.Warp)
-        or (isinstance(each, ir.Fence) and each.name == "__syncwarp")
-        or (isinstance(each, ir.Call) and waits(each.function.body))
-        for each in walk(node)
-    )
-
-
-def waits(node: Any) -> bool:
-    """Whether a thread sees what the others of its block are doing somewhere inside: by waiting, or by volatile memory.
-
-    Code from before Volta lets the lanes of a warp meet in volatile memory, step by step: each such access is a point
-    where all threads are.
-    """
-    return exchanges(node) or _sees(node)
-
-
-def _sees(node: Any) -> bool:
-    return any(isinstance(each, ir.Element) and each.volatile for each in walk(node))
 
 
 @dataclass(frozen=True)
@@ -318,10 +294,10 @@ class _Planner:
                 value = self._hoisted(frame, value, planned)
                 updated = dataclasses.replace(update, value=value)
                 self._change(frame, slot, value, ir.Evaluate(updated, position), planned)
-            case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if _sees(statement):
+            case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if sees(statement):
                 self._meet(frame, type, place, value, position, planned)
             case ir.Evaluate(ir.Update(type, ir.Element() as place, op, value, Scalar() as compute), position) if (
-                _sees(statement) and compute == type
+                sees(statement) and compute == type
             ):
                 changed_to = ir.Binary(compute, op, ir.Load(type, place), value)
                 self._meet(frame, type, place, changed_to, position, planned)
@@ -379,17 +355,16 @@ class _Planner:
         if isinstance(statement, ir.Loop):
             return self._goes_together(frame, statement)
         return any(
-            isinstance(inner, ir.Loop) and self._goes_together(frame, inner) for inner in _outermost_loops(statement)
+            isinstance(inner, ir.Loop) and self._goes_together(frame, inner) for inner in outermost_loops(statement)
         )
 
     def _goes_together(self, frame: Frame, loop: ir.Loop) -> bool:
         inside = list(walk(loop.body))
-        if any(isinstance(node, ir.Jump | ir.Return | ir.DeclareMemory | ir.Switch | ir.Temporary) for node in inside):
+        if self._own.parts_ways(frame.function, loop):
             return False
         if any(self._is_whole(frame, node) for node in inside):
             return False
-        rounds = _rounds(loop)
-        if rounds is not None and rounds * _inner_rounds(loop) <= _LARGEST_UNROLLED:
+        if is_unrolled(loop):
             return False
         steps = isinstance(loop.step, ir.Update) and self.uniform(frame, loop.step.value)
         return self.uniform(frame, loop.condition) or (steps and _touches_memory(loop.body))
@@ -400,6 +375,7 @@ class _Planner:
             isinstance(each, ir.DeclareMemory)
             and each.slot == node.slot
             and each.slot not in self._own.taken_apart(frame.function)
+            and each.slot not in self._own.in_rows(frame.function)
             for each in self._of_function(frame)[0]
         )
 
@@ -542,31 +518,8 @@ def _uses(slot: int, nodes: Iterable[Any]) -> int:
     return sum(isinstance(node, ir.Local) and node.slot == slot for node in nodes)
 
 
-def _outermost_loops(statement: Any) -> Iterator[Any]:
-    for part in parts(statement):
-        if isinstance(part, ir.Loop):
-            yield part
-        else:
-            yield from _outermost_loops(part)
-
-
 def _touches_memory(node: Any) -> bool:
     return any(isinstance(each, ir.Element) for each in walk(node))
-
-
-def _rounds(loop: ir.Loop) -> int | None:
-    """Return how often a loop to a constant goes round, as if it began at 0; None where that is not known."""
-    match loop.condition, loop.step:
-        case ir.Binary(_, "<" | "<=", _, ir.Const(_, end)), ir.Update(_, _, "+", ir.Const(_, by)) if int(by) > 0:
-            return max(int(end) // int(by), 1)
-    return None
-
-
-def _inner_rounds(loop: ir.Loop) -> int:
-    most = 1
-    for inner in _outermost_loops(loop.body):
-        most = max(most, (_rounds(inner) or _LARGEST_UNROLLED) * _inner_rounds(inner))
-    return most
 
 
 def votes(op: str) -> bool:

@@ -8,6 +8,7 @@ all threads step by the same is such a value too: where it began, and how far th
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from gpu.simulator import ir
@@ -45,12 +46,38 @@ def values_at_birth(nodes: list[Any]) -> dict[int, ir.Expression]:
     return {node.slot: node.value for node in nodes if isinstance(node, ir.Declare) and node.value is not None}
 
 
+def constant(expression: ir.Expression, values: Mapping[int, ir.Expression]) -> int | None:
+    """Return the number that an expression always is, None where it is not known to be one.
+
+    Parameters
+    ----------
+    expression : ir.Expression
+    values : mapping of int to expression
+        Those of variables that never get another one.
+    """
+    match expression:
+        case ir.Const(type, known) if not type.is_float:
+            return int(known)
+        case ir.Local(_, slot, _) if slot in values:
+            return constant(values[slot], values)
+        case ir.Cast(target, operand) if _is_integer(target) and _is_integer(operand.type):
+            return constant(operand, values)
+        case ir.Binary(type, "*" | "/" as op, left, right) if _is_integer(type):
+            first, second = constant(left, values), constant(right, values)
+            if first is None or second is None or first < 0 or second <= 0:
+                return None
+            found = first * second if op == "*" else first // second
+            return found if found < 2**31 else None
+    return None
+
+
 class Recomputable:
     """What can be computed again, for one function whose variables `varying` differ between threads."""
 
     def __init__(self, function: ir.Function, nodes: list[Any], varying: frozenset[int]) -> None:
         self._changed = changed_slots(function, nodes)
         self._values = values_at_birth(nodes)
+        self._lasting = {slot: value for slot, value in self._values.items() if slot not in self._changed}
         self._varying = varying
         self._shared = {shared.slot for shared in function.shared}
         self._known: dict[int, bool] = {}
@@ -84,8 +111,9 @@ class Recomputable:
                 return _is_integer(type) and self.holds(operand)
             case ir.Binary(type, op, left, right) if _is_integer(type) and op in _CHEAP:
                 return self.holds(left) and self.holds(right)
-            case ir.Binary(type, "/" | "%", left, ir.Const(_, by)) if _is_integer(type) and int(by) > 0:
-                return int(by) & (int(by) - 1) == 0 and self.holds(left)
+            case ir.Binary(type, "/" | "%", left, right) if _is_integer(type):
+                by = constant(right, self._lasting) or 0
+                return by > 0 and by & (by - 1) == 0 and self.holds(left) and self.holds(right)
             case ir.Cast(target, operand):
                 return _is_integer(target) and _is_integer(operand.type) and self.holds(operand)
             case ir.Offset(_, pointer, index):

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
-from gpu.simulator.compiled.own_memory import Part, moved, place_moved
+from gpu.simulator.compiled.own_memory import Part, Reached, Rows, place_reached, reached
 from gpu.simulator.compiled.plan import Bind, Frame
-from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
+from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Type, leaves
 
 Value = str | tuple[str, ...]
 _SUBSCRIPT = {"+": "add nsw", "-": "sub nsw", "*": "mul nsw"}
@@ -52,8 +52,20 @@ class Storage(Protocol):
         """Return the members of such memory: their offsets and sizes in bytes."""
         ...
 
+    def rows(self, part: Part) -> Rows | None:
+        """Return what rows such memory has become, None where each member has an array."""
+        ...
+
+    def in_row(self, part: Part, row: str) -> str:
+        """Return the address of a thread's value in a row, an i64."""
+        ...
+
     def variable_of_module(self, name: str) -> str:
         """Return the address of a __constant__ or __device__ variable."""
+        ...
+
+    def quotient(self, frame: Frame, expression: ir.Binary) -> str | None:
+        """Return threadIdx.x divided by a constant, or the rest, as i64, where that is known of the threads around."""
         ...
 
     def special(self, name: str, axis: int) -> str:
@@ -125,31 +137,44 @@ class ThreadWriter:
 
     def read(self, frame: Frame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
-        part = self._part(frame, place_moved(place)) if isinstance(place, ir.Element) else None
-        if part is None or isinstance(type, Scalar | Pointer):
+        apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
+        if apart is None or isinstance(type, Scalar | Pointer):
             return self.load(self.address(frame, place), type)
-        return tuple(
-            self._single(self.load(self._storage.member(part.moved(offset), leaf.size), leaf))
-            for offset, leaf in leaves(type)
-        )
+        member = self._members(frame, *apart)
+        return tuple(self._single(self.load(member(offset, leaf.size), leaf)) for offset, leaf in leaves(type))
 
     def write(self, frame: Frame, place: ir.Place, type: Type, value: Value) -> None:
         """Write a value to a place."""
-        part = self._part(frame, place_moved(place)) if isinstance(place, ir.Element) else None
-        if part is None or isinstance(type, Scalar | Pointer):
+        apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
+        if apart is None or isinstance(type, Scalar | Pointer):
             self.store(self.address(frame, place), type, value)
         else:
-            self._write_members(part, type, value)
+            self._write_members(self._members(frame, *apart), type, value)
 
-    def _write_members(self, part: Part, type: Type, value: Value) -> None:
+    def _write_members(self, member: Callable[[int, int], str], type: Type, value: Value) -> None:
         given = value if isinstance(value, tuple) else (value,)
         for (offset, leaf), each in zip(leaves(type), given, strict=True):
-            self.store(self._storage.member(part.moved(offset), leaf.size), leaf, each)
+            self.store(member(offset, leaf.size), leaf, each)
 
-    def _part(self, frame: Frame, found: tuple[int, int] | None) -> Part | None:
-        """Return the part of memory that is taken apart, from the slot that a pointer comes from and its bytes."""
-        part = self._storage.part(frame, found[0]) if found is not None else None
-        return part.moved(found[1]) if part is not None and found is not None else None
+    def _apart(self, frame: Frame, found: Reached | None) -> tuple[Part, Reached] | None:
+        """Return the part of memory that is taken apart and that a pointer leads to."""
+        part = self._storage.part(frame, found.slot) if found is not None else None
+        return (part.moved(found.offset), found) if part is not None and found is not None else None
+
+    def _members(self, frame: Frame, part: Part, found: Reached) -> Callable[[int, int], str]:
+        """Return what gives the address of a member, so many bytes further and so many bytes long."""
+        if not found.indices:
+            return lambda offset, size: self._storage.member(part.moved(offset), size)
+        rows = self._storage.rows(part)
+        assert rows is not None
+        row = str(part.offset // rows.width)
+        for index, by in found.indices:
+            at = self._asm.value(f"mul nsw i64 {self.subscript(frame, index)}, {by // rows.width}")
+            row = self._asm.value(f"add nsw i64 {row}, {at}")
+        width = rows.width
+        return lambda offset, size: self._storage.in_row(
+            part, self._asm.value(f"add nsw i64 {row}, {offset // width}") if offset else row
+        )
 
     @staticmethod
     def _single(value: Value) -> str:
@@ -160,9 +185,9 @@ class ThreadWriter:
         """Return where a place is."""
         if isinstance(place, ir.Local):
             return self._storage.variable(frame, place.slot, place.type)
-        part = self._part(frame, place_moved(place))
-        if part is not None:
-            return self._storage.member(part, place.type.size)
+        apart = self._apart(frame, place_reached(place))
+        if apart is not None:
+            return self._members(frame, *apart)(0, place.type.size)
         start = self.scalar(frame, place.pointer)
         return self._moved(frame, start, place.index, place.type.size) if place.index is not None else start
 
@@ -181,6 +206,8 @@ class ThreadWriter:
                 return str(int(known))
             case ir.Local(_, slot, _) if (computed := self._storage.computed(frame, slot)) is not None:
                 return self.subscript(frame, computed)
+            case ir.Binary() if (quotient := self._storage.quotient(frame, index)) is not None:
+                return quotient
             case ir.Binary(Scalar(name), "+" | "-" | "*" as op, left, right) if name.endswith(("32", "64")):
                 first, second = self.subscript(frame, left), self.subscript(frame, right)
                 return self._asm.value(f"{_SUBSCRIPT[op]} i64 {first}, {second}", "x")
@@ -228,6 +255,9 @@ class ThreadWriter:
                 return arithmetic.unary(asm, op, operand.type, self.scalar(frame, operand))
             case ir.Binary(_, op, left, right):
                 assert isinstance(left.type, Scalar)
+                quotient = self._storage.quotient(frame, expression)
+                if quotient is not None:
+                    return arithmetic.cast(asm, INT64, left.type, quotient)
                 first, second = self.scalar(frame, left), self.scalar(frame, right)
                 if op in ("<<", ">>") and isinstance(right.type, Scalar):
                     second = arithmetic.cast(asm, right.type, left.type, second)
@@ -446,10 +476,11 @@ class ThreadWriter:
 
     def _leads(self, inner: Frame, slot: int, frame: Frame, argument: ir.Expression) -> bool:
         """Take note of a parameter that leads to memory that is taken apart; whether it does."""
-        part = self._part(frame, moved(argument)) if isinstance(argument.type, Pointer) else None
-        if part is not None:
-            self._storage.lead_to(inner, slot, part)
-        return part is not None
+        apart = self._apart(frame, reached(argument)) if isinstance(argument.type, Pointer) else None
+        if apart is None:
+            return False
+        self._storage.lead_to(inner, slot, apart[0])
+        return True
 
     def statement(self, frame: Frame, statement: ir.Statement) -> None:
         """Write a statement."""
@@ -497,7 +528,8 @@ class ThreadWriter:
             for offset, width in self._storage.members(part).items() if zeroed else ():
                 asm.emit(f"store i{8 * width} 0, ptr {self._storage.member(part.moved(offset), width)}{self.access}")
             for offset, value in values:
-                self._write_members(part.moved(offset), value.type, self.value(frame, value))
+                member = self._members(frame, part.moved(offset), Reached(slot, offset))
+                self._write_members(member, value.type, self.value(frame, value))
             return
         place = self._storage.own_memory(frame, slot, size)
         if zeroed:

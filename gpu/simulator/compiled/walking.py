@@ -1,4 +1,4 @@
-"""The nodes inside of an IR node."""
+"""The nodes inside of an IR node, and the loops among them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.types import Type
+
+_LARGEST_UNROLLED = 9
 
 LEAVES = ir.Function | SourcePosition | Type
 
@@ -29,3 +31,33 @@ def walk(node: Any) -> Iterator[Any]:
     yield node
     for part in parts(node):
         yield from walk(part)
+
+
+def is_unrolled(loop: ir.Loop) -> bool:
+    """Whether a loop has so few rounds that a thread had better run it by itself, written out."""
+    rounds = _rounds(loop)
+    return rounds is not None and rounds * _inner_rounds(loop) <= _LARGEST_UNROLLED
+
+
+def outermost_loops(statement: Any) -> Iterator[Any]:
+    """Yield the loops inside of a node that are in no other loop there."""
+    for part in parts(statement):
+        if isinstance(part, ir.Loop):
+            yield part
+        else:
+            yield from outermost_loops(part)
+
+
+def _rounds(loop: ir.Loop) -> int | None:
+    """Return how often a loop to a constant goes round, as if it began at 0; None where that is not known."""
+    match loop.condition, loop.step:
+        case ir.Binary(_, "<" | "<=", _, ir.Const(_, end)), ir.Update(_, _, "+", ir.Const(_, by)) if int(by) > 0:
+            return max(int(end) // int(by), 1)
+    return None
+
+
+def _inner_rounds(loop: ir.Loop) -> int:
+    most = 1
+    for inner in outermost_loops(loop.body):
+        most = max(most, (_rounds(inner) or _LARGEST_UNROLLED) * _inner_rounds(inner))
+    return most

@@ -127,6 +127,87 @@ def test_vectors_structs_and_pointers_that_move() -> None:
         assert lockstep.tobytes() == compiled.tobytes()
 
 
+@pytest.mark.parametrize("block", [32, 40, 96])
+@pytest.mark.parametrize("n", [500, 70])
+def test_arrays_of_a_threads_own_that_live_across_loops_and_barriers(block: int, n: int) -> None:
+    text = """
+    struct Sums { float x, y; };
+    __device__ void add(float (&sums)[2], Sums &all, float by) { sums[1] += by; all.y += by; }
+    extern "C" __global__ void k(const float *in, float *out, int n, int u) {
+        __shared__ float tile[96];
+        int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+        float x[3] = {1.5f}, seen[2][2] = {};
+        float pair[2] = {in[t], 0.0f};
+        int places[4] = {t, 2, 3};
+        Sums sums[3];
+        for (int r = 0; r < 3; ++r) {
+            x[r] += in[i + r];
+            sums[r].x = r;
+            sums[r].y = -r;
+        }
+        Sums all[2] = {{0.0f, 1.0f}, {2.0f, 3.0f}};
+        if (i >= n) return;
+        for (int start = 0; start < 40; start += 10) {
+            tile[t] = in[i + start];
+            __syncwarp();
+            for (int k = 0; k < 30; ++k) {
+                for (int r = 0; r < 3; ++r) {
+                    sums[r].x += tile[t] * x[r];
+                    sums[(r + u) % 3].y -= x[r] + k;
+                    x[r] += 0.5f;
+                }
+                seen[k & 1][(k + t) & 1] += tile[t] + k;
+                places[k & 3] += places[(k + t) & 3];
+            }
+            add(pair, all[1], tile[t]);
+            __syncwarp();
+        }
+        float total = pair[0] - pair[1] + all[0].x + all[1].y;
+        for (int r = 0; r < 3; ++r) total += sums[r].x * 3 + sums[r].y - x[r];
+        for (int r = 0; r < 4; ++r) total += seen[r / 2][r % 2] * (r + 1) + places[r] % 1000;
+        out[i] = total;
+    }
+    """
+    grid = 4
+    given = np.random.default_rng(8).integers(-8, 8, grid * block + 100).astype(np.float32)
+    for lockstep, compiled in on_both(
+        text, "k", grid, block, given, np.zeros(grid * block, np.float32), np.int32(n), np.int32(1)
+    ):
+        assert compiled.tobytes() == lockstep.tobytes()
+
+
+@pytest.mark.parametrize("block", [(32, 1), (96, 1), (40, 1), (64, 3), (24, 2), (128, 1)])
+@pytest.mark.parametrize("left", [10_000, 200, 50])
+def test_threads_are_numbered_within_warps_rows_and_tiles(block: tuple[int, int], left: int) -> None:
+    text = """
+    __device__ int number(int x) { const unsigned t = threadIdx.x; return t / 16 * 100 + t % 16 + x; }
+    extern "C" __global__ void k(const int *in, int *out, int n) {
+        const int WIDTH = 64 / 2;
+        __shared__ int s[512];
+        int t = threadIdx.x, i = (blockIdx.x * blockDim.y + threadIdx.y) * blockDim.x + t;
+        int warp = t / WIDTH, lane = t % WIDTH, small = t >> 3, rest = t & 7, odd = t / 24, left = t % 24;
+        int *mine = s + threadIdx.y * blockDim.x;
+        mine[warp * 32 + lane] = in[i];
+        __syncthreads();
+        int sum = number(lane);
+        for (int k = 0; k < 20; ++k) sum = sum * 3 + mine[small * 8 + (rest + k) % 8] + in[warp + k] * in[lane + k];
+        if (i >= n) return;
+        for (int k = 0; k < 20; ++k) sum = sum * 5 + in[odd * 24 + left + k] + in[t / 64 + k] - mine[t];
+        __syncwarp();
+        out[i] = sum + (t + 1) % 32 + (i / 32) % 7 + lane * warp;
+    }
+    """
+    grid, (x, y) = 3, block
+    values = np.random.default_rng(9).integers(-99, 99, grid * x * y + 300, np.int32)
+    module = SimulatedModule(text, Path("kernel.cu"), {})
+    results = []
+    for kernel in (module.kernel("k"), module.compiled("k")):
+        out = np.zeros(grid * x * y, np.int32)
+        kernel.launch((grid, 1, 1), (x, y, 1), [values.view(np.uint8), out.view(np.uint8), np.int32(left)])
+        results.append(out)
+    np.testing.assert_array_equal(*results)
+
+
 def test_many_blocks_on_two_threads(monkeypatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     text = """

@@ -1,0 +1,32 @@
+"""Where the threads of a block see what others are doing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.compiled.walking import walk
+
+
+def exchanges(node: Any) -> bool:
+    """Whether threads wait for each other, or exchange values, somewhere inside."""
+    return any(
+        isinstance(each, ir.Barrier | ir.Warp)
+        or (isinstance(each, ir.Fence) and each.name == "__syncwarp")
+        or (isinstance(each, ir.Call) and waits(each.function.body))
+        for each in walk(node)
+    )
+
+
+def waits(node: Any) -> bool:
+    """Whether a thread sees what the others of its block are doing somewhere inside: by waiting, or by volatile memory.
+
+    Code from before Volta lets the lanes of a warp meet in volatile memory, step by step: each such access is a point
+    where all threads are.
+    """
+    return exchanges(node) or sees(node)
+
+
+def sees(node: Any) -> bool:
+    """Whether there is an access to volatile memory somewhere inside."""
+    return any(isinstance(each, ir.Element) and each.volatile for each in walk(node))
