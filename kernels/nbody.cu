@@ -338,19 +338,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
 // A block's kinetic energy, momentum and angular momentum about the origin: the first 7 of its 8 values.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_moments(const float4 *bodies, const float4 *velocities, double *conserved, int n) {
-    __shared__ double parts[7][BLOCK_SIZE];
+    __shared__ double parts[BLOCK_SIZE];
     int t = threadIdx.x;
     int i = blockIdx.x * BLOCK_SIZE + t;
     float4 body = i < n ? bodies[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     float4 velocity = i < n ? velocities[i] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     double m = body.w, x = body.x, y = body.y, z = body.z, vx = velocity.x, vy = velocity.y, vz = velocity.z;
-    parts[0][t] = m * (vx * vx + vy * vy + vz * vz) / 2;
-    parts[1][t] = m * vx;
-    parts[2][t] = m * vy;
-    parts[3][t] = m * vz;
-    parts[4][t] = m * (y * vz - z * vy);
-    parts[5][t] = m * (z * vx - x * vz);
-    parts[6][t] = m * (x * vy - y * vx);
-    for (int k = 0; k < 7; ++k) fold(parts[k]);
-    if (t < 7) conserved[8 * blockIdx.x + t] = parts[t][0];
+    double own[7] = {m * (vx * vx + vy * vy + vz * vz) / 2,
+                     m * vx,
+                     m * vy,
+                     m * vz,
+                     m * (y * vz - z * vy),
+                     m * (z * vx - x * vz),
+                     m * (x * vy - y * vx)};
+    // One after the other: seven times a block's doubles are more than its shared memory.
+#pragma unroll
+    for (int k = 0; k < 7; ++k) {
+        parts[t] = own[k];
+        fold(parts);
+        if (t == 0) conserved[8 * blockIdx.x + k] = parts[0];
+    }
 }

@@ -1,5 +1,5 @@
 // Sort, the rung whose kernel launches itself. Keys, order and places are as sort_keys.cuh says; it is stable. BLOCK_SIZE
-// is a multiple of 32; sections of fewer than SMALL keys are sorted by one block. Work: about n * log2(n) comparisons, and
+// is a multiple of 32; parts of fewer than SMALL keys are sorted by selection. Work: about n * log2(n) comparisons, and
 // at worst n * n.
 //
 // rung         idea                                                what still limits it
@@ -46,34 +46,33 @@ __device__ unsigned int median(unsigned int a, unsigned int b, unsigned int c) {
     return max(min(a, b), min(max(a, b), c));
 }
 
-// Idea: the keys from begin to end are parted into those before a pivot, those equal to it and those after it, each in
-// the order in which they were; then a grid is launched for the first part and another for the last, each in a stream of
-// its own, so that they run at once (Hoare, Quicksort, The Computer Journal, 1962). The keys go back and forth between
-// `keys`, where the result will be, and `spare`: `in_spare` says where they are. Where so few are left, where launches
-// would nest too deep, or where the device takes no more of them, the block sorts by itself, by selection. Limit: one
-// block parts n keys, two part n / 2 each: log2(n) levels, the first of them with a few blocks only.
-extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *spare_places, int begin, int end,
-                                      int depth, int in_spare) {
+// Keys `begin` to `end`, which are in `spare` or in `result`.
+struct Part {
+    int begin, end, in_spare;
+};
+
+// Where the keys equal to the pivot are, once a part is parted: those before it go before them, those after it behind.
+struct Middle {
+    int begin, end;
+};
+
+// Part the keys into those before a pivot, those equal to it and those after it, each in the order in which they were.
+// They go from where they are to the other of the two; those equal to the pivot to the result, as they are in order.
+__device__ Middle part_keys(Section result, Section spare, Part part) {
     __shared__ int smaller[WARPS];
     __shared__ int same[WARPS];
-    __shared__ int refused[2];
     int t = threadIdx.x;
     int warp = t / WARP;
     unsigned int below = (1u << t % WARP) - 1;
-    Section result = {keys, places};
-    Section other = {spare, spare_places};
-    if (end - begin < SMALL || depth >= MAX_DEPTH) {
-        select_places(result, other, begin, end, in_spare);
-        return;
-    }
-    Section from = in_spare ? other : result;
-    Section to = in_spare ? result : other;
+    int begin = part.begin;
+    int end = part.end;
+    Section from = part.in_spare ? spare : result;
+    Section to = part.in_spare ? result : spare;
     unsigned int pivot =
         median(ordered(from.keys[begin]), ordered(from.keys[begin + (end - begin) / 2]), ordered(from.keys[end - 1]));
 
     // How many go before the pivot, and how many are equal to it.
     if (t < WARPS) smaller[t] = same[t] = 0;
-    if (t < 2) refused[t] = 0;
     __syncthreads();
     int less = 0;
     int equal = 0;
@@ -125,15 +124,67 @@ extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *s
         next_greater += BLOCK_SIZE - all_less - all_equal;
         __syncthreads();
     }
-    if (!in_spare) {
+    if (!part.in_spare) {
         for (int i = middle + t; i < after; i += BLOCK_SIZE) move(result, i, to, i);
     }
     __syncthreads();
+    return {middle, after};
+}
 
+// Sort a part by one block that launches nothing. Of the two that it falls into the shorter is sorted first: so at most
+// log2(n) wait.
+__device__ void sort_alone(Section result, Section spare, Part whole) {
+    __shared__ Part waiting[32];
+    int t = threadIdx.x;
+    int count = 1;
+    if (t == 0) waiting[0] = whole;
+    while (count > 0) {
+        __syncthreads();
+        Part part = waiting[--count];
+        __syncthreads();
+        if (part.end - part.begin < SMALL) {
+            select_places(result, spare, part.begin, part.end, part.in_spare);
+            continue;
+        }
+        Middle middle = part_keys(result, spare, part);
+        Part lower = {part.begin, middle.begin, !part.in_spare};
+        Part upper = {middle.end, part.end, !part.in_spare};
+        bool lower_first = middle.begin - part.begin < part.end - middle.end;
+        if (t == 0) {
+            waiting[count] = lower_first ? upper : lower;
+            waiting[count + 1] = lower_first ? lower : upper;
+        }
+        count += 2;
+    }
+}
+
+// Idea: the keys from begin to end are parted about a pivot; then a grid is launched for those before it and another for
+// those after it, each in a stream of its own, so that they run at once (Hoare, Quicksort, The Computer Journal, 1962).
+// The keys go back and forth between `keys`, where the result will be, and `spare`: `in_spare` says where they are. Few
+// keys are sorted by selection. Where launches would nest too deep, or the device takes no more of them (it keeps 2048
+// that wait), the block goes on alone. Limit: one block parts n keys, two part n / 2 each: log2(n) levels, the first of
+// them with a few blocks only.
+extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *spare_places, int begin, int end,
+                                      int depth, int in_spare) {
+    __shared__ int refused[2];
+    int t = threadIdx.x;
+    Section result = {keys, places};
+    Section other = {spare, spare_places};
+    Part whole = {begin, end, in_spare};
+    if (end - begin < SMALL) {
+        select_places(result, other, begin, end, in_spare);
+        return;
+    }
+    if (depth >= MAX_DEPTH) {
+        sort_alone(result, other, whole);
+        return;
+    }
+    Middle middle = part_keys(result, other, whole);
     if (t < 2) {
-        int first = t == 0 ? begin : after;
-        int last = t == 0 ? middle : end;
+        int first = t == 0 ? begin : middle.end;
+        int last = t == 0 ? middle.begin : end;
         cudaStream_t stream;
+        refused[t] = 0;
         if (first < last) {
             refused[t] = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess;
             if (!refused[t]) {
@@ -145,6 +196,6 @@ extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *s
         }
     }
     __syncthreads();
-    if (refused[0]) select_places(result, other, begin, middle, !in_spare);
-    if (refused[1]) select_places(result, other, after, end, !in_spare);
+    if (refused[0]) sort_alone(result, other, {begin, middle.begin, !in_spare});
+    if (refused[1]) sort_alone(result, other, {middle.end, end, !in_spare});
 }

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
+from gpu.engines.null import NullEngine
 from gpu.errors import InputError
+from gpu.execute import run_pattern
 from gpu.pattern import Choice, Integer, Matrix, Pattern, Real
 from gpu.patterns import all_patterns, find_pattern
+from gpu.simulator.module import SimulatedModule
 
 _KERNEL = r"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)"
 PATTERNS = list(all_patterns().values())
@@ -195,3 +198,26 @@ def test_a_number_may_come_as_text(value: object) -> None:
 def test_what_is_no_number_or_out_of_range_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="--threshold is a number from -10 to 10, not"):
         REAL.check(value)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_every_kernel_of_a_file_fits_in_the_largest_block(pattern: Pattern) -> None:
+    """nvcc compiles a whole file: it refuses one where any kernel asks for more shared memory than a block has."""
+    builds = {}
+
+    class Watched(NullEngine):
+        def build(self, file, defines=None):
+            builds[file, *sorted((defines or {}).items())] = None
+            return super().build(file, defines)
+
+    image = {"image": np.ones((40, 70), np.uint8), "maxval": np.array(255)} if pattern.of_images else {}
+    largest = {each.name: each.options[-1] for each in pattern.parameters if each.name in ("block", "tile")}
+    for variant in pattern.variants:
+        inputs = pattern.inputs(image, pattern.check(largest), 0)
+        if not variant.library and not variant.obstacle(inputs, pattern.check(largest)):
+            run_pattern(Watched(), pattern, variant, inputs, largest, lambda progress: None, with_reference=False)
+    assert builds
+    for file, *defines in builds:
+        module = SimulatedModule((KERNELS / file).read_text(), KERNELS / file, dict(defines))
+        for name in module.kernels:
+            module.kernel(name).check((1, 1, 1), (1, 1, 1), 0)
