@@ -12,7 +12,7 @@ from gpu import verify
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row
 from gpu.engines.base import Engine
-from gpu.errors import LaunchError
+from gpu.errors import CompileError, LaunchError
 from gpu.pattern import Inputs, Params, Pattern, Variant
 from gpu.patterns import find_pattern
 
@@ -59,7 +59,7 @@ def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator
         recorder = RecordingEngine(engine)
         try:
             result = _run(recorder, variant, inputs, params)[pattern.result]
-        except LaunchError as error:
+        except (CompileError, LaunchError) as error:
             recorder.finish()
             yield Row(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)
             continue

@@ -66,6 +66,10 @@ def table(rows: Sequence[Row]) -> str:
                 continue
             share = f"{row.rate / max(peers):.2f} x" if peers else ""
             name = f"**{row.who}**" if row.ours else row.who
-            figures = f"{row.median_ms:.3f} | {row.spread} | {row.rate:.4g} {row.unit} | {share}"
+            figures = f"{row.median_ms:.3f} | {row.spread} | {_four_digits(row.rate)} {row.unit} | {share}"
             lines.append(f"| {work} | {name} | {figures} | {row.remark} |")
     return "\n".join(lines)
+
+
+def _four_digits(rate: float) -> str:
+    return f"{rate:.4g}" if rate < 1000 else f"{float(f'{rate:.4g}'):,.0f}"

@@ -11,7 +11,7 @@ from gpu.bench.document import write_section
 from gpu.bench.ladder import Case, amount_of, measure, random_image
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row, table
-from gpu.engines.base import PhaseTimes
+from gpu.engines.base import PhaseTimes, kernel_text
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 
@@ -29,7 +29,7 @@ def test_a_rate_is_that_of_the_median() -> None:
 
 def test_the_table_compares_with_the_best_peer() -> None:
     lines = table([OURS, PEER, MISSING]).splitlines()
-    assert "| **Naive** | 3.000 | 2 to 4 | 2000 GB/s | 0.50 x | verified |" in lines[2]
+    assert "| **Naive** | 3.000 | 2 to 4 | 2,000 GB/s | 0.50 x | verified |" in lines[2]
     assert "1.00 x" in lines[3]
     assert lines[4].endswith("| not installed here |")
 
@@ -74,6 +74,17 @@ def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
     (row, *_) = measure(engines.create("simulator"), Case("small", "histogram", random_image(8, 8)), 1, 2)
     assert row.times_ms == ()
     assert "WRONG" in row.remark
+
+
+def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> None:
+    engine = engines.create("simulator", "lockstep")
+    engine.sources = {"nbody.cu": kernel_text("nbody.cu", {}) + "#if THREADS_PER_BODY > 1\n#error none\n#endif\n"}
+    rows = {row.who: row for row in measure(engine, Case("small", "nbody", params={"bodies": 64, "steps": 0}), 1, 1)}
+    failed = rows.pop("Several threads a body")
+    assert "none" in failed.remark
+    assert not failed.times_ms
+    assert len(rows) > 3
+    assert all(row.remark == "verified" and row.times_ms for row in rows.values())
 
 
 def test_a_replay_repeats_fills_and_launches_on_buffers_that_were_given_up() -> None:
