@@ -78,7 +78,7 @@ def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
 
 def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> None:
     engine = engines.create("simulator", "lockstep")
-    engine.sources = {"nbody.cu": kernel_text("nbody.cu", {}) + "#if THREADS_PER_BODY > 1\n#error none\n#endif\n"}
+    engine.sources = {"nbody.cu": "#ifdef THREADS_PER_BODY\n#error none\n#endif\n" + kernel_text("nbody.cu", {})}
     rows = {row.who: row for row in measure(engine, Case("small", "nbody", params={"bodies": 64, "steps": 0}), 1, 1)}
     failed = rows.pop("Several threads a body")
     assert "none" in failed.remark
