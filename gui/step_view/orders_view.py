@@ -18,14 +18,14 @@ from gui.step_view.models import Models
 from gui.step_view.stepper import Stepper
 from gui.step_view.values import as_text
 from gui.theme import look
-from gui.widgets import ElidedLabel, label
+from gui.widgets import ElidedLabel, button, label, row
 
 if TYPE_CHECKING:
     from gpu.stepping.compare import Difference
 
 MOST_SEEDS = 6
 """How many shuffled orders are tried to find one that makes a difference."""
-ONE_WARP = "There is one warp, so no order can differ: take 64 elements, in blocks of 64, to see several."
+ONE_WARP = "There is one warp, so no order can differ."
 
 
 def may_differ(models: Models) -> bool:
@@ -64,6 +64,8 @@ class OrdersView(QWidget):
     """
 
     moment_wanted = pyqtSignal(int)
+    several_wanted = pyqtSignal()
+    """More warps are asked for than there are."""
 
     def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
         super().__init__()
@@ -78,6 +80,8 @@ class OrdersView(QWidget):
         self._seed = 0
         self._number = 0
         self._moment = 0
+        self.can_take_several = False
+        """Whether there is a size with more warps."""
         self._comparison = _Comparison(self)
         self._sides = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._sides.setSpacing(4)
@@ -91,8 +95,14 @@ class OrdersView(QWidget):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(4)
-        self.verdict.setContentsMargins(14, 0, 14, 0)
-        whole.addWidget(self.verdict)
+        self.several = button("Take several warps", tip="So many elements that orders can differ")
+        self.several.setProperty("small", True)
+        self.several.clicked.connect(self.several_wanted)
+        self.several.hide()
+        head = row(self.verdict, self.several)
+        head.setContentsMargins(14, 0, 14, 0)
+        head.setStretch(0, 1)
+        whole.addLayout(head)
         whole.addLayout(self._sides, 1)
         self.stepper.loaded.connect(self._take)
         self.stepper.failed.connect(self._fail)
@@ -109,6 +119,7 @@ class OrdersView(QWidget):
         self._place()
         self._seed = 0
         several = may_differ(models)
+        self.several.setVisible(not several and self.can_take_several)
         for second in (self.titles[1], self.views[1]):
             second.setVisible(several)
         if not several:
@@ -156,8 +167,8 @@ class OrdersView(QWidget):
             self.verdict.say(f"No difference: {MOST_SEEDS} other orders give the same values everywhere.")
             return
         self.settled = True
-        for view, row, cell in zip(self.views, difference.rows, difference.cells, strict=True):
-            view.show_differing((row, cell) if row is not None and cell is not None else None)
+        for view, at, cell in zip(self.views, difference.rows, difference.cells, strict=True):
+            view.show_differing((at, cell) if at is not None and cell is not None else None)
         self.verdict.say(self._in_words(difference))
         rows = difference.rows
         if rows[0] is not None and self.models[0] is not None:

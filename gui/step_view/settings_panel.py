@@ -11,12 +11,13 @@ from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.pattern import Integer, Parameter, Pattern
+from gpu.pattern import Choice, Integer, Parameter, Pattern
 from gpu.patterns.array_inputs import FROM_FILE
 from gui.forms import ParameterForm
 from gui.theme import look
 from gui.widgets import Segments, button, label, role, row
 
+WARP = 32
 MOST_ELEMENTS = 1024
 MOST_ROWS = 32
 """Rows or columns of a matrix."""
@@ -105,6 +106,16 @@ class SettingsPanel(QFrame):
                 worded = isinstance(value, str) and not value.isdecimal()
                 parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
         return " · ".join([*parts, self.schedule])
+
+    @property
+    def of_several_warps(self) -> dict[str, Any]:
+        """The least changes that give two warps work; none where no parameters of ours say how many there are."""
+        parameters = {parameter.name: parameter for parameter in self._pattern.parameters}
+        n, block = parameters.get("n"), parameters.get("block")
+        if not isinstance(n, Integer) or not isinstance(block, Choice):
+            return {}
+        sizes = [int(option) for option in block.options if option.isdecimal() and int(option) > WARP]
+        return {"n": 2 * min(sizes), "block": str(min(sizes))} if sizes else {}
 
     def restore(self, params: Mapping[str, Any], schedule: str) -> None:
         """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""

@@ -70,6 +70,8 @@ class StepTab(Panes):
         self.lanes.grid.thread_clicked.connect(self._follow)
         self.memory.thread_clicked.connect(self._follow)
         self.orders.moment_wanted.connect(self._jump)
+        self.orders.can_take_several = bool(self.settings.of_several_warps)
+        self.orders.several_wanted.connect(lambda: self.settings.form.change(**self.settings.of_several_warps))
         self.launches.moment_wanted.connect(self._jump)
         for view in self.orders.views:
             view.thread_clicked.connect(self._follow)
