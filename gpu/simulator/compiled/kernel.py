@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gpu.simulator import ir
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.divisions import Divisions
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.own_memory import OwnMemory, Part, Rows
+from gpu.simulator.compiled.memory import AROUND, Memory
 from gpu.simulator.compiled.plan import (
     Bind,
     Exchange,
@@ -23,14 +23,15 @@ from gpu.simulator.compiled.plan import (
     PlannedIf,
     PlannedLoop,
     Region,
-    plan,
+    all_statements,
+    jumps,
+    takes_out,
+    touches_one,
 )
-from gpu.simulator.compiled.recompute import Recomputable
 from gpu.simulator.compiled.threads import ThreadWriter
-from gpu.simulator.compiled.walking import parts, walk
+from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import Pointer, Scalar, Type
 
-_WARP = 32
 _SIGNATURE = "ptr noalias %scratch, ptr noalias %shared, ptr %args, i64 %first, i64 %blocks, i32 %gx, i32 %gy, i32 %gz"
 
 
@@ -70,26 +71,6 @@ class CompiledText:
     assertions: tuple[ir.Assertion, ...]
 
 
-FAILED = "lockstep.failed"
-"""The variable that a failed assertion writes 7 words of 8 bytes to: its number from 1, threadIdx, blockIdx."""
-
-
-_AROUND = 32 * 8
-"""The bytes before and after a worker's memory, so that the lane next to the first or the last one may be read."""
-
-
-@dataclass
-class _Scratch:
-    size: int = _AROUND
-    offsets: dict[object, int] = field(default_factory=dict)
-
-    def take(self, key: object, size: int) -> int:
-        if key not in self.offsets:
-            self.offsets[key] = self.size
-            self.size += -(-size // 64) * 64
-        return self.offsets[key]
-
-
 def compile_kernel(function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> CompiledText:
     """Return a kernel as LLVM text, for blocks of one shape.
 
@@ -101,170 +82,19 @@ def compile_kernel(function: ir.Function, block: Sequence[int], constants: froze
     return _KernelWriter(function, block, constants).write()
 
 
-class _KernelWriter:
+class _KernelWriter(Memory):
     def __init__(self, function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> None:
-        self._function = function
+        super().__init__(function, block, constants)
         self._block = tuple(block)
-        self.threads = block[0] * block[1] * block[2]
-        self._padded = -(-self.threads // _WARP) * _WARP
         self._in_line = block[1] == block[2] == 1
-        self._own = OwnMemory()
-        planned = plan(function, constants, self._own)
-        self._plan, self._frames, self._varying = planned.items, planned.frames, planned.varying
-        self._computed = planned.computed
-        self._recomputable = {
-            path: Recomputable(
-                frame.function,
-                list(walk(frame.function.body)),
-                frozenset(slot for each, slot in self._varying if each == path),
-            )
-            for path, frame in self._frames.items()
-        }
-        self.asm = Assembly()
         self._writer = ThreadWriter(self.asm, self)
         self._intervals = Intervals(block)
-        self._scratch = _Scratch()
-        self._shared: dict[object, int] = {}
-        self._shared_bytes = 0
-        self._variables: dict[tuple[str, int], str] = {}
-        self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
-        self._parts: dict[tuple[str, int], Part] = {}
-        self._module_variables: dict[str, str] = {}
-        self._assertions: list[ir.Assertion] = []
-        self._wide: set[tuple[str, int]] = set()
         self._masks: list[Mask] = []
-        self._thread = ""
         self._index: tuple[str, str, str] = ("0", "0", "0")
         self._latch = ""
         self._strip: Strip | None = None
         self._divisions = Divisions()
         self._block_index: tuple[str, str, str] = ("0", "0", "0")
-        self._survey()
-
-    # What is where.
-
-    def _survey(self) -> None:
-        """Find the variables that outlive a place: those that are used in two, and those that such ones are made of."""
-        seen: dict[tuple[str, int], int] = {}
-        for number, used in enumerate(_places(self._plan)):
-            for key in used:
-                if seen.setdefault(key, number) != number:
-                    self._wide.add(key)
-        declared = {
-            (path, node.slot)
-            for path, frame in self._frames.items()
-            for node in walk(frame.function.body)
-            if isinstance(node, ir.DeclareMemory)
-        }
-        self._wide |= declared.intersection(_handed_on(self._plan))
-        self._wide |= {("", slot) for slot in range(len(self._function.parameters)) if ("", slot) in self._varying}
-        for path, frame in self._frames.items():
-            reached = [slot for each, slot in (*self._wide, *self._computed) if each == path]
-            for slot in reached:
-                value = self.computed(frame, slot)
-                for node in walk(value) if value is not None else ():
-                    if isinstance(node, ir.Local) and node.slot not in reached:
-                        reached.append(node.slot)
-                        self._wide.add((path, node.slot))
-
-    def computed(self, frame: Frame, slot: int) -> ir.Expression | None:
-        key = (frame.path, slot)
-        if key in self._computed:
-            return self._computed[key]
-        return self._recomputable[frame.path].value(slot) if key in self._varying and key in self._wide else None
-
-    def variable(self, frame: Frame, slot: int, type: Type) -> str:
-        key = (frame.path, slot)
-        if key in self._varying and key in self._wide:
-            return self.element(self._scratch.take(key, type.size * self._padded), type.size, self._thread)
-        if key not in self._variables:
-            self._variables[key] = self.asm.alloca(type.size, "variable")
-        return self._variables[key]
-
-    def element(self, offset: int, size: int, thread: str) -> str:
-        """Return the address of a thread's element of an array of the scratch memory."""
-        start = self.asm.offset("%scratch", offset)
-        if size in (1, 2, 4, 8):
-            return self.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {thread}", "p")
-        return self.asm.offset(start, self.asm.value(f"mul nsw i64 {thread}, {size}"))
-
-    def memory(self, frame: Frame, slot: int) -> str | None:
-        for shared in frame.function.shared:
-            if shared.slot == slot:
-                return self._shared_address(shared)
-        found = self._memories.get((frame.path, slot))
-        return self.element(*found, self._thread) if isinstance(found, tuple) else found
-
-    def part(self, frame: Frame, slot: int) -> Part | None:
-        """Return the memory that is taken apart and that a variable holds, or leads to."""
-        key = (frame.path, slot)
-        if key in self._wide and slot in self._slots_apart(frame.function):
-            return Part(*key, 0)
-        return self._parts.get(key)
-
-    def lead_to(self, frame: Frame, slot: int, part: Part) -> None:
-        """Take note that a parameter leads to memory that is taken apart."""
-        self._parts[frame.path, slot] = part
-
-    def member(self, part: Part, size: int) -> str:
-        """Return the address of a thread's member."""
-        rows = self.rows(part)
-        if rows is not None:
-            return self.in_row(part, str(part.offset // rows.width))
-        key = (part.frame, part.slot, part.offset)
-        return self.element(self._scratch.take(key, size * self._padded), size, self._thread)
-
-    def members(self, part: Part) -> dict[int, int]:
-        """Return the members of memory that is taken apart: their offsets and sizes in bytes."""
-        rows = self.rows(part)
-        if rows is not None:
-            return {rows.width * number: rows.width for number in range(rows.count)}
-        return self._own.taken_apart(self._frames[part.frame].function)[part.slot]
-
-    def rows(self, part: Part) -> Rows | None:
-        """Return what rows memory has become, None where each member has an array."""
-        return self._own.in_rows(self._frames[part.frame].function).get(part.slot)
-
-    def in_row(self, part: Part, row: str) -> str:
-        """Return the address of a thread's value in a row."""
-        rows = self.rows(part)
-        assert rows is not None
-        start = self._scratch.take((part.frame, part.slot, "rows"), rows.count * rows.width * self._padded)
-        before = self.asm.value(f"mul nsw i64 {row}, {self._padded}")
-        return self.element(start, rows.width, self.asm.value(f"add nsw i64 {before}, {self._thread}"))
-
-    def _slots_apart(self, function: ir.Function) -> set[int]:
-        return {*self._own.taken_apart(function), *self._own.in_rows(function)}
-
-    def _shared_address(self, shared: ir.SharedArray) -> str:
-        key: object = "extern" if shared.dynamic else shared
-        if key not in self._shared:
-            if shared.dynamic:
-                self._shared[key] = -1
-            else:
-                self._shared[key] = self._shared_bytes
-                self._shared_bytes += -(-shared.size // 64) * 64
-        return "%extern" if shared.dynamic else self.asm.offset("%shared", self._shared[key])
-
-    def own_memory(self, frame: Frame, slot: int, size: int) -> str:
-        key = (frame.path, slot)
-        if key in self._wide:
-            stride = -(-size // 16) * 16
-            wide = (self._scratch.take(key, stride * self._padded), stride)
-            self._memories[key] = wide
-            return self.element(*wide, self._thread)
-        if key not in self._memories:
-            self._memories[key] = self.asm.alloca(size, "own")
-        place = self._memories[key]
-        assert isinstance(place, str)
-        return place
-
-    def variable_of_module(self, name: str) -> str:
-        return self._module_variables.setdefault(name, f"%module.{len(self._module_variables)}")
-
-    def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
-        self._assertions.append(assertion)
-        return self.variable_of_module(FAILED), len(self._assertions)
 
     def special(self, name: str, axis: int) -> str:
         match name:
@@ -278,14 +108,6 @@ class _KernelWriter:
 
     def flags(self, frame: Frame, expression: ir.Binary) -> str:
         return self._intervals.flags(frame, expression)
-
-    def is_shared(self, frame: Frame, pointer: ir.Expression) -> bool:
-        match pointer:
-            case ir.Local(_, slot, _):
-                return any(shared.slot == slot for shared in frame.function.shared)
-            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
-                return self.is_shared(frame, inner)
-        return False
 
     # The function.
 
@@ -311,7 +133,7 @@ class _KernelWriter:
         )
         return CompiledText(
             text,
-            self._scratch.size + _AROUND,
+            self._scratch.size + AROUND,
             self._shared_bytes,
             tuple(self._module_variables),
             tuple(self._assertions),
@@ -547,7 +369,7 @@ class _KernelWriter:
     def _run(self, items: Plan) -> None:
         for item in items:
             self._item(item)
-            if self._masks and _takes_out(item):
+            if self._masks and takes_out(item):
                 self._go_on_with(self._masks[-1])
 
     def _go_on_with(self, mask: Mask) -> None:
@@ -577,12 +399,12 @@ class _KernelWriter:
 
     def _region(self, region: Region) -> None:
         parallel = not any(
-            _touches_one(statement.value if isinstance(statement, Bind) else statement, self._apart(frame))
+            touches_one(statement.value if isinstance(statement, Bind) else statement, self._apart(frame))
             for frame, statement in region.statements
         )
         strip = self._divisions.strip(region.statements, self._block[0]) if parallel else 0
         self._in_threads(lambda: self._statements_of(region), parallel=parallel, strip=strip)
-        if _takes_out(region):
+        if takes_out(region):
             for each in self._masks:
                 self._count(each)
 
@@ -682,7 +504,7 @@ class _KernelWriter:
             asm.jump(test)
             asm.place(end)
             return
-        continues = any("continue" in _jumps(part) for part in _statements(item.body) if not isinstance(part, Bind))
+        continues = any("continue" in jumps(part) for part in all_statements(item.body) if not isinstance(part, Bind))
         mask = self._new_mask(step, of_loop=True)
         self._begin_mask(mask)
         self._masks.append(mask)
@@ -749,7 +571,7 @@ class _KernelWriter:
                     self._writer.store(place, kind, self._writer.value(item.frame, argument))
 
         apart = self._apart(item.frame)
-        parallel = not any(_touches_one(argument, apart) for argument in expression.arguments)
+        parallel = not any(touches_one(argument, apart) for argument in expression.arguments)
         self._in_threads(give_arguments, parallel=parallel)
         exchanges.write(_Exchanging(self, item, arguments, agreed), expression.op, expression.type)
 
@@ -828,119 +650,3 @@ class _Exchanging:
 
     def give(self, thread: str, value: str) -> None:
         self.kernel.give(thread, self.item, value)
-
-
-Key = tuple[str, int]
-
-
-def _places(items: Plan) -> Iterator[set[Key]]:
-    """Yield the variables of each place: one that is used in two of them outlives both."""
-    for item in items:
-        match item:
-            case Region(statements):
-                yield {key for frame, statement in statements for key in _used(frame, statement)}
-            case Once(frame, statement):
-                yield set(_used(frame, statement))
-            case Exchange(frame, slot, expression):
-                yield set(_used(frame, expression))
-                yield {(frame.path, slot)}
-                yield set()
-            case PlannedIf(frame, condition, _, then, orelse):
-                yield set(_used(frame, condition))
-                yield from _places(then)
-                yield from _places(orelse or [])
-            case PlannedLoop(frame, before, condition, _, body, step):
-                yield from _places(before)
-                if condition is not None:
-                    yield set(_used(frame, condition))
-                yield from _places(body)
-                yield from _places(step)
-            case PlannedCall(_, body):
-                yield from _places(body)
-
-
-def _handed_on(items: Plan) -> Iterator[Key]:
-    """Yield what functions that wait are given: a thread's own memory is used in their many places."""
-    for item in items:
-        match item:
-            case Region(statements):
-                for frame, statement in statements:
-                    if isinstance(statement, Bind):
-                        yield from _used(frame, statement.value)
-            case Once(frame, Bind() as bind):
-                yield from _used(frame, bind.value)
-            case PlannedIf(_, _, _, then, orelse):
-                yield from _handed_on(then)
-                yield from _handed_on(orelse or [])
-            case PlannedLoop(_, before, _, _, body, step):
-                for inner in (before, body, step):
-                    yield from _handed_on(inner)
-            case PlannedCall(_, body):
-                yield from _handed_on(body)
-
-
-def _used(frame: Frame, node: object) -> Iterator[Key]:
-    if isinstance(node, Bind):
-        yield node.frame.path, node.slot
-        node = node.value
-    for each in walk(node):
-        match each:
-            case ir.Local(_, slot, _) | ir.Declare(slot) | ir.DeclareMemory(slot):
-                yield frame.path, slot
-            case ir.Return() if frame.result is not None:
-                yield frame.result[0].path, frame.result[1]
-
-
-def _statements(items: Plan) -> Iterator[object]:
-    """Yield all that threads run."""
-    for item in items:
-        match item:
-            case Region(statements):
-                yield from (statement for _, statement in statements)
-            case PlannedIf(_, _, _, then, orelse):
-                yield from _statements(then)
-                yield from _statements(orelse or [])
-            case PlannedLoop(_, before, _, _, body, step):
-                for part in (before, body, step):
-                    yield from _statements(part)
-            case PlannedCall(_, body):
-                yield from _statements(body)
-
-
-def _takes_out(item: Item) -> bool:
-    """Whether threads may leave what is around an item: a loop, or a function."""
-    match item:
-        case Region(statements):
-            return any(not isinstance(each, Bind) and not _jumps(each).isdisjoint(_WAYS_OUT) for _, each in statements)
-        case PlannedIf(_, _, _, then, orelse):
-            return any(map(_takes_out, (*then, *(orelse or []))))
-        case PlannedLoop():
-            return any("return" in _jumps(each) for each in _statements([item]) if not isinstance(each, Bind))
-    return False
-
-
-_WAYS_OUT = ("break", "continue", "return")
-
-
-def _jumps(node: object) -> set[str]:
-    """Return the kinds of jumps that lead out of a statement."""
-    found: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()
-    if isinstance(node, ir.Return):
-        found.add("return")
-    for part in parts(node):
-        found |= _jumps(part)
-    inside = ("break", "continue") if isinstance(node, ir.Loop) else ("break",) if isinstance(node, ir.Switch) else ()
-    return found.difference(inside)
-
-
-def _touches_one(node: object, apart: set[int]) -> bool:
-    """Whether there is memory that all threads touch, or that they have one after the other; not where taken apart."""
-    for each in walk(node):
-        match each:
-            case ir.DeclareMemory(slot) if slot in apart:
-                continue
-            case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence():
-                return True
-            case ir.Call() if _touches_one(each.function.body, set()):
-                return True
-    return False

@@ -18,7 +18,8 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THREADS_ALONG_X
-from gpu.simulator.compiled.kernel import FAILED, CompiledText, compile_kernel
+from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
+from gpu.simulator.compiled.memory import FAILED
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.executor.gangs import reachable, waits
 from gpu.simulator.types import Pointer, Scalar

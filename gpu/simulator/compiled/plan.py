@@ -1,4 +1,4 @@
-"""Cuts a kernel at the points where its threads wait for each other.
+"""A kernel cut at the points where its threads wait for each other, and what is asked about such a plan.
 
 Between two such points the threads of a block are independent, so that a *region*, the statements in between, can run
 as a loop over the threads. Loops and branches around a barrier run once for the block, with a mask where its threads
@@ -8,21 +8,12 @@ threads is the inner one, which LLVM turns into vector instructions.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import NotCompiled
-from gpu.simulator.compiled.own_memory import OwnMemory
-from gpu.simulator.compiled.recompute import Recomputable, changes_of
-from gpu.simulator.compiled.waiting import exchanges, sees, waits
-from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, parts, walk
-from gpu.simulator.executor.gangs import reachable
-from gpu.simulator.intrinsics import BLOCK_VOTES
-from gpu.simulator.types import Scalar, Type, Void
+from gpu.simulator.compiled.walking import parts, walk
+from gpu.simulator.types import Type
 
 
 @dataclass(eq=False)
@@ -115,413 +106,118 @@ Item = Region | Once | Exchange | PlannedIf | PlannedLoop | PlannedCall
 Plan = list[Item]
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A kernel's plan: which variables differ between threads, and which of these are computed where they are used."""
-
-    items: Plan
-    frames: dict[str, Frame]
-    varying: frozenset[tuple[str, int]]
-    computed: dict[tuple[str, int], ir.Expression]
+Key = tuple[str, int]
 
 
-def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Planned:
-    """Return the plan of a kernel.
-
-    Parameters
-    ----------
-    kernel : ir.Function
-    constants : frozenset of str
-        The names of `__constant__` variables: what is loaded from them at one place is the same for all.
-    own : OwnMemory
-        Which memory of a thread's own is taken apart.
-
-    Raises
-    ------
-    NotCompiled
-        Where it does what this executor leaves to the other one.
-    """
-    for function in reachable(kernel):
-        if any(found is function for called in function.calls for found in reachable(called)):
-            raise NotCompiled("recursion")
-    varying: frozenset[tuple[str, int]] = frozenset()
-    while True:
-        planner = _Planner(varying, constants, own)
-        frame = planner.frames[""] = Frame("", kernel, kernel.slots)
-        planned = planner.block(frame, kernel.body)
-        found = varying | planner.found
-        if found == varying:
-            return Planned(planned, planner.frames, varying, planner.computed)
-        varying = found
+def places(items: Plan) -> Iterator[set[Key]]:
+    """Yield the variables of each place: one that is used in two of them outlives both."""
+    for item in items:
+        match item:
+            case Region(statements):
+                yield {key for frame, statement in statements for key in used(frame, statement)}
+            case Once(frame, statement):
+                yield set(used(frame, statement))
+            case Exchange(frame, slot, expression):
+                yield set(used(frame, expression))
+                yield {(frame.path, slot)}
+                yield set()
+            case PlannedIf(frame, condition, _, then, orelse):
+                yield set(used(frame, condition))
+                yield from places(then)
+                yield from places(orelse or [])
+            case PlannedLoop(frame, before, condition, _, body, step):
+                yield from places(before)
+                if condition is not None:
+                    yield set(used(frame, condition))
+                yield from places(body)
+                yield from places(step)
+            case PlannedCall(_, body):
+                yield from places(body)
 
 
-class _Planner:
-    """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
+def handed_on(items: Plan) -> Iterator[Key]:
+    """Yield what functions that wait are given: a thread's own memory is used in their many places."""
+    for item in items:
+        match item:
+            case Region(statements):
+                for frame, statement in statements:
+                    if isinstance(statement, Bind):
+                        yield from used(frame, statement.value)
+            case Once(frame, Bind() as bind):
+                yield from used(frame, bind.value)
+            case PlannedIf(_, _, _, then, orelse):
+                yield from handed_on(then)
+                yield from handed_on(orelse or [])
+            case PlannedLoop(_, before, _, _, body, step):
+                for inner in (before, body, step):
+                    yield from handed_on(inner)
+            case PlannedCall(_, body):
+                yield from handed_on(body)
 
-    def __init__(self, varying: frozenset[tuple[str, int]], constants: frozenset[str], own: OwnMemory) -> None:
-        self._varying = varying
-        self._own = own
-        self._constants = constants
-        self.found: set[tuple[str, int]] = set()
-        self._masked = 0
-        self._context: list[int] = [0]
-        self._declared: dict[tuple[str, int], int] = {}
-        self._inlined = 0
-        self.computed: dict[tuple[str, int], ir.Expression] = {}
-        self.frames: dict[str, Frame] = {}
-        self._nodes: dict[int, list[Any]] = {}
-        self._recomputable: dict[str, Recomputable] = {}
 
-    # Which values all threads agree on.
+def used(frame: Frame, node: object) -> Iterator[Key]:
+    """Yield the variables that a node uses."""
+    if isinstance(node, Bind):
+        yield node.frame.path, node.slot
+        node = node.value
+    for each in walk(node):
+        match each:
+            case ir.Local(_, slot, _) | ir.Declare(slot) | ir.DeclareMemory(slot):
+                yield frame.path, slot
+            case ir.Return() if frame.result is not None:
+                yield frame.result[0].path, frame.result[1]
 
-    def uniform(self, frame: Frame, expression: ir.Expression | None) -> bool:
-        """Whether all threads of a block compute the same value."""
-        match expression:
-            case None | ir.Const() | ir.Null() | ir.Global():
+
+def all_statements(items: Plan) -> Iterator[object]:
+    """Yield all that threads run."""
+    for item in items:
+        match item:
+            case Region(statements):
+                yield from (statement for _, statement in statements)
+            case PlannedIf(_, _, _, then, orelse):
+                yield from all_statements(then)
+                yield from all_statements(orelse or [])
+            case PlannedLoop(_, before, _, _, body, step):
+                for part in (before, body, step):
+                    yield from all_statements(part)
+            case PlannedCall(_, body):
+                yield from all_statements(body)
+
+
+def takes_out(item: Item) -> bool:
+    """Whether threads may leave what is around an item: a loop, or a function."""
+    match item:
+        case Region(statements):
+            return any(not isinstance(each, Bind) and not jumps(each).isdisjoint(_WAYS_OUT) for _, each in statements)
+        case PlannedIf(_, _, _, then, orelse):
+            return any(map(takes_out, (*then, *(orelse or []))))
+        case PlannedLoop():
+            return any("return" in jumps(each) for each in all_statements([item]) if not isinstance(each, Bind))
+    return False
+
+
+_WAYS_OUT = ("break", "continue", "return")
+
+
+def jumps(node: object) -> set[str]:
+    """Return the kinds of jumps that lead out of a statement."""
+    found: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()
+    if isinstance(node, ir.Return):
+        found.add("return")
+    for part in parts(node):
+        found |= jumps(part)
+    inside = ("break", "continue") if isinstance(node, ir.Loop) else ("break",) if isinstance(node, ir.Switch) else ()
+    return found.difference(inside)
+
+
+def touches_one(node: object, apart: set[int]) -> bool:
+    """Whether there is memory that all threads touch, or that they have one after the other; not where taken apart."""
+    for each in walk(node):
+        match each:
+            case ir.DeclareMemory(slot) if slot in apart:
+                continue
+            case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence():
                 return True
-            case ir.Special(_, name, _):
-                return name != "threadIdx"
-            case ir.Local(_, slot, _):
-                shared = any(each.slot == slot for each in frame.function.shared)
-                return shared or (frame.path, slot) not in self._varying
-            case ir.Load(_, place):
-                return self._is_constant(place.pointer) and all(
-                    self.uniform(frame, part) for part in (place.pointer, place.index)
-                )
-            case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
-                return False
-            case ir.Temporary() | ir.Fence() | ir.IndirectCall() | ir.Clock():
-                return False
-        return all(self.uniform(frame, part) for part in parts(expression))
-
-    def _is_constant(self, pointer: ir.Expression) -> bool:
-        """Whether a pointer is a __constant__ variable, moved perhaps."""
-        match pointer:
-            case ir.Global(_, name):
-                return name in self._constants
-            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
-                return self._is_constant(inner)
-        return False
-
-    def _assigned(self, frame: Frame, slot: int, value: ir.Expression | None, *, declared: bool) -> bool:
-        """Take note of an assignment that the block may do once; whether it can."""
-        key = (frame.path, slot)
-        if declared:
-            self._declared[key] = self._context[-1]
-        here = self._declared.setdefault(key, 0) == self._context[-1]
-        if here and self.uniform(frame, value) and key not in self._varying:
-            return True
-        self.found.add(key)
-        return False
-
-    def _of_function(self, frame: Frame) -> tuple[list[Any], Recomputable]:
-        """Return all nodes of a frame's function, and which of its variables can be computed again."""
-        nodes = self._nodes.setdefault(id(frame.function), [])
-        if not nodes:
-            nodes += walk(frame.function.body)
-        if frame.path not in self._recomputable:
-            varying = frozenset(slot for path, slot in self._varying if path == frame.path)
-            self._recomputable[frame.path] = Recomputable(frame.function, nodes, varying)
-        return nodes, self._recomputable[frame.path]
-
-    def _induction(self, frame: Frame, loop: ir.Loop) -> ir.Update | None:
-        """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
-        match loop.step:
-            case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, compute) if (
-                (frame.path, slot) in self._varying
-                and compute == type
-                and type.size in (4, 8)
-                and (type.is_signed or (op == "+" and not type.is_float))
-                and self.uniform(frame, by)
-            ):
-                pass
-            case _:
-                return None
-        nodes, recomputable = self._of_function(frame)
-        born = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
-        if len(born) != 1 or born[0].value is None or not recomputable.holds(born[0].value):
-            return None
-        if changes_of(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
-            return None
-        come = ir.Local(type, -1 - slot, "")
-        self.computed[frame.path, slot] = ir.Binary(type, "+", born[0].value, come)
-        return ir.Update(type, come, op, by, type)
-
-    def _differ(self, frame: Frame, statement: Any) -> None:
-        """Take note that what a region assigns differs between threads."""
-        for node in walk(statement):
-            match node:
-                case ir.Assign(_, ir.Local(_, slot, _), _) | ir.Update(_, ir.Local(_, slot, _)):
-                    self.found.add((frame.path, slot))
-                case ir.Declare(slot) | ir.DeclareMemory(slot):
-                    self.found.add((frame.path, slot))
-
-    # Statements.
-
-    def block(self, frame: Frame, body: ir.Statement) -> Plan:
-        """Return the plan of statements in order."""
-        planned: Plan = []
-        for statement in body.statements if isinstance(body, ir.Block) else (body,):
-            self._statement(frame, statement, planned)
-        return planned
-
-    def _statement(self, frame: Frame, statement: ir.Statement, planned: Plan) -> None:
-        match statement:
-            case ir.Block(statements):
-                for inner in statements:
-                    self._statement(frame, inner, planned)
-            case ir.Barrier():
-                planned.append(Region())
-            case ir.Evaluate(ir.Fence(_, "__syncwarp")):
-                planned.append(Region())
-            case ir.If() if self._is_planned(frame, statement):
-                self._if(frame, statement, planned)
-            case ir.Loop() if self._is_planned(frame, statement):
-                self._loop(frame, statement, planned)
-            case ir.Declare(slot, type, value, position):
-                value = self._hoisted(frame, value, planned)
-                made = ir.Declare(slot, type, value, position)
-                if self._assigned(frame, slot, value, declared=True) and not isinstance(type, Void):
-                    # What comes to life here nobody has read before: it may do so before the region that is open.
-                    planned.insert(len(planned) - bool(planned and isinstance(planned[-1], Region)), Once(frame, made))
-                else:
-                    self._run(frame, made, planned)
-            case ir.Evaluate(ir.Assign(_, ir.Local(_, slot, _), value) as assign, position):
-                value = self._hoisted(frame, value, planned)
-                changed = dataclasses.replace(assign, value=value)
-                self._change(frame, slot, value, ir.Evaluate(changed, position), planned)
-            case ir.Evaluate(ir.Update(_, ir.Local(_, slot, _), _, value) as update, position):
-                value = self._hoisted(frame, value, planned)
-                updated = dataclasses.replace(update, value=value)
-                self._change(frame, slot, value, ir.Evaluate(updated, position), planned)
-            case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if sees(statement):
-                self._meet(frame, type, place, value, position, planned)
-            case ir.Evaluate(ir.Update(type, ir.Element() as place, op, value, Scalar() as compute), position) if (
-                sees(statement) and compute == type
-            ):
-                changed_to = ir.Binary(compute, op, ir.Load(type, place), value)
-                self._meet(frame, type, place, changed_to, position, planned)
-            case ir.Evaluate(expression, position) if waits(expression):
-                left = self._hoisted(frame, expression, planned)
-                if not isinstance(left, ir.Local):
-                    self._run(frame, ir.Evaluate(left, position), planned)
-            case ir.Return(value, position) if waits(value) if value is not None else False:
-                self._run(frame, ir.Return(self._hoisted(frame, value, planned), position), planned)
-            case _:
-                if exchanges(statement):
-                    raise NotCompiled(f"threads that wait for each other inside of a {_name(statement)}")
-                self._run(frame, statement, planned)
-
-    def _meet(
-        self,
-        frame: Frame,
-        type: Type,
-        place: ir.Element,
-        value: ir.Expression,
-        position: SourcePosition,
-        planned: Plan,
-    ) -> None:
-        """Plan a store to volatile memory: all threads have read before the first one writes."""
-        slot = frame.new_slot(type)
-        self.found.add((frame.path, slot))
-        value = self._hoisted(frame, value, planned)
-        planned.append(Region())
-        self._run(frame, ir.Declare(slot, type, value, position), planned)
-        planned.append(Region())
-        self._run(frame, ir.Evaluate(ir.Assign(type, place, ir.Local(type, slot, "")), position), planned)
-        planned.append(Region())
-
-    def _change(self, frame: Frame, slot: int, value: ir.Expression | None, made: ir.Statement, planned: Plan) -> None:
-        if self._assigned(frame, slot, value, declared=False):
-            planned.append(Once(frame, made))
-        else:
-            self._run(frame, made, planned)
-
-    def _run(self, frame: Frame, statement: ir.Statement | Bind, planned: Plan) -> None:
-        """Let each thread run a statement, in the region that is open where there is one."""
-        self._differ(frame, statement.value if isinstance(statement, Bind) else statement)
-        if not (planned and isinstance(planned[-1], Region)):
-            planned.append(Region())
-        region = planned[-1]
-        assert isinstance(region, Region)
-        region.statements.append((frame, statement))
-
-    # Control flow around regions.
-
-    def _is_planned(self, frame: Frame, statement: ir.Statement) -> bool:
-        """Whether a branch or a loop is the block's: it holds a barrier, or a loop worth going through together."""
-        if waits(statement):
-            return True
-        if isinstance(statement, ir.Loop):
-            return self._goes_together(frame, statement)
-        return any(
-            isinstance(inner, ir.Loop) and self._goes_together(frame, inner) for inner in outermost_loops(statement)
-        )
-
-    def _goes_together(self, frame: Frame, loop: ir.Loop) -> bool:
-        inside = list(walk(loop.body))
-        if self._own.parts_ways(frame.function, loop):
-            return False
-        if any(self._is_whole(frame, node) for node in inside):
-            return False
-        if is_unrolled(loop):
-            return False
-        steps = isinstance(loop.step, ir.Update) and self.uniform(frame, loop.step.value)
-        return self.uniform(frame, loop.condition) or (steps and _touches_memory(loop.body))
-
-    def _is_whole(self, frame: Frame, node: Any) -> bool:
-        """Whether a node uses an array of the thread's own that is not taken apart: it is best kept in registers."""
-        return isinstance(node, ir.Local) and any(
-            isinstance(each, ir.DeclareMemory)
-            and each.slot == node.slot
-            and each.slot not in self._own.taken_apart(frame.function)
-            and each.slot not in self._own.in_rows(frame.function)
-            for each in self._of_function(frame)[0]
-        )
-
-    def _if(self, frame: Frame, statement: ir.If, planned: Plan) -> None:
-        condition = self._hoisted(frame, statement.condition, planned)
-        assert condition is not None
-        self._differ(frame, condition)
-        uniform = self.uniform(frame, condition)
-        with_mask = self._mask(not uniform)
-        then = self._under(with_mask, frame, statement.then)
-        orelse = self._under(with_mask, frame, statement.orelse) if statement.orelse is not None else None
-        planned.append(PlannedIf(frame, condition, uniform, then, orelse))
-
-    def _loop(self, frame: Frame, loop: ir.Loop, planned: Plan) -> None:
-        before: Plan = []
-        uniform = self.uniform(frame, loop.condition) and not any(
-            isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body)
-        )
-        stepped = self._induction(frame, loop)
-        if stepped is not None:
-            assert isinstance(stepped.type, Scalar)
-            assert isinstance(stepped.place, ir.Local)
-            start = ir.Declare(stepped.place.slot, stepped.type, _zero(stepped.type), loop.position)
-            planned.append(Once(frame, start))
-        context = self._mask(not uniform)
-        self._context.append(context)
-        condition = self._hoisted(frame, loop.condition, before)
-        if condition is not None:
-            self._differ(frame, condition)
-        body = self.block(frame, loop.body)
-        step: Plan = []
-        if stepped is not None:
-            body.append(Once(frame, ir.Evaluate(stepped, loop.position)))
-        elif loop.step is not None:
-            # Where nobody skips the rest of a round, the step is a part of it.
-            skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
-            self._statement(frame, ir.Evaluate(loop.step, loop.position), step if skips else body)
-        self._context.pop()
-        planned.append(PlannedLoop(frame, before, condition, uniform, body, step, loop.tests_first))
-
-    def _mask(self, masked: bool) -> int:
-        """Return the number of the context inside: another one where a mask takes threads out."""
-        if masked:
-            self._masked += 1
-            return self._masked
-        return self._context[-1]
-
-    def _under(self, context: int, frame: Frame, body: ir.Statement) -> Plan:
-        self._context.append(context)
-        planned = self.block(frame, body)
-        self._context.pop()
-        return planned
-
-    # Expressions that wait.
-
-    def _hoisted(self, frame: Frame, expression: Any, planned: Plan) -> Any:
-        """Plan what threads exchange within an expression, and return what is left of it."""
-        if expression is None or not exchanges(expression):
-            return expression
-        if isinstance(expression, ir.Logical) and exchanges(expression.right):
-            raise NotCompiled("an exchange between threads on the right of && or ||")
-        if isinstance(expression, ir.Select) and (exchanges(expression.chosen) or exchanges(expression.other)):
-            raise NotCompiled("an exchange between threads in one side of ?:")
-        if isinstance(expression, ir.Call) and waits(expression.function.body):
-            return self._inline(frame, expression, planned)
-        changed: dict[str, Any] = {}
-        for each in dataclasses.fields(expression):
-            value = getattr(expression, each.name)
-            if isinstance(value, tuple):
-                changed[each.name] = tuple(
-                    self._hoisted(frame, part, planned) if dataclasses.is_dataclass(part) else part for part in value
-                )
-            elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
-                changed[each.name] = self._hoisted(frame, value, planned)
-        left = dataclasses.replace(expression, **changed)
-        if not isinstance(left, ir.Warp):
-            return left
-        self._differ(frame, left)
-        slot = frame.new_slot(left.type)
-        self.found.add((frame.path, slot))
-        agreed = tuple(self.uniform(frame, argument) for argument in left.arguments)
-        planned.append(Exchange(frame, slot, left, agreed))
-        return ir.Local(left.type, slot, left.op)
-
-    def _inline(self, frame: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
-        """Plan the body of a function that waits, in a frame of its own."""
-        self._inlined += 1
-        if self._inlined > 200:
-            raise NotCompiled("functions that call each other and wait")
-        function = call.function
-        inner = Frame(f"{frame.path}/{self._inlined}", function, function.slots)
-        self.frames[inner.path] = inner
-        for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
-            value = self._hoisted(frame, argument, planned)
-            bind = Bind(inner, slot, type, value)
-            self._declared[inner.path, slot] = self._context[-1]
-            if self.uniform(frame, value) and (inner.path, slot) not in self._varying:
-                planned.append(Once(frame, bind))
-            else:
-                self.found.add((inner.path, slot))
-                self._run(frame, bind, planned)
-        *body, last = function.body.statements or (ir.Block(()),)
-        if any(
-            isinstance(node, ir.Return) and node is not last for statement in (*body, last) for node in walk(statement)
-        ):
-            return self._inline_left_early(frame, inner, call, planned)
-        for statement in body:
-            self._statement(inner, statement, planned)
-        if not isinstance(last, ir.Return):
-            self._statement(inner, last, planned)
-        if not isinstance(last, ir.Return) or last.value is None:
-            return _zero(Scalar("int32"))
-        value = self._hoisted(inner, last.value, planned)
-        slot = frame.new_slot(call.type)
-        self.found.add((frame.path, slot))
-        self._run(inner, Bind(frame, slot, call.type, value), planned)
-        return ir.Local(call.type, slot, function.name)
-
-    def _inline_left_early(self, frame: Frame, inner: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
-        """Plan the body of a function that some threads leave while others go on."""
-        result: ir.Expression = _zero(Scalar("int32"))
-        if not isinstance(call.type, Void):
-            slot = frame.new_slot(call.type)
-            self.found.add((frame.path, slot))
-            inner.result = frame, slot, call.type
-            result = ir.Local(call.type, slot, call.function.name)
-        planned.append(PlannedCall(inner, self._under(self._mask(masked=True), inner, call.function.body)))
-        return result
-
-
-def _name(statement: ir.Statement) -> str:
-    return type(statement).__name__.lower()
-
-
-def _zero(type: Scalar) -> ir.Const:
-    return ir.Const(type, type.dtype.type(0))
-
-
-def _uses(slot: int, nodes: Iterable[Any]) -> int:
-    return sum(isinstance(node, ir.Local) and node.slot == slot for node in nodes)
-
-
-def _touches_memory(node: Any) -> bool:
-    return any(isinstance(each, ir.Element) for each in walk(node))
-
-
-def votes(op: str) -> bool:
-    """Whether an exchange is among a block's threads, not a warp's."""
-    return op in BLOCK_VOTES
+            case ir.Call() if touches_one(each.function.body, set()):
+                return True
+    return False
