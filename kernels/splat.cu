@@ -66,9 +66,15 @@ extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velo
 extern "C" __global__ void splat_develop(const unsigned int *light, unsigned char *picture, float gain, int pixels) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= pixels) return;
-    float red = __fmul_rn((float)light[3 * i], gain);
-    float green = __fmul_rn((float)light[3 * i + 1], gain);
-    float blue = __fmul_rn((float)light[3 * i + 2], gain);
+    unsigned int reds = light[3 * i], greens = light[3 * i + 1], blues = light[3 * i + 2];
+    // Most of a sky is dark.
+    if ((reds | greens | blues) == 0) {
+        picture[3 * i] = picture[3 * i + 1] = picture[3 * i + 2] = 0;
+        return;
+    }
+    float red = __fmul_rn((float)reds, gain);
+    float green = __fmul_rn((float)greens, gain);
+    float blue = __fmul_rn((float)blues, gain);
     float brightest = fmaxf(red, fmaxf(green, blue));
     float white = __fmul_rn(__fmul_rn(brightest, WHITENING), brightest);
     float whole = __fadd_rn(1.0f, __fadd_rn(brightest, white));
