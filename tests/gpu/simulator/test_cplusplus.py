@@ -340,3 +340,26 @@ def test_pairs_of_halves_round_each_result() -> None:
     np.testing.assert_array_equal(out[:, 1], np.stack([a[:, 1], a[:, 0] - b[:, 1]], axis=1))
     fused = (a[:, 0].astype(np.float32) * b[:, 0].astype(np.float32) + 2).astype(np.float16)
     np.testing.assert_array_equal(sums, fused.astype(np.float32) + product[:, 1].astype(np.float32))
+
+
+def test_operators_of_halves_round_each_result_and_with_a_float_do_not() -> None:
+    source = """
+    #include <cuda_fp16.h>
+    __global__ void k(const half *a, const half *b, half *out, float *mixed) {
+        int t = threadIdx.x;
+        half x = a[t], y = b[t], z = x * y + x;
+        out[4 * t] = z;
+        z += y; z /= half(3); z -= 0.25f; ++z;
+        out[4 * t + 1] = -z;
+        out[4 * t + 2] = x > y ? x - y : y;
+        out[4 * t + 3] = hsqrt(__habs(x));
+        mixed[t] = x * 0.3f + (float)y;
+    }"""
+    random = np.random.default_rng(4)
+    a, b = (random.uniform(-8, 8, 32).astype(np.float16) for _ in range(2))
+    _, _, out, mixed = run_kernel(source, "k", a, b, np.zeros((32, 4), np.float16), np.zeros(32, np.float32))
+    first = a * b + a
+    second = (first + b) / np.float16(3) - np.float16(0.25) + np.float16(1)
+    right = [first, -second, np.where(a > b, a - b, b), np.sqrt(np.abs(a))]
+    np.testing.assert_array_equal(out, np.stack(right, axis=1))
+    np.testing.assert_array_equal(mixed, a.astype(np.float32) * np.float32(0.3) + b.astype(np.float32))

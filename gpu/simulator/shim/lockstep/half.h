@@ -1,5 +1,29 @@
-// __half, half2 and __nv_bfloat16: operators compute in float, the named functions round each result to half.
+// __half, half2 and __nv_bfloat16: operators of two of them and the named functions round each result; with a float,
+// operators compute in float.
 #pragma once
+
+// Templates, so that nothing is converted for their sake.
+template <bool Condition, typename LockstepT>
+struct __lockstep_if {};
+template <typename LockstepT>
+struct __lockstep_if<true, LockstepT> {
+    using type = LockstepT;
+};
+#define LOCKSTEP_HALF_OPERATOR(Half, op)                                                                               \
+    template <typename LockstepT>                                                                                      \
+    LOCKSTEP_API inline typename __lockstep_if<__is_same(LockstepT, Half), LockstepT>::type operator op(               \
+        const LockstepT &a, const LockstepT &b) {                                                                      \
+        return LockstepT((float)a op(float) b);                                                                        \
+    }                                                                                                                  \
+    LOCKSTEP_API inline Half &operator op##=(Half &a, const Half &b) { return a = Half((float)a op(float) b); }
+#define LOCKSTEP_HALF_OPERATORS(Half)                                                                                  \
+    LOCKSTEP_HALF_OPERATOR(Half, +)                                                                                    \
+    LOCKSTEP_HALF_OPERATOR(Half, -)                                                                                    \
+    LOCKSTEP_HALF_OPERATOR(Half, *)                                                                                    \
+    LOCKSTEP_HALF_OPERATOR(Half, /)                                                                                    \
+    LOCKSTEP_API inline Half operator-(const Half &a) { return Half(-(float)a); }                                      \
+    LOCKSTEP_API inline Half &operator++(Half &a) { return a = Half((float)a + 1.0f); }                                \
+    LOCKSTEP_API inline Half &operator--(Half &a) { return a = Half((float)a - 1.0f); }
 
 LOCKSTEP_API float __lockstep_from_half(unsigned short bits);
 LOCKSTEP_API unsigned short __lockstep_to_half(float value);
@@ -11,6 +35,7 @@ struct __half {
     LOCKSTEP_API operator float() const { return __lockstep_from_half(bits); }
 };
 typedef __half half;
+LOCKSTEP_HALF_OPERATORS(__half)
 LOCKSTEP_API inline __half __float2half(float value) { return __half(value); }
 LOCKSTEP_API inline __half __float2half_rn(float value) { return __half(value); }
 LOCKSTEP_API inline float __half2float(__half value) { return (float)value; }
@@ -96,5 +121,6 @@ struct __nv_bfloat16 {
     }
     LOCKSTEP_API operator float() const { return __int_as_float((int)((unsigned int)bits << 16)); }
 };
+LOCKSTEP_HALF_OPERATORS(__nv_bfloat16)
 LOCKSTEP_API inline __nv_bfloat16 __float2bfloat16(float value) { return __nv_bfloat16(value); }
 LOCKSTEP_API inline float __bfloat162float(__nv_bfloat16 value) { return (float)value; }
