@@ -87,7 +87,7 @@ class Labels:
             statements = trace.about["functions"][function]["statements"]
             around = next((loops for at, loops in statements if at == position), ())
             names = [name for loop in around for name in sorted(_of_loop(loops, function, loop))]
-            registers = trace.registers(event) if names else {}
+            registers = trace.registers(event, names) if names else {}
             here = {name: text for name in names if (text := _text(registers.get(name), lanes))}
             found = {**here, **found}
             caller = callers.get(frame, -1)

@@ -6,6 +6,7 @@ executed, and "at step k" means just before it. A step of `len(trace.events)` is
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 
@@ -173,13 +174,13 @@ class Trace(TraceState):
         numbers, starts = np.unique(frames[order], return_index=True)
         return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if numbers.size else {}
 
-    def registers(self, step: int) -> dict[str, Register]:
-        """Return the variables of the running function just before event `step`, by name."""
+    def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
+        """Return the variables of the running function just before event `step`, by name; all, or those named."""
         row = self._events[step]
         frame = int(row[EVENT.index("frame")])
         rows = self._rows_of_frames.get(frame, np.zeros(0, np.int64))
         rows = rows[: np.searchsorted(self._registers[rows, REGISTER.index("event")], step)]
-        return self._registers_of(rows, row)
+        return self._registers_of(rows, row, names)
 
     def pointers(self, step: int) -> dict[str, Register]:
         """Return the pointers of the running function just before event `step`, by name."""
@@ -218,13 +219,13 @@ class Trace(TraceState):
             found[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
         return found
 
-    def _registers_of(self, rows: Array, event: Array) -> dict[str, Register]:
+    def _registers_of(self, rows: Array, event: Array, wanted: Collection[str] | None = None) -> dict[str, Register]:
         lanes = self.gang_lanes(int(event[EVENT.index("gang")]))
         names = self.about["functions"][int(event[EVENT.index("function")])]["slots"]
         slots = self._registers[rows, REGISTER.index("slot")]
         latest: dict[str, tuple[int, int]] = {}
         for slot in np.unique(slots):
-            if str(slot) in names:
+            if str(slot) in names and (wanted is None or names[str(slot)] in wanted):
                 # Where two scopes have a variable of one name, the one that was written last counts.
                 last = int(rows[np.flatnonzero(slots == slot)[-1]])
                 latest[names[str(slot)]] = max(latest.get(names[str(slot)], (-1, -1)), (last, int(slot)))

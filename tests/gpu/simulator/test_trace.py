@@ -66,6 +66,9 @@ def test_variables_are_known_by_name_where_they_are_defined():
     assert variables["i"].values[64:114].tolist() == list(range(50, 100))
     assert variables["sum"].defined.sum() == 90
     assert not variables["i"].defined[50:64].any()
+    alone = made.registers(len(made.events) - 1, {"i", "nothing"})
+    assert alone.keys() == {"i"}
+    assert alone["i"].values.tolist() == variables["i"].values.tolist()
 
 
 POINTERS = """
