@@ -127,7 +127,7 @@ def test_vectors_structs_and_pointers_that_move() -> None:
         assert lockstep.tobytes() == compiled.tobytes()
 
 
-@pytest.mark.parametrize("block", [32, 40, 96])
+@pytest.mark.parametrize("block", [40, 96])
 @pytest.mark.parametrize("n", [500, 70])
 def test_arrays_of_a_threads_own_that_live_across_loops_and_barriers(block: int, n: int) -> None:
     text = """
@@ -176,8 +176,8 @@ def test_arrays_of_a_threads_own_that_live_across_loops_and_barriers(block: int,
         assert compiled.tobytes() == lockstep.tobytes()
 
 
-@pytest.mark.parametrize("block", [(32, 1), (96, 1), (40, 1), (64, 3), (24, 2), (128, 1)])
-@pytest.mark.parametrize("left", [10_000, 200, 50])
+@pytest.mark.parametrize("block", [(96, 1), (40, 1), (64, 3), (24, 2)])
+@pytest.mark.parametrize("left", [10_000, 50])
 def test_threads_are_numbered_within_warps_rows_and_tiles(block: tuple[int, int], left: int) -> None:
     text = """
     __device__ int number(int x) { const unsigned t = threadIdx.x; return t / 16 * 100 + t % 16 + x; }
