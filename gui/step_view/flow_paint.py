@@ -184,8 +184,10 @@ class FlowPainter:
                 continue
             colour = QColor(warp_colour(self.theme, band.warp))
             single = sizes.left(band.to_right - band.to_left) > _APART * band.end.size
-            shares = (0.75, 0.2, 0.1) if single else (0.2, 0.06, 0.025)
-            colour.setAlphaF(shares[0 if phase == row.column.size else 1 if band.row >= number - 1 else 2])
+            kind = 0 if phase == row.column.size else 1 if band.row >= number - 1 else 2
+            if kind == 2 and not single:
+                continue  # of what is to come, and far away, only a haze would be seen
+            colour.setAlphaF((0.75, 0.2, 0.1)[kind] if single else (0.2, 0.06)[kind])
             painter.setBrush(colour)
             y0 = sizes.top(band.row) + sizes.cell
             if single:
