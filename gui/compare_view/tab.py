@@ -35,7 +35,7 @@ SMALLEST_SIDE = 5
 LARGEST_SIDE = 13
 DEFAULT_LARGEST_SIDE = 9
 UNITS = ("Melements/s", "GB/s")
-_UNITS_OF_WORK = {"FLOP": ("GFLOP/s", "GB/s")}
+_UNITS_OF_WORK = {"FLOP": ("GFLOP/s", "GB/s"), "key": ("Mkeys/s", "GB/s")}
 
 
 def _unit_of_work(pattern: Pattern) -> str:

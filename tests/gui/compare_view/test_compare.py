@@ -243,3 +243,9 @@ def test_figures_are_read_in_either_theme(qtbot, comparing):
     colours = [each.figure.palette().windowText().color().name() for each in tab.rows]
     assert set(colours) <= {look().theme.text, look().theme.good}
     assert look().theme.name == "light"
+
+
+def test_a_sort_is_measured_in_keys(qtbot, window):
+    window.choose_pattern("sort")
+    settle(qtbot, window)
+    assert window.page.compare.unit.chosen == "Mkeys/s"
