@@ -159,7 +159,7 @@ class MainWindow(QMainWindow):
     def _ask_for_thumbnails(self) -> None:
         for path, thumbnail in self.sidebar.thumbnails.items():
             if not thumbnail.has_picture:
-                self.bench.thumbnail(path, thumbnail.show_picture)
+                self.bench.reading.thumbnail(path, thumbnail.show_picture)
 
     # --- what happens
 

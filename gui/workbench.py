@@ -13,7 +13,7 @@ from gpu import array_files
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic
 from gpu.jobs import CheckSource, Failure, Result, RunPattern
-from gpu.pattern import Array, Pattern
+from gpu.pattern import Pattern
 from gpu.patterns import all_patterns
 from gpu.patterns.array_inputs import FROM_FILE
 from gpu.patterns.counted import LETTERS, LEVELS, RANGES
@@ -31,8 +31,6 @@ STALE_S = 2.0
 
 MANY_BODIES = 2**15
 """More than these are verified on a CPU only when that is asked for."""
-
-_TO_THE_END = 10_000
 
 COUNTER = "histogram"
 """The pattern that counts the levels which other patterns' pages show."""
@@ -59,8 +57,8 @@ class Workbench(QObject):
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
-        self._reading = Reading(jobs, self)
-        self._reading.failed.connect(self.problem)
+        self.reading = Reading(jobs, self)
+        self.reading.failed.connect(self.problem)
         self._device_engine = ""
         jobs.ready.connect(self._take_device)
         self.patterns: dict[str, Pattern] = all_patterns()
@@ -117,8 +115,10 @@ class Workbench(QObject):
     def _show_refusal(self, refusal: Refusal) -> None:
         request = refusal.request
         file = self.patterns[request.pattern].file_of(request.variant)
-        found = refusal.found or (_at_line(refusal.failure, file) if refusal.failure is not None else ())
-        self.sources.show_run(file, request.sources, found)
+        if refusal.failure is not None and not refusal.found:
+            self.sources.show_failure(file, request.sources, refusal.failure)
+        else:
+            self.sources.show_run(file, request.sources, refusal.found)
 
     def run_all_the_same(self, refusal: Refusal) -> None:
         """Run edited texts on the GPU although the check of them did not end well."""
@@ -163,7 +163,7 @@ class Workbench(QObject):
                 self.run(verify=True)
 
         self._make_way()
-        self._reading.text(path, take)
+        self.reading.text(path, take)
 
     def open_values(self, path: Path) -> None:
         """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
@@ -179,7 +179,7 @@ class Workbench(QObject):
                 self.run(verify=True)
 
         self._make_way()
-        self._reading.values(path, self.pattern.dimensions, take)
+        self.reading.values(path, self.pattern.dimensions, take)
 
     def open(self, path: Path, fallback: Path | None = None) -> None:
         """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
@@ -195,7 +195,7 @@ class Workbench(QObject):
 
         self._make_way()
         self._wanted = (path, fallback)
-        self._reading.image(path, take, otherwise)
+        self.reading.image(path, take, otherwise)
 
     def _take_image(self, image: OpenImage) -> None:
         self.image = image
@@ -216,9 +216,9 @@ class Workbench(QObject):
         self.clearance.forget()
         self._device_engine = ""
         if self.values is not None:
-            self.values = self._reading.moved_values(self.values)
+            self.values = self.reading.moved_values(self.values)
         if self.image is not None:
-            self.image = self._reading.moved(self.image)
+            self.image = self.reading.moved(self.image)
             self.run(verify=True)
         elif self._wanted is not None:
             self.open(*self._wanted)
@@ -363,7 +363,7 @@ class Workbench(QObject):
     ) -> None:
         kernels = self.patterns[request.pattern].file_of(request.variant)
         if isinstance(event, Failure):
-            self.sources.show_run(kernels, request.sources, _at_line(event, kernels))
+            self.sources.show_failure(kernels, request.sources, event)
             self.run_failed.emit(event)
             return
         self.sources.show_run(kernels, request.sources, ())
@@ -421,22 +421,8 @@ class Workbench(QObject):
         handle = outcome.handles.get(pattern.result if as_values else "image", outcome.handles[pattern.result])
 
         maxval = None if as_values else outcome.image.maxval
-        self._reading.save(path, handle, maxval, lambda: self.saved.emit(str(path)))
-
-    def thumbnail(self, path: Path, done: Callable[[Array], None]) -> None:
-        """Read an image for a small picture of it, when nothing else is to be done."""
-        self._reading.thumbnail(path, done)
+        self.reading.save(path, handle, maxval, lambda: self.saved.emit(str(path)))
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
-
-
-def _at_line(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
-    """Return a failure as what a text shows at its line, where it is one of that file."""
-    place = failure.position
-    if place is None or place.file != Path(file).name:
-        return ()
-    column = max(place.column, 1)
-    message = failure.message.removeprefix(f"{place}: ")
-    return (Diagnostic(place.line, column, column + 1 if place.column else _TO_THE_END, "error", message),)

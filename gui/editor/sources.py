@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import Diagnostic
+from gpu.jobs import Failure
 from gui.editor.document import KernelDocument
 
 Check = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]
 """Asks what is wrong with (file, text); the answer comes through the function."""
+
+_TO_THE_END = 10_000
 
 
 class KernelSources(QObject):
@@ -54,6 +58,10 @@ class KernelSources(QObject):
         if document is not None:
             document.show_run(ran.get(file, document.original), found)
 
+    def show_failure(self, file: str, ran: Mapping[str, str], failure: Failure) -> None:
+        """Show at its line why a run failed, where that is in the file."""
+        self.show_run(file, ran, _at_line(failure, file))
+
     def _take(self, document: KernelDocument) -> None:
         self.settled.emit(document.file)
         self.check(document)
@@ -63,3 +71,13 @@ class KernelSources(QObject):
         if self._check is not None and not document.checked:
             text = document.text
             self._check(document.file, text, lambda found: document.show_diagnostics(text, found))
+
+
+def _at_line(failure: Failure, file: str) -> tuple[Diagnostic, ...]:
+    """Return a failure as what a text shows at its line, where it is one of that file."""
+    place = failure.position
+    if place is None or place.file != Path(file).name:
+        return ()
+    column = max(place.column, 1)
+    message = failure.message.removeprefix(f"{place}: ")
+    return (Diagnostic(place.line, column, column + 1 if place.column else _TO_THE_END, "error", message),)
