@@ -12,6 +12,7 @@ from gpu.jobs import Failure
 from gpu.pattern import Progress
 from gui.actions import Actions
 from gui.appearance import Appearance
+from gui.aside import finish_aside
 from gui.banner import Banner
 from gui.dialogs import Dialogs
 from gui.editor.clearance import Refusal
@@ -402,6 +403,8 @@ class MainWindow(QMainWindow):
         self.memory.sync()
         self.bench.close()
         super().closeEvent(event)
+        self.hide()
+        finish_aside()
 
     def _save_and_close(self) -> None:
         for document in self.bench.sources.unsaved:

@@ -140,17 +140,17 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
         for theme in ("light", "dark"):
             window.appearance.set_theme(theme)
             _photograph(window, folder / f"{name}-{theme}.png")
-            _photograph_step(window, folder / f"{name}-step-{theme}.png", patience_s)
+            _photograph_step(window, folder / f"{name}-step-{theme}.png", failures, patience_s)
     return stops
 
 
-def _photograph_step(window: MainWindow, path: Path, patience_s: float) -> None:
-    """Photograph the Step tab in the middle of what it plays."""
+def _photograph_step(window: MainWindow, path: Path, failures: list[Failure], patience_s: float) -> None:
+    """Photograph the Step tab in the middle of what it plays; where nothing ran, there is nothing to wait for."""
     tabs, step = window.page.tabs, window.page.step
     tabs.setCurrentIndex(window.page.stack.indexOf(step))
-    _wait(lambda: step.at_rest, patience_s)
+    _wait(lambda: bool(failures) or step.at_rest, patience_s)
     step.player.go(round(_SHOWN * step.player.end))
-    _wait(lambda: step.at_rest, patience_s)
+    _wait(lambda: bool(failures) or step.at_rest, patience_s)
     _photograph(window, path)
     tabs.setCurrentIndex(0)
 

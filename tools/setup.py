@@ -207,7 +207,8 @@ def test(arguments: Sequence[str]) -> int:
         return _headless("-m", "pytest", *arguments)
     python = prepare(window=False)
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    passes = (("-n", "auto", "-m", "not alone"), ("-m", "alone", "--durations=10"))
+    # A file's tests stay together: they share kernels that were built, and what took long to prepare.
+    passes = (("-n", "auto", "--dist", "loadfile", "-m", "not alone"), ("-m", "alone", "--durations=10"))
     return max(
         subprocess.run([python, "-m", "pytest", *each], env=environment, cwd=ROOT, check=False).returncode
         for each in passes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from PyQt6.QtCore import QObject, QRunnable, QThreadPool, pyqtSignal
+from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QImage
 from PyQt6.sip import voidptr
 
 from gpu.pattern import Array
+from gui.aside import aside
 
 _SMALLEST = 256
 _ROWS_AT_ONCE = 128
@@ -47,9 +48,7 @@ class Pyramid(QObject):
         self._images = [as_qimage(picture)]
         self._abandoned = False
         if max(self.shape) > 2 * _SMALLEST:
-            pool = QThreadPool.globalInstance()
-            assert pool is not None
-            pool.start(QRunnable.create(self._grow))
+            aside(self._grow)
 
     def _grow(self) -> None:
         smaller = self._arrays[0]

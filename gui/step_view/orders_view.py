@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PyQt6.QtCore import QObject, QRunnable, QThreadPool, pyqtSignal
+from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu.jobs import Failure, StepPattern
+from gui.aside import aside
 from gui.jobs import Jobs
 from gui.step_view.flow_view import FlowView
 from gui.step_view.flow_words import who
@@ -47,9 +48,7 @@ class _Comparison(QObject):
 
             self.found.emit(number, first_difference(first.layout.dataflow, second.layout.dataflow))
 
-        pool = QThreadPool.globalInstance()
-        assert pool is not None
-        pool.start(QRunnable.create(compare))
+        aside(compare)
 
 
 class OrdersView(QWidget):

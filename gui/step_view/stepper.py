@@ -5,10 +5,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
-from PyQt6.QtCore import QObject, QRunnable, QThreadPool, pyqtSignal
+from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import LockstepError
 from gpu.jobs import Failure, Result, StepPattern
+from gui.aside import aside
 from gui.jobs import Jobs
 from gui.step_view import models
 
@@ -62,7 +63,7 @@ class Stepper(QObject):
 
         def read(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                _aside(lambda: _loaded(event))
+                aside(lambda: _loaded(event))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
 
@@ -83,7 +84,7 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-        _aside(lambda: self._read.emit(number, request, (_loaded(event), event.path, handles)))
+        aside(lambda: self._read.emit(number, request, (_loaded(event), event.path, handles)))
 
     def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
         if number != self._newest:
@@ -110,10 +111,3 @@ def _loaded(event: Result) -> object:
     except Exception as error:
         # On a thread of its own nobody else would hear of it, and the page would wait for ever.
         return Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())
-
-
-def _aside(do: Callable[[], object]) -> None:
-    """Do something on another thread."""
-    pool = QThreadPool.globalInstance()
-    assert pool is not None
-    pool.start(QRunnable.create(do))

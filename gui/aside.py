@@ -1,0 +1,24 @@
+"""What is done on other threads, so that the window goes on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import QRunnable, QThreadPool
+
+
+def _pool() -> QThreadPool:
+    pool = QThreadPool.globalInstance()
+    assert pool is not None
+    return pool
+
+
+def aside(do: Callable[[], object]) -> None:
+    """Do something on another thread."""
+    _pool().start(QRunnable.create(do))
+
+
+def finish_aside() -> None:
+    """Wait for what is being done, and drop what has not begun: the interpreter must not end beside it."""
+    _pool().clear()
+    _pool().waitForDone()
