@@ -142,8 +142,7 @@ def _nbody(inputs: Inputs, params: Params) -> Iterator[Peer]:
         return
     import numba
 
-    @numba.njit(numba.void(numba.float32[:, ::1], numba.float32[:, ::1], numba.float32))
-    def accelerate(bodies: Any, found: Any, softening_squared: Any) -> None:
+    def loops(bodies: Any, found: Any, softening_squared: Any) -> None:
         for i in range(bodies.shape[0]):
             ax = ay = az = np.float32(0)
             for j in range(bodies.shape[0]):
@@ -157,6 +156,8 @@ def _nbody(inputs: Inputs, params: Params) -> Iterator[Peer]:
                 az += dz * pull
             found[i, 0], found[i, 1], found[i, 2] = ax, ay, az
 
+    # Not as a decorator, which has no type where Numba is missing.
+    accelerate = numba.njit(numba.void(numba.float32[:, ::1], numba.float32[:, ::1], numba.float32))(loops)
     bodies = np.ascontiguousarray(inputs["bodies"][:, [0, 1, 2, 6]])
     found = np.empty((len(bodies), 3), np.float32)
     squared = np.float32(params["softening"] ** 2)
