@@ -15,7 +15,7 @@ struct __lockstep_if<true, LockstepT> {
         const LockstepT &a, const LockstepT &b) {                                                                      \
         return LockstepT((float)a op(float) b);                                                                        \
     }                                                                                                                  \
-    LOCKSTEP_API inline Half &operator op##=(Half &a, const Half &b) { return a = Half((float)a op(float) b); }
+    LOCKSTEP_API inline Half &operator op## = (Half & a, const Half &b) { return a = Half((float)a op(float) b); }
 #define LOCKSTEP_HALF_OPERATORS(Half)                                                                                  \
     LOCKSTEP_HALF_OPERATOR(Half, +)                                                                                    \
     LOCKSTEP_HALF_OPERATOR(Half, -)                                                                                    \
