@@ -168,15 +168,14 @@ class IntegerField(Field):
         self.changed.emit()
 
 
-class RealField(Field):
-    """A box for a number as it is typed."""
+class LineField(Field):
+    """A box of one line, which holds what is typed."""
 
-    def __init__(self, parameter: Real) -> None:
+    def __init__(self, parameter: Parameter) -> None:
         super().__init__(parameter)
         self.box = QLineEdit()
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
-        self.box.setFixedWidth(look().px(110))
         self._lay_out(self.box)
         self.set_value(parameter.initial)
         self.box.textEdited.connect(self.changed)
@@ -185,11 +184,19 @@ class RealField(Field):
     def value(self) -> str:
         return self.box.text()
 
-    def set_value(self, value: Any) -> None:
-        self.box.setText(f"{float(value):.12g}")
-
     def mark(self, bad: bool) -> None:
         restyle(self.box, "bad", bad)
+
+
+class RealField(LineField):
+    """A number as it is typed."""
+
+    def __init__(self, parameter: Real) -> None:
+        super().__init__(parameter)
+        self.box.setFixedWidth(look().px(110))
+
+    def set_value(self, value: Any) -> None:
+        self.box.setText(f"{float(value):.12g}")
 
 
 class MatrixField(Field):
@@ -250,29 +257,16 @@ class TextField(Field):
             self.editor.blockSignals(False)
 
 
-class EdgesField(Field):
+class EdgesField(LineField):
     """A line of rising numbers."""
 
     def __init__(self, parameter: Edges) -> None:
         super().__init__(parameter)
-        self.box = QLineEdit()
-        self.box.setAccessibleName(parameter.label)
-        self.box.setAccessibleDescription(parameter.help)
         self.box.setMinimumWidth(look().px(200))
-        self._lay_out(self.box)
-        self.set_value(parameter.initial)
-        self.box.textEdited.connect(self.changed)
-
-    @property
-    def value(self) -> str:
-        return self.box.text()
 
     def set_value(self, value: Any) -> None:
         self.box.setText(as_text(value))
         self.box.setCursorPosition(0)
-
-    def mark(self, bad: bool) -> None:
-        restyle(self.box, "bad", bad)
 
 
 _FIELDS: dict[type[Parameter], type[Field]] = {

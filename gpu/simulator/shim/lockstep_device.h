@@ -80,52 +80,35 @@ extern const __device__ dim3 gridDim;
 #include "lockstep/special.h"
 #include "lockstep/warp.h"
 
-// Loads that hint at the cache are loads.
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT __ldg(const LockstepT *address) {
-    return *address;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT __ldcs(const LockstepT *address) {
-    return *address;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT __ldcg(const LockstepT *address) {
-    return *address;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT __ldca(const LockstepT *address) {
-    return *address;
-}
+// Loads and stores that hint at the cache are loads and stores.
+#define LOCKSTEP_LOAD(name)                                                                                            \
+    template <typename LockstepT>                                                                                      \
+    LOCKSTEP_API inline LockstepT name(const LockstepT *address) {                                                     \
+        return *address;                                                                                               \
+    }
+#define LOCKSTEP_STORE(name)                                                                                           \
+    template <typename LockstepT>                                                                                      \
+    LOCKSTEP_API inline void name(LockstepT *address, LockstepT value) {                                               \
+        *address = value;                                                                                              \
+    }
+LOCKSTEP_LOAD(__ldg)
+LOCKSTEP_LOAD(__ldcs)
+LOCKSTEP_LOAD(__ldcg)
+LOCKSTEP_LOAD(__ldca)
+LOCKSTEP_LOAD(__ldlu)
+LOCKSTEP_LOAD(__ldcv)
+LOCKSTEP_STORE(__stwb)
+LOCKSTEP_STORE(__stwt)
+LOCKSTEP_STORE(__stcs)
+LOCKSTEP_STORE(__stcg)
+#undef LOCKSTEP_LOAD
+#undef LOCKSTEP_STORE
+
 // A texture over linear memory is that memory: fetches by element are loads.
 typedef const unsigned char *cudaTextureObject_t;
 template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex1Dfetch(cudaTextureObject_t texture, int element) {
     return ((const LockstepT *)texture)[element];
-}
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT __ldlu(const LockstepT *address) {
-    return *address;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT __ldcv(const LockstepT *address) {
-    return *address;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline void __stwb(LockstepT *address, LockstepT value) {
-    *address = value;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline void __stwt(LockstepT *address, LockstepT value) {
-    *address = value;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline void __stcs(LockstepT *address, LockstepT value) {
-    *address = value;
-}
-template <typename LockstepT>
-LOCKSTEP_API inline void __stcg(LockstepT *address, LockstepT value) {
-    *address = value;
 }
 
 LOCKSTEP_API int printf(const char *format, ...);
