@@ -27,6 +27,9 @@ class CountAxis(pg.AxisItem):
         whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
         return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)
 
+    def updateAutoSIPrefix(self) -> None:
+        """Leave numbers as they are: pyqtgraph divides large ones by 10^9, also where that is switched off."""
+
 
 class ArrayPlot(QWidget):
     """Draws an outline over the index: a bar from the least to the greatest value of each column.
@@ -238,7 +241,6 @@ class ArrayPlot(QWidget):
             axis.setPen(pg.mkPen(theme.border))
             axis.setTextPen(pg.mkPen(theme.muted))
             axis.setStyle(tickFont=code_font(max(10, look().small_px - 1)), tickLength=-4, autoExpandTextSpace=True)
-            axis.enableAutoSIPrefix(False)
             axis.setLabel(text, color=theme.muted, **{"font-size": f"{look().small_px}px"})
         self.plot.getAxis("left").setWidth(look().px(84))
         self._line.setPen(pg.mkPen(theme.text, width=1))

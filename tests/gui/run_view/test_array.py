@@ -319,3 +319,15 @@ def test_numbers_dropped_on_the_window_are_named(qtbot, window, tmp_path, shown_
     settle(qtbot, window)
     assert window.page.pattern.view == "array"
     qtbot.waitUntil(lambda: window.page.view._about_input.toolTip() == "2 × int32, sizes.csv")
+
+
+def test_large_values_keep_their_magnitude_in_every_theme(qtbot, make_window):
+    window = make_window()
+    window.choose_pattern("sort")
+    settle(qtbot, window)
+    for theme in ("light", "dark"):
+        window.appearance.set_theme(theme)
+        axes = [plot.plot.getAxis("left") for plot in window.page.view.findChildren(ArrayPlot) if plot.isVisible()]
+        axis = max(axes, key=lambda axis: axis.range[1])  # the input's: this engine's result is zeros
+        assert axis.range[1] > 1e9
+        assert axis.tickStrings([-2e9, 0.0, 2e9], axis.autoSIPrefixScale * axis.scale, 1e9) == ["-2e+09", "0", "2e+09"]
