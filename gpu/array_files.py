@@ -53,10 +53,21 @@ def read_array(path: str | Path, dimensions: int = 1) -> Array:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
+def map_npy(path: Path) -> Array:
+    """Map a .npy file into memory, read-only: a header that promises more than the file holds claims no memory.
+
+    Raises
+    ------
+    OSError
+    ValueError, EOFError, OverflowError
+        Where it is no whole .npy file, or one of Python's objects.
+    """
+    return np.lib.format.open_memmap(path, mode="r")
+
+
 def _read_npy(path: Path, dimensions: int) -> Array:
     try:
-        # Mapped, so that a header that promises more than the file holds claims no memory.
-        found = np.lib.format.open_memmap(path, mode="r")
+        found = map_npy(path)
     except (ValueError, EOFError, OverflowError) as error:
         raise InputError(f"{path.name} is not a whole .npy file of numbers: {_first_line(error)}") from None
     if found.ndim != dimensions:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpu.array_files import map_npy
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 
@@ -174,13 +175,13 @@ class Matrix(Parameter):
 def _read_matrix(name: str, path: Path) -> Array:
     try:
         if path.suffix.lower() == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False))
+            return np.array(map_npy(path))
         if not path.read_bytes().strip():
             raise InputError(f"--{name}: {path} is empty.")
         return np.loadtxt(path, delimiter=",", ndmin=2)
     except FileNotFoundError:
         raise InputError(f"--{name}: there is no file {path}.") from None
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, OverflowError) as error:
         reason = str(error).splitlines()[0] if str(error) else "not a matrix"
         raise InputError(f"--{name}: {path} cannot be read as a matrix: {reason}") from None
 

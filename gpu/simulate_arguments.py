@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.array_files import map_npy
 from gpu.errors import InputError
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
@@ -232,11 +233,9 @@ def _from_file(name: str, element: Type) -> Array:
     if not path.is_file():
         raise _UnfitError(f"is to be read from {name!r}, which is no file")
     try:
-        values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        values = None
-    if not isinstance(values, np.ndarray):
-        raise _UnfitError(f"is to be read from {name!r}, which is no .npy file of numbers")
+        values = np.array(map_npy(path))
+    except (OSError, ValueError, EOFError, OverflowError):
+        raise _UnfitError(f"is to be read from {name!r}, which is no .npy file of numbers") from None
     if not values.size:
         raise _UnfitError(f"is to be read from {name!r}, which holds no elements")
     dtype = dtype_of(element)
