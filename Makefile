@@ -3,7 +3,7 @@
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
-KERNELS := $(wildcard kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h)
+KERNELS := $(wildcard kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/engines/*.cu gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h)
 
 .PHONY: run setup test lint format gpu-test tour bench clean packages
 

@@ -1,37 +1,10 @@
 // CUB as a peer. Prints CUB's version, then the milliseconds of each repetition.
 // Arguments: what to do ("histogram-uniform", "histogram-constant", "reduce", "scan", "select", "sort" or "sort-pairs"), elements,
-// seed, warm-up rounds, repetitions. Before each round 64 MB are cleared, as before each launch of ours: the cache is cold.
-#include <cstdio>
-#include <cstdlib>
+// seed, warm-up rounds, repetitions.
 #include <cub/cub.cuh>
 #include <string>
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t status = call;                                                                                     \
-        if (status != cudaSuccess) {                                                                                   \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status));                                            \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-__device__ unsigned int hash(size_t i, unsigned int seed) {
-    unsigned int x = (unsigned int)i * 2654435761u + seed;
-    x = (x ^ (x >> 16)) * 0x7feb352du;
-    x = (x ^ (x >> 15)) * 0x846ca68bu;
-    return x ^ (x >> 16);
-}
-
-__global__ void fill_words(unsigned int *words, size_t count, unsigned int seed) {
-    size_t stride = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += stride) words[i] = hash(i, seed);
-}
-
-__global__ void fill_fractions(float *values, size_t count, unsigned int seed) {
-    size_t stride = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += stride)
-        values[i] = hash(i, seed) * (1.0f / 4294967296.0f);
-}
+#include "timing.cuh"
 
 struct AboveHalf {
     __device__ bool operator()(float value) const { return value > 0.5f; }
@@ -65,10 +38,7 @@ int main(int, char **arguments) {
     int warm_up = atoi(arguments[4]), repetitions = atoi(arguments[5]);
     bool bytes = work.name.rfind("histogram", 0) == 0;
     bool pairs = work.name == "sort-pairs";
-    const size_t lead_bytes = 64 << 20;
 
-    void *lead;
-    CHECK(cudaMalloc(&lead, lead_bytes));
     CHECK(cudaMalloc(&work.input, work.count * (bytes ? 1 : sizeof(float))));
     CHECK(cudaMalloc(&work.output, bytes ? 256 * sizeof(int) : work.count * sizeof(float)));
     CHECK(cudaMalloc(&work.chosen, sizeof(int)));
@@ -88,19 +58,7 @@ int main(int, char **arguments) {
     size_t scratch_bytes = 0;
     CHECK(work.run(nullptr, scratch_bytes));
     CHECK(cudaMalloc(&scratch, scratch_bytes));
-    cudaEvent_t start, end;
-    CHECK(cudaEventCreate(&start));
-    CHECK(cudaEventCreate(&end));
     printf("%d.%d.%d\n", CUB_MAJOR_VERSION, CUB_MINOR_VERSION, CUB_SUBMINOR_VERSION);
-    for (int i = 0; i < warm_up + repetitions; ++i) {
-        CHECK(cudaMemsetAsync(lead, 0, lead_bytes));
-        CHECK(cudaEventRecord(start));
-        CHECK(work.run(scratch, scratch_bytes));
-        CHECK(cudaEventRecord(end));
-        CHECK(cudaEventSynchronize(end));
-        float milliseconds;
-        CHECK(cudaEventElapsedTime(&milliseconds, start, end));
-        if (i >= warm_up) printf("%.5f\n", milliseconds);
-    }
+    time_rounds(warm_up, repetitions, [&] { CHECK(work.run(scratch, scratch_bytes)); });
     return 0;
 }

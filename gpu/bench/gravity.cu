@@ -1,29 +1,9 @@
 // N-body as people write it, as a peer. Prints the milliseconds of each repetition.
 // Arguments: bodies a thread (1, 2 or 4), bodies (a multiple of 1024), seed, warm-up rounds, repetitions. One body a
 // thread with a tile in shared memory is what CUDA's own sample does; several bodies a thread is the usual next step.
-// Before each round 64 MB are cleared, as before each launch of ours: the GPU is busy, and its cache cold.
-#include <cstdio>
-#include <cstdlib>
-
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t status = call;                                                                                     \
-        if (status != cudaSuccess) {                                                                                   \
-            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status));                                            \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "timing.cuh"
 
 const int BLOCK = 256;
-
-__global__ void place_bodies(float *values, int count, unsigned int seed) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    unsigned int x = i * 2654435761u + seed;
-    x = (x ^ (x >> 16)) * 0x7feb352du;
-    x = (x ^ (x >> 15)) * 0x846ca68bu;
-    values[i] = (x ^ (x >> 16)) * (1.0f / 4294967296.0f);
-}
 
 template <int BODIES>
 __global__ void gravity(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
@@ -60,24 +40,11 @@ int main(int, char **arguments) {
     int per_thread = atoi(arguments[1]), n = atoi(arguments[2]);
     int warm_up = atoi(arguments[4]), repetitions = atoi(arguments[5]);
     float4 *bodies, *accelerations;
-    void *lead;
     CHECK(cudaMalloc(&bodies, n * sizeof(float4)));
     CHECK(cudaMalloc(&accelerations, n * sizeof(float4)));
-    CHECK(cudaMalloc(&lead, 64 << 20));
-    place_bodies<<<n * 4 / BLOCK, BLOCK>>>((float *)bodies, n * 4, atoi(arguments[3]));
-    cudaEvent_t start, end;
-    CHECK(cudaEventCreate(&start));
-    CHECK(cudaEventCreate(&end));
+    fill_fractions<<<n * 4 / BLOCK, BLOCK>>>((float *)bodies, n * 4, atoi(arguments[3]));
     auto kernel = per_thread == 1 ? gravity<1> : per_thread == 2 ? gravity<2> : gravity<4>;
-    for (int round = 0; round < warm_up + repetitions; ++round) {
-        CHECK(cudaMemsetAsync(lead, 0, 64 << 20));
-        CHECK(cudaEventRecord(start));
-        kernel<<<n / (BLOCK * per_thread), BLOCK>>>(bodies, accelerations, n, 0.0009f);
-        CHECK(cudaEventRecord(end));
-        CHECK(cudaEventSynchronize(end));
-        float milliseconds;
-        CHECK(cudaEventElapsedTime(&milliseconds, start, end));
-        if (round >= warm_up) printf("%.6f\n", milliseconds);
-    }
+    time_rounds(warm_up, repetitions,
+                [&] { kernel<<<n / (BLOCK * per_thread), BLOCK>>>(bodies, accelerations, n, 0.0009f); });
     return 0;
 }

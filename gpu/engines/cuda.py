@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,13 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 try:
     import pycuda.driver as cuda
     from pycuda.compiler import DynamicSourceModule, SourceModule
+
+    from gpu.engines.lead import Lead
 except ImportError as error:
     raise EngineUnavailableError(
         f"PyCUDA does not load here: {error}.",
         advice="With an NVIDIA driver, `make run` installs it; requirements-cuda.txt says how by hand.",
     ) from error
-
-# The GPU fills this much memory while a launch is put in its queue: on an idle GPU the time between the events would
-# be the processor's, not the kernel's. It also empties the cache of what the last launch left there.
-_LEAD_BYTES = 64 * 2**20
 
 _COMPILER_OPTIONS = ["-std=c++17", "-O3"]
 
@@ -154,10 +153,6 @@ class CudaEngine:
         self._modules: dict[tuple[Any, ...], CudaModule] = {}
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""
-        self._lead: Any = None
-        with suppress(cuda.MemoryError):
-            self._lead = cuda.mem_alloc(_LEAD_BYTES)
-            cuda.memset_d32(self._lead, 0, _LEAD_BYTES // 4)  # the first time loads the driver's own code
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
         text = kernel_text(file, self.sources)
@@ -287,10 +282,17 @@ class CudaEngine:
         with self._timed("kernel"):
             yield
 
+    @cached_property
+    def _lead(self) -> Lead | None:
+        """What goes before each launch; None where the GPU has no room for it."""
+        with suppress(cuda.MemoryError):
+            return Lead(lambda file, text: self._compile(file, text, []))
+        return None
+
     def _keep_busy(self) -> None:
-        if self._lead is not None:
-            with self._guarded():
-                cuda.memset_d32_async(self._lead, 0, _LEAD_BYTES // 4, None)
+        with self._guarded():
+            if self._lead is not None:
+                self._lead.begin()
 
     def take_times(self) -> PhaseTimes:
         with self._guarded():
