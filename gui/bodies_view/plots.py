@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
 from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPolygonF
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
@@ -19,6 +19,8 @@ from gui.theme import Theme, code_font, look
 
 _AXIS_ROOM = 58
 _GAP = 10
+_TURN_MS = 20
+"""One strip is painted, then the next so much later: all at once take longer than a frame of the sky may."""
 _LEAST_SPAN = 1e-9
 _LEAST_RANGE = 1e-6
 """What is less than rounding in float32 shows as a line, not as a landscape."""
@@ -79,6 +81,9 @@ class Plots(QWidget):
         self.read_at: float | None = None
         self.peak = 0.0
         """The device's roof in GFLOP/s; 0 where it is not known."""
+        self._to_paint: list[int] = []
+        self._turns = QTimer(self, interval=_TURN_MS)
+        self._turns.timeout.connect(self._update_next)
 
     def clear(self) -> None:
         """Begin anew."""
@@ -97,7 +102,13 @@ class Plots(QWidget):
             self.histories[1].add(figures.time, (figures.gflops,))
         if found is not None:
             # Several times a second is often enough for the eye, and leaves the time to the sky.
-            self.update()
+            self._to_paint = self._to_paint or [*range(len(STRIPS) + 1)]
+            self._turns.start()
+
+    def _update_next(self) -> None:
+        self.update(_painted(self._boxes()[self._to_paint.pop(0)]))
+        if not self._to_paint:
+            self._turns.stop()
 
     # --- painting
 
@@ -105,13 +116,19 @@ class Plots(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         first, last = self._span()
+        *boxes, foot = self._boxes()
+        for strip, box in zip(STRIPS, boxes, strict=True):
+            if event.region().intersects(_painted(box)):
+                self._paint_strip(painter, strip, box, first, last)
+        self._paint_foot(painter, foot, first, last)
+        painter.end()
+
+    def _boxes(self) -> list[QRectF]:
+        """Return where each strip is, and after them the axis of time."""
         foot = look().px(20)
         height = (self.height() - foot) / len(STRIPS)
-        for number, strip in enumerate(STRIPS):
-            box = QRectF(0, number * height, self.width(), height - _GAP)
-            self._paint_strip(painter, strip, box, first, last)
-        self._paint_foot(painter, QRectF(0, self.height() - foot, self.width(), foot), first, last)
-        painter.end()
+        strips = [QRectF(0, number * height, self.width(), height - _GAP) for number in range(len(STRIPS))]
+        return [*strips, QRectF(0, self.height() - foot, self.width(), foot)]
 
     def _span(self) -> tuple[float, float]:
         ends = [history.times[[0, -1]] for history in self.histories if len(history.times)]
@@ -220,6 +237,11 @@ class Plots(QWidget):
         super().leaveEvent(event)
         self.read_at = None
         self.update()
+
+
+def _painted(box: QRectF) -> QRect:
+    """Return what is painted of a strip: its lowest line is as much below its box as it is thick."""
+    return box.adjusted(0, 0, 0, _GAP / 2).toAlignedRect()
 
 
 def told(strip: Strip, figures: Array, peak: float) -> tuple[list[str], list[str]]:

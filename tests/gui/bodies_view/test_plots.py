@@ -126,3 +126,31 @@ def test_a_roof_within_reach_is_drawn(qtbot):
     without = plots.grab().toImage()
     plots.peak = 90.0
     assert plots.grab().toImage() != without
+
+
+class WatchedPlots(Plots):
+    """Notes how high the parts are that are painted."""
+
+    def __init__(self):
+        super().__init__()
+        self.heights = []
+
+    def paintEvent(self, event):
+        self.heights.append(event.region().boundingRect().height())
+        super().paintEvent(event)
+
+
+def test_figures_are_painted_strip_by_strip_and_then_look_as_if_all_were_painted_at_once(qtbot):
+    plots = WatchedPlots()
+    qtbot.addWidget(plots)
+    plots.resize(400, 500)
+    plots.show()
+    plots.add(figures(0.0))
+    qtbot.wait(300)
+    plots.heights.clear()
+    plots.add(figures(2.0, drift=0.5))
+    qtbot.waitUntil(lambda: len(plots.heights) == len(STRIPS) + 1, timeout=3000)
+    assert max(plots.heights) < plots.height() / 4
+    by_strips = plots.screen().grabWindow(plots.winId()).toImage()
+    plots.repaint()
+    assert by_strips == plots.screen().grabWindow(plots.winId()).toImage()
