@@ -10,8 +10,8 @@
 #ifndef SMALL
 #define SMALL 32
 #endif
-// So deep a GPU lets launches nest.
-#define MAX_DEPTH 24
+// So deep there are at most 2047 grids: a device keeps 2048 that wait, and with more some runs never ended (an H200).
+#define MAX_DEPTH 10
 
 struct Section {
     KEY *keys;
@@ -161,9 +161,8 @@ __device__ void sort_alone(Section result, Section spare, Part whole) {
 // Idea: the keys from begin to end are parted about a pivot; then a grid is launched for those before it and another for
 // those after it, each in a stream of its own, so that they run at once (Hoare, Quicksort, The Computer Journal, 1962).
 // The keys go back and forth between `keys`, where the result will be, and `spare`: `in_spare` says where they are. Few
-// keys are sorted by selection. Where launches would nest too deep, or the device takes no more of them (it keeps 2048
-// that wait), the block goes on alone. Limit: one block parts n keys, two part n / 2 each: log2(n) levels, the first of
-// them with a few blocks only.
+// keys are sorted by selection. Where launches would nest too deep, or the device takes no more of them, the block goes on
+// alone. Limit: one block parts n keys, two part n / 2 each: log2(n) levels, the first of them with a few blocks only.
 extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *spare_places, int begin, int end,
                                       int depth, int in_spare) {
     __shared__ int refused[2];

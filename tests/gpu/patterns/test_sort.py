@@ -173,7 +173,7 @@ ADVERSARIES = {
 def test_a_quicksort_that_may_launch_no_more_sorts_by_itself(name: str, limit: str) -> None:
     text = (KERNELS / "sort_quick.cu").read_text()
     deepest, created = (
-        "#define MAX_DEPTH 24",
+        "#define MAX_DEPTH 10",
         "cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess",
     )
     assert deepest in text
@@ -283,6 +283,14 @@ def test_a_quicksort_on_the_gpu_takes_what_is_against_it(gpu: Engine, name: str)
     keys = np.tile(ADVERSARIES[name], 100).astype(np.int32)
     for n in (ADVERSARIES[name].size, keys.size):
         assert run(gpu, "quicksort", keys[:n], result="places", block=64).report.verified
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("result", ["keys", "places"])
+def test_a_quicksort_ends_however_many_parts_wait(gpu: Engine, result: str) -> None:
+    """With more launches than a device keeps waiting, one run in some dozen did not end."""
+    for n in (*[2**20] * 30, 10**7):
+        assert run(gpu, "quicksort", keys_of("uint32", n), result=result, block=64).report.verified
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
