@@ -18,10 +18,8 @@ from gpu.shared import SharedArray
 from gui.jobs import Jobs
 
 CHANNEL = "bodies"
-FRAME_S = 1 / 60
-"""A screen shows no more frames than these."""
-_CATCH_UP = 3
-"""So many frames that came late are made up for, or there would be fewer than a screen shows."""
+FRAME_S = 1 / 66
+"""A little less than a screen's frames are apart, so that one of ours that comes late costs none of them."""
 MEASURE_S = 0.2
 _MEASURING_SHARE = 1 / 6
 """Of the time, at most so much goes into measuring what is conserved."""
@@ -194,7 +192,8 @@ class Simulation(QObject):
             if not self._pace.isActive():
                 self._pace.start(max(1, round(1e3 * wait)))
             return
-        self._due = max(self._due, now - _CATCH_UP * FRAME_S) + FRAME_S
+        # What came late does not put off all that follow.
+        self._due = max(self._due, now - FRAME_S) + FRAME_S
         self._ask(now, (1 if self._single else self._steps) if moving else 0, measuring)
 
     @property
