@@ -15,9 +15,12 @@
 #define BLOCK_SIZE 256
 #endif
 
-// Quads of floats that a thread of softmax_peak keeps.
+// Quads of floats that a thread of softmax_peak keeps, and rows of its blocks, which are BLOCK_SIZE x ROWS threads.
 #ifndef QUADS
 #define QUADS 4
+#endif
+#ifndef ROWS
+#define ROWS 1
 #endif
 
 #define WARP 32
@@ -118,6 +121,7 @@ extern "C" __global__ void softmax_online(const float *in, float *out, int rows,
 __device__ float greatest_of_block(float value, float *of_warp) {
     for (int distance = LANES / 2; distance > 0; distance /= 2)
         value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, distance));
+    if (WARPS == 1) return value;
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
     for (int w = 0; w < WARPS; ++w) value = fmaxf(value, of_warp[w]);
@@ -127,6 +131,7 @@ __device__ float greatest_of_block(float value, float *of_warp) {
 // The sum of a block's values, likewise.
 __device__ float sum_of_block(float value, float *of_warp) {
     for (int distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(ALL_LANES, value, distance);
+    if (WARPS == 1) return value;
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
     value = 0.0f;
@@ -186,35 +191,40 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
         sum += kept[j];
     }
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
-    sum = sum_of_block(sum, sums);
+    float share = 1.0f / sum_of_block(sum, sums);
 
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
         if constexpr (ALIGNED) {
             int i = 4 * (t + q * BLOCK_SIZE);
             if (i < columns)
-                *reinterpret_cast<float4 *>(y + i) =
-                    make_float4(kept[4 * q] / sum, kept[4 * q + 1] / sum, kept[4 * q + 2] / sum, kept[4 * q + 3] / sum);
+                *reinterpret_cast<float4 *>(y + i) = make_float4(kept[4 * q] * share, kept[4 * q + 1] * share,
+                                                                 kept[4 * q + 2] * share, kept[4 * q + 3] * share);
         } else {
 #pragma unroll
             for (int j = 4 * q; j < 4 * q + 4; ++j) {
                 int i = t + j * BLOCK_SIZE;
-                if (i < columns) y[i] = kept[j] / sum;
+                if (i < columns) y[i] = kept[j] * share;
             }
         }
     }
-    for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
+    for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) * share;
 }
 
-// Idea: each element is fetched once, with three others, and stays in a register until its quotient is written. Rows
-// longer than the registers have room for are fetched again from there on. Limit: the memory's bandwidth.
+// Idea: each element is fetched once, with three others, and stays in a register until it is written. Rows longer than
+// the registers have room for are fetched again from there on; short ones are several a block, so that a multiprocessor
+// has enough threads. Limit: the memory's bandwidth.
 extern "C" __global__ void softmax_peak(const float *in, float *out, int rows, int columns) {
-    __shared__ float greatests[WARPS];
-    __shared__ float sums[WARPS];
-    const float *x = in + blockIdx.x * columns;
-    float *y = out + blockIdx.x * columns;
-    if (columns % 4 == 0)
-        softmax_row<true>(x, y, columns, greatests, sums);
+    __shared__ float greatests[ROWS][WARPS];
+    __shared__ float sums[ROWS][WARPS];
+    int own = threadIdx.y;
+    int row = blockIdx.x * ROWS + own;
+    bool aligned = columns % 4 == 0;
+    if (row >= rows) columns = 0;  // there is nothing to do, but barriers wait for all
+    const float *x = in + row * columns;
+    float *y = out + row * columns;
+    if (aligned)
+        softmax_row<true>(x, y, columns, greatests[own], sums[own]);
     else
-        softmax_row<false>(x, y, columns, greatests, sums);
+        softmax_row<false>(x, y, columns, greatests[own], sums[own]);
 }

@@ -48,6 +48,8 @@ _SPREAD = 3
 # The last rung's: as many threads a row as need no more than so many quads each, within a block's limits.
 _PEAK_QUADS = 4
 _FEWEST_THREADS, _MOST_THREADS = 32, 1024
+# Short rows share a block of so many threads.
+_PEAK_BLOCK = 128
 
 
 def _peak_shape(columns: int) -> tuple[int, int]:
@@ -63,7 +65,7 @@ def _own_block(params: Params, columns: int) -> dict[str, int | str]:
 
 def _peak_block(params: Params, columns: int) -> dict[str, int | str]:
     threads, quads = _peak_shape(columns)
-    return {"BLOCK_SIZE": threads, "QUADS": quads}
+    return {"BLOCK_SIZE": threads, "QUADS": quads, "ROWS": max(_PEAK_BLOCK // threads, 1)}
 
 
 def _host_program(
@@ -75,13 +77,13 @@ def _host_program(
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         rows, columns = inputs["values"].shape
         defines = defines_for(params, columns)
-        block = int(defines["BLOCK_SIZE"])
+        block, rows_a_block = int(defines["BLOCK_SIZE"]), int(defines.get("ROWS", 1))
         kernel = engine.build(_FILE, defines).kernel(kernel_name)
         given = engine.upload(single(inputs["values"]))
         out = engine.allocate((rows, columns), np.float32)
         yield Progress(0.1, "uploaded")
-        blocks = -(-rows // block) if row_a_thread else rows
-        engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), given, out, np.int32(rows), np.int32(columns))
+        blocks = -(-rows // (block if row_a_thread else rows_a_block))
+        engine.launch(kernel, (blocks, 1, 1), (block, rows_a_block, 1), given, out, np.int32(rows), np.int32(columns))
         engine.free(given)
         yield Progress(0.9, "computed")
         result = engine.download(out)
