@@ -55,7 +55,7 @@ def test_awkward_sizes(engine: Engine, variant: str, block: str) -> None:
     [*((variant, columns) for variant in VARIANTS for columns in (512, 1001)), ("shuffle", 16500), ("peak", 16501)],
 )
 def test_long_rows(engine: Engine, variant: str, columns: int) -> None:
-    """The last are longer than a block of the last rung has registers for; of the first it takes two or four at once."""
+    """The last are longer than a block of the last rung has registers for; of others it takes several at once."""
     values = np.random.default_rng(3).normal(0, 5, (3, columns)).astype(np.float32)
     assert_right(run(engine, variant, values), values)
 
