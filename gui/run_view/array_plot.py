@@ -54,9 +54,9 @@ class ArrayPlot(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setToolTip("Arrow keys or pointer: read an element. Wheel: zoom. Double click: all elements.")
         self.setMinimumSize(160, 64)
-        self.plot = pg.PlotWidget(parent=self, axisItems={side: CountAxis(side) for side in ("left", "bottom")})
+        axes = {side: CountAxis(side) for side in ("left", "bottom")}
+        self.plot = pg.PlotWidget(parent=self, axisItems=axes, enableMenu=False)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.plot.setMenuEnabled(False)
         self.plot.hideButtons()
         self.box = self.plot.getViewBox()
         self.box.setMouseEnabled(x=True, y=False)

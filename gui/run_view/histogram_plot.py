@@ -40,9 +40,8 @@ class HistogramPlot(QWidget):
         self.reference: Array | None = None
         self.logarithmic = False
         self._bin: int | None = None
-        self.plot = pg.PlotWidget(parent=self)
+        self.plot = pg.PlotWidget(parent=self, enableMenu=False)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.plot.setMenuEnabled(False)
         self.plot.hideButtons()
         self.plot.getViewBox().setMouseEnabled(x=True, y=False)
         self.plot.getViewBox().setDefaultPadding(0.0)
