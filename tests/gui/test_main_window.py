@@ -14,7 +14,6 @@ from gpu.engines.base import Device
 from gpu.jobs import Failure, LoadImage, SaveArray, StepPattern
 from gpu.pattern import Progress
 from gui.main_window import MainWindow
-from gui.pages import REST_MS
 from gui.settings import Memory
 from tests.gui.conftest import FakeHost, settle
 
@@ -589,21 +588,29 @@ def test_help_lists_every_shortcut(qtbot, window):
     window.findChildren(Notice)[-1].close()
 
 
-def test_a_window_at_rest_rehearses_stepping_and_shows_none_of_it(qtbot, window):
+@pytest.mark.parametrize("rests_ms", [(1, 100)])
+def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows_none_of_it(qtbot, window):
     assert not window.bench.side_started
     qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
+    assert window.pages.keys() == window.bench.patterns.keys()
+    assert all(window.stack.indexOf(page) >= 0 for page in window.pages.values())
     rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
     assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "tiled")]
     assert window.page.step.models is None
     assert not window.page.step.at_rest
 
 
+@pytest.mark.parametrize("rests_ms", [(1, 100)])
 def test_while_something_runs_nothing_is_rehearsed(qtbot, window):
     FakeHost.made[0].patient = True
     window.run()
     qtbot.waitUntil(lambda: window.jobs.busy)
-    qtbot.wait(REST_MS + 500)
+    qtbot.waitUntil(lambda: len(window.pages) == len(window.bench.patterns), timeout=10_000)
+    qtbot.wait(300)
     assert not window.bench.side_started
+    FakeHost.made[0].patient = False
+    FakeHost.made[0].answer_all()
+    qtbot.waitUntil(lambda: window.bench.side_started)
 
 
 def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qtbot, window):
