@@ -15,8 +15,6 @@ from gpu.jobs import Failure, LoadImage, Ready, Result, RunPattern
 from gpu.pattern import Progress
 from tests.gpu.hosting import Listener, guards, is_alive, listening, until
 
-pytestmark = pytest.mark.alone
-
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 FAKE = "tests.gpu.fake_engines:Fake"
@@ -96,6 +94,7 @@ def test_a_run_reports_progress_then_the_result(fake: Listener):
     assert event.report.throughput.unit == "Mpixel/s"
 
 
+@pytest.mark.alone
 def test_progress_is_not_sent_more_often_than_a_screen_needs(fake: Listener):
     fake.do("endless-but-telling")
     fake.wait_for_progress("endless-but-telling")
@@ -201,6 +200,7 @@ def test_a_lost_engine_is_told_and_replaced(fake: Listener):
     assert children() != process
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "deed",
     [
@@ -263,6 +263,7 @@ def test_cancel_before_the_start_does_nothing():
         assert listener.is_silent(0.1)
 
 
+@pytest.mark.alone
 @posix
 def test_cancel_ends_the_compilers_of_the_process_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pid_file = tmp_path / "pid"
@@ -340,6 +341,7 @@ def test_an_engine_that_dies_idle_again_and_again_is_given_up(starts: Path):
         assert len(starts.read_text()) == MAX_FUTILE_STARTS
 
 
+@pytest.mark.alone
 def test_close_leaves_nothing_behind_and_can_be_called_again():
     listener = Listener(FAKE)
     listener.do("endless")

@@ -16,8 +16,6 @@ from gpu.pattern import Progress
 from gpu.shared import SharedArray
 from tests.gpu.hosting import Listener, listening
 
-pytestmark = pytest.mark.alone
-
 LONG = 4096
 
 
@@ -74,6 +72,7 @@ def test_a_file_is_loaded_run_and_verified(engine: Listener, tmp_path: Path):
         assert event.arrays["picture"].open().shape == (40, 40)
 
 
+@pytest.mark.alone
 def test_an_endless_kernel_is_cancelled_within_two_seconds(engine: Listener):
     sources = edited("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
     request = RunPattern("convolution", "naive", inputs=put(engine, noise(64)), sources=sources)
@@ -98,6 +97,7 @@ def machine_code() -> Iterator[Listener]:
         yield listener
 
 
+@pytest.mark.alone
 def test_an_endless_loop_of_machine_code_ends_with_its_process(machine_code: Listener):
     sources = edited("float sum = 0.0f", "while (true) { atomicAdd(out, 1.0f); } float sum = 0.0f")
     request = RunPattern("convolution", "naive", inputs=put(machine_code, noise(64)), sources=sources)
@@ -164,6 +164,7 @@ def test_an_edit_that_reads_out_of_bounds_is_told_and_the_next_run_works(engine:
     assert event.report.verified is True
 
 
+@pytest.mark.alone
 def test_a_long_run_tells_how_far_it_is_and_is_cancelled_within_two_seconds(simulator: Listener):
     request = RunPattern("convolution", "naive", {"filter": "box", "size": 31}, put(simulator, noise(LONG)))
     number = simulator.host.submit(request)

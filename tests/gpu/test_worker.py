@@ -19,8 +19,6 @@ from gpu.jobs import Failure, LoadImage, Ready, Request, Result, RunPattern
 from gpu.pattern import Progress
 from gpu.shared import SharedFolder
 
-pytestmark = pytest.mark.alone
-
 FAKE = "tests.gpu.fake_engines:Fake"
 
 
@@ -145,6 +143,7 @@ def test_an_engine_whose_module_is_missing_is_told():
         assert event.message.startswith("The engine gpu.engines.abacus:Abacus is not installed here: No module named")
 
 
+@pytest.mark.alone
 def test_the_time_between_two_progress_events_is_kept():
     with working(FAKE) as line:
         line.receive()

@@ -17,9 +17,8 @@ from PyQt6.QtCore import QPoint, Qt, QTimer
 
 from gpu.engines.base import KERNELS
 from gui.main_window import MainWindow
+from tests.gpu.hosting import until
 from tests.gui.conftest import settle
-
-pytestmark = pytest.mark.alone
 
 ROOT = KERNELS.parent
 LONGEST_GAP_S = 0.1
@@ -83,6 +82,7 @@ def steadiest(attempt):
     return min(gaps)
 
 
+@pytest.mark.alone
 def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_path):
     window = real_window("null")
     small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"
@@ -130,6 +130,7 @@ def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp
         qtbot.waitUntil(lambda told=told: window.status.device.toolTip().endswith(told), timeout=60_000)
 
 
+@pytest.mark.alone
 def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
     window = real_window("simulator")
     window.begin()
@@ -159,6 +160,7 @@ def test_real_kernels_never_hold_the_window_up(qtbot, real_window):
     assert window.bench.outcomes["histogram"].report.verified
 
 
+@pytest.mark.alone
 def test_stepping_never_holds_the_window_up(qtbot, real_window):
     window = real_window("null")
     window.choose_pattern("scan")
@@ -191,6 +193,7 @@ def test_stepping_never_holds_the_window_up(qtbot, real_window):
     assert tab.models.recording.moments == tab.player.end
 
 
+@pytest.mark.alone
 def test_measuring_never_holds_the_window_up(qtbot, real_window):
     window = real_window("simulator")
     window.choose_pattern("compaction")
@@ -216,6 +219,7 @@ def test_measuring_never_holds_the_window_up(qtbot, real_window):
     assert {point.variant for point in tab.points} == {variant.name for variant in tab._pattern.variants}
 
 
+@pytest.mark.alone
 def test_stop_ends_a_long_run_within_two_seconds_and_the_next_works(qtbot, real_window, tmp_path):
     window = real_window("simulator")
     small, large = tmp_path / "small.pgm", tmp_path / "large.pgm"
@@ -275,11 +279,7 @@ def test_closing_the_window_leaves_no_process_and_no_file_behind(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 
-    for _ in range(40):
-        if not processes_with(mark):
-            break
-        time.sleep(0.05)
-    assert not processes_with(mark)
+    assert until(lambda: not processes_with(mark))
     assert Path(done.stdout.strip()).name.startswith("lockstep-")
     assert not Path(done.stdout.strip()).exists()
     assert not list(scratch.glob("lockstep-*"))
@@ -310,20 +310,16 @@ def test_a_signal_closes_the_window_and_its_engine(signal_number):
     environment = {**os.environ, name: value}
     command = [sys.executable, str(ROOT / "main.py")]
     process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 30
-    while not catches_sigterm(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert until(lambda: catches_sigterm(process.pid) and len(processes_with(f"{name}={value}")) >= 2)
     time.sleep(0.5)
-    assert len(processes_with(f"{name}={value}")) >= 2
     process.send_signal(signal_number)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors
     assert b"Traceback" not in errors
-    while processes_with(f"{name}={value}") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not processes_with(f"{name}={value}")
+    assert until(lambda: not processes_with(f"{name}={value}"))
 
 
+@pytest.mark.alone
 def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path):
     window = real_window("simulator")
     window.choose_pattern("nbody")
