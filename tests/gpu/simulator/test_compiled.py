@@ -47,13 +47,19 @@ def both(text: str, name: str, grid: int, block: tuple[int, ...], *arguments, sh
         np.testing.assert_array_equal(compiled, lockstep)
 
 
+@pytest.fixture(scope="module")
+def engine():
+    made = engines.create("simulator", "compiled")
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize(("choice", "block"), [(0, "256"), (-1, "32")], ids=["first choices", "last choices"])
 @pytest.mark.parametrize(("pattern", "variant"), LADDER, ids=[f"{p.name}-{v.name}" for p, v in LADDER])
-def test_every_rung_is_compiled_and_right(pattern, variant, choice, block) -> None:
+def test_every_rung_is_compiled_and_right(engine, pattern, variant, choice, block) -> None:
     """The patterns' own tests run in lockstep; here is each rung with two sets of macros, at awkward sizes."""
     if variant.name == "racy":
         pytest.skip("its result is wrong by design, and differs from run to run")
-    engine = engines.create("simulator", "compiled")
     params = {each.name: each.options[choice] for each in pattern.parameters if isinstance(each, Choice)}
     made = {"array": lambda: small_arrays(block), "matrices": small_matrices, "bodies": lambda: small_bodies(block)}
     small = made.get(pattern.view, small_images)

@@ -144,20 +144,26 @@ def test_random_programs_without_races(body: str, seed: int) -> None:
 
 
 class _Shuffled(SimulatorEngine):
-    """An engine that shuffles every launch, and looks for races."""
+    """An engine that shuffles every launch, and looks for races; what it launches another one has built."""
 
-    def __init__(self) -> None:
+    def __init__(self, builder: SimulatorEngine) -> None:
         super().__init__()
+        self.builder = builder
         self.checker = RaceChecker()
 
     def build(self, file: str, defines: Any = None) -> Any:
-        return self._built(file, defines)
+        return self.builder._built(file, defines)
 
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)
         bound = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
         options: dict[str, Any] = {"shared_bytes": shared_bytes, "schedule": "shuffle:5", "observers": [self.checker]}
         kernel.launch(grid, block, bound, **options)
+
+
+@pytest.fixture(scope="module")
+def in_turn() -> SimulatorEngine:
+    return SimulatorEngine("lockstep")
 
 
 # Whose blocks put their part of the result where the next free place is.
@@ -173,7 +179,7 @@ UNORDERED = {("compaction", "ballot")}
         if not variant.library
     ],
 )
-def test_the_ladders(pattern: str, variant: str) -> None:
+def test_the_ladders(in_turn: SimulatorEngine, pattern: str, variant: str) -> None:
     declared = find_pattern(pattern)
     chosen = declared.variant(variant)
     params = {field.name: field.default for field in declared.parameters} | dict(declared.step_params)
@@ -188,10 +194,10 @@ def test_the_ladders(pattern: str, variant: str) -> None:
     else:
         image = np.random.default_rng(7).integers(0, 256, (37, 61), np.uint8)
         inputs = {"image": image, "maxval": np.array(255, np.uint8)}
-    shuffled = _Shuffled()
+    shuffled = _Shuffled(in_turn)
     found = [
         run_pattern(engine, declared, chosen, inputs, params, lambda progress: None, with_reference=False).outputs
-        for engine in (SimulatorEngine("lockstep"), shuffled)
+        for engine in (in_turn, shuffled)
     ]
     if chosen.cautionary:
         return
