@@ -18,6 +18,11 @@ def aside(do: Callable[[], object]) -> None:
     _pool().start(QRunnable.create(do))
 
 
+def wait_for_aside(patience_ms: int) -> None:
+    """Wait until all that was asked for is done."""
+    _pool().waitForDone(patience_ms)
+
+
 def finish_aside() -> None:
     """Wait for what is being done, and drop what has not begun: the interpreter must not end beside it."""
     _pool().clear()

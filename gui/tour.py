@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEventLoop, QSettings, QTimer
+from PyQt6.QtCore import QCoreApplication, QEventLoop, QSettings, QTimer
 
 from gpu.jobs import Failure, Report
+from gui.aside import wait_for_aside
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
 
 SIZE = (1280, 720)
 PATIENCE_S = 300
+_ASIDE_MS = 2000
 _SHOWN = 0.6
 """The share of a recording after which it is photographed."""
 
@@ -118,6 +120,7 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
     window.bench.problem.connect(failures.append)
     window.jobs.broken.connect(failures.append)
     stops = []
+    ended: dict[str, list[Failure]] = {}
     for name, pattern in window.bench.patterns.items():
         window.choose_pattern(name)
         for number, variant in enumerate(pattern.variants, 1):
@@ -137,8 +140,14 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
                 window.stop()
         window.choose_variant(pattern.default_variant)
         _settled(window, failures, patience_s)
-        for theme in ("light", "dark"):
-            window.appearance.set_theme(theme)
+        ended[name] = list(failures)
+    # All patterns in one theme, then in the other: another theme is another style for every page.
+    for theme in ("light", "dark"):
+        window.appearance.set_theme(theme)
+        for name in window.bench.patterns:
+            failures[:] = ended[name]
+            window.choose_pattern(name)
+            _settled(window, failures, patience_s)
             _photograph(window, folder / f"{name}-{theme}.png")
             _photograph_step(window, folder / f"{name}-step-{theme}.png", failures, patience_s)
     return stops
@@ -181,8 +190,8 @@ def _wait(done: Callable[[], bool], patience_s: float) -> bool:
     limit.start(round(1000 * patience_s))
     loop.exec()
     # Pictures' smaller copies are made aside; let the last of them be painted.
-    QTimer.singleShot(150, loop.quit)
-    loop.exec()
+    wait_for_aside(_ASIDE_MS)
+    QCoreApplication.processEvents()
     return in_time
 
 

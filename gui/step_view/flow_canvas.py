@@ -57,6 +57,7 @@ class FlowCanvas(QWidget):
         self._several = False
         self._painter: FlowPainter | None = None
         self._tiles: Tiles | None = None
+        self._longest = 1
         self._column = 34.0
         self._fitted = True
         self._offset = QPointF(0, 0)
@@ -69,6 +70,8 @@ class FlowCanvas(QWidget):
     def open(self, layout: FlowLayout | None, warps: Sequence[int], *, several_blocks: bool) -> None:
         """Show another dataflow; `warps` are those of a block, by launch."""
         self.layout_ = layout
+        rows = () if layout is None else layout.rows
+        self._longest = max((len(text) for row in rows for text in texts(row.value, 6)), default=1)
         self._warps, self._several = warps, several_blocks
         self.selected, self.lit, self.followed, self.moment = None, {}, None, 0
         self.differing = None
@@ -128,10 +131,8 @@ class FlowCanvas(QWidget):
 
     def _readable(self, print_px: int = _SMALL_PRINT) -> float:
         """Return the width of a column that holds its values in print of a size."""
-        assert self.layout_ is not None
         metric = QFontMetricsF(code_font(print_px))
-        longest = max((len(text) for row in self.layout_.rows for text in texts(row.value, 6)), default=1)
-        return max(metric.horizontalAdvance("0" * longest) + 4, LABELLED)
+        return max(metric.horizontalAdvance("0" * self._longest) + 4, LABELLED)
 
     def _lower(self, column: float) -> float:
         """Return the width of column at which all rows are seen too, where they stay readable."""
