@@ -15,10 +15,23 @@ if TYPE_CHECKING:
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""
-STEP_KEYS = [
-    ("Space", "In Step: play, pause"),
-    ("← →", "In Step: one step back or on; with Shift to the barrier; Home, End"),
-]
+VIEWS_KEYS = {
+    "In Step": [
+        ("Space", "Play, pause"),
+        ("← →", "One step back, on"),
+        ("Shift+← →", "To the barrier before, after"),
+        ("Home, End", "To the beginning, the end"),
+    ],
+    "In N-body's sky": [
+        ("Space", "Play, pause"),
+        (".", "A single step"),
+        ("R", "Begin again"),
+        ("← → ↑ ↓", "Orbit; with Shift move"),
+        ("+ −", "Nearer, farther"),
+        ("Home", "All of it"),
+    ],
+}
+"""Keys of views, which count where the focus is in them."""
 
 
 class Actions:
@@ -35,6 +48,8 @@ class Actions:
         self.menu = QMenu(window)
         self.menu.setAccessibleName("Menu")
         self.by_name: dict[str, QAction] = {}
+        self._group = ""
+        self._group_of: dict[str, str] = {}
         self._fill_file()
         self._fill_run()
         self._fill_view()
@@ -52,7 +67,13 @@ class Actions:
         # Without a menu bar a shortcut works only where its action belongs to the window itself.
         self._window.addAction(action)
         self.by_name[name] = action
+        self._group_of[name] = self._group
         return action
+
+    def _begin(self, title: str) -> QMenu:
+        """Begin a part of the menu; what is added from here on is listed under its title."""
+        self._group = title
+        return self._submenu(self.menu, title)
 
     def _submenu(self, menu: QMenu, title: str) -> QMenu:
         made = QMenu(title, menu)
@@ -60,7 +81,7 @@ class Actions:
         return made
 
     def _fill_file(self) -> None:
-        window, menu = self._window, self._submenu(self.menu, "File")
+        window, menu = self._window, self._begin("File")
         self._add(menu, "open", "Open…", window.files.ask_open, "Ctrl+O")
         self._add(menu, "open kernel", "Open kernel…", window.own.ask, "Ctrl+Shift+O")
         self.recent = self._submenu(menu, "Open recent")
@@ -94,7 +115,7 @@ class Actions:
             nothing.setEnabled(False)
 
     def _fill_run(self) -> None:
-        window, menu = self._window, self._submenu(self.menu, "Run")
+        window, menu = self._window, self._begin("Run")
         self._add(menu, "run", "Run", window.run, "F5")
         self._add(menu, "stop", "Stop", window.stop, "Esc")
         menu.addSeparator()
@@ -108,7 +129,7 @@ class Actions:
         self._add(menu, "next", "Next pattern", lambda: window.step_pattern(1), "]")
 
     def _fill_view(self) -> None:
-        window, menu = self._window, self._submenu(self.menu, "View")
+        window, menu = self._window, self._begin("View")
         self.themes = QActionGroup(window)
         for name in THEMES:
             title = f"{name.capitalize()} theme"
@@ -132,7 +153,7 @@ class Actions:
         self._add(menu, "full screen", "Full screen", window.appearance.toggle_full_screen, "F11")
 
     def _fill_help(self) -> None:
-        menu = self._submenu(self.menu, "Help")
+        menu = self._begin("Help")
         self._add(menu, "shortcuts", "Keyboard", self._window.dialogs.show_shortcuts, "F1")
         self._add(menu, "about", "About Lockstep", self._window.dialogs.show_about)
         self._add(None, "menu", "Menu", self._window.open_menu, "F10")
@@ -151,14 +172,14 @@ class Actions:
         self.by_name[f"theme {theme}"].setChecked(True)
         self.by_name[f"text {text_size}"].setChecked(True)
 
-    def shortcuts(self) -> list[tuple[str, str]]:
-        """Return what each shortcut does, in the order of the menu."""
-        rows = []
+    def shortcuts(self) -> dict[str, list[tuple[str, str]]]:
+        """Return what each key does: lists under the titles of the menu's parts, in their order, and of the views."""
+        groups: dict[str, list[tuple[str, str]]] = {}
         for name, action in self.by_name.items():
             if action.shortcuts() and not name.startswith("variant"):
-                text = action.text().rstrip("…")
-                rows.append((action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText), text))
-        variants = [("1 … 9, 0", "Variant 1 … 9, 10")]
+                key = action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText)
+                groups.setdefault(self._group_of[name], []).append((key, action.text().rstrip("…")))
+        groups["Run"].append(("1 … 9, 0", "Variant 1 … 9, 10"))
         if sum(self.by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:
-            variants.append(("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …"))
-        return [*rows, *variants, *STEP_KEYS]
+            groups["Run"].append(("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …"))
+        return {**groups, **VIEWS_KEYS}

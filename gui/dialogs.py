@@ -8,9 +8,12 @@ from PyQt6.QtCore import Qt
 
 from gui.notice import Notice
 from gui.status_line import explain
+from gui.theme import look
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
+
+_KEYS_ON_THE_LEFT = ("File", "View", "Help")
 
 
 class Dialogs:
@@ -37,11 +40,13 @@ class Dialogs:
 
     def show_shortcuts(self) -> None:
         """List the keys."""
-        rows = "".join(
-            f"<tr><td style='padding: 3px 24px 3px 0'><b>{key}</b></td><td style='padding: 3px 0'>{text}</td></tr>"
-            for key, text in self._window.actions_.shortcuts()
-        )
-        Notice(self._window, "Keyboard", f"<table>{rows}</table>").open()
+        groups = self._window.actions_.shortcuts()
+        sides = [[title for title in groups if (title in _KEYS_ON_THE_LEFT) == left] for left in (True, False)]
+        Notice(
+            self._window,
+            "Keyboard",
+            *(f"<table>{''.join(_listed(title, groups[title]) for title in side)}</table>" for side in sides),
+        ).open()
 
     def show_about(self) -> None:
         """Say what this is."""
@@ -50,3 +55,13 @@ class Dialogs:
             "NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
         )
         Notice(self._window, "About Lockstep", text).open()
+
+
+def _listed(title: str, rows: list[tuple[str, str]]) -> str:
+    """Return rows of a table: keys and what they do, under a title."""
+    head = f"<tr><td colspan='2' style='padding: 8px 0 2px 0; color: {look().theme.muted}'>{title}</td></tr>"
+    return head + "".join(
+        f"<tr><td style='padding: 2px 18px 2px 0; white-space: nowrap'><b>{key}</b></td>"
+        f"<td style='padding: 2px 0; white-space: nowrap'>{text}</td></tr>"
+        for key, text in rows
+    )

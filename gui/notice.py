@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from gui.theme import look
 from gui.widgets import button, label, row
@@ -15,18 +15,25 @@ class Notice(QDialog):
     Parameters
     ----------
     parent : QWidget
-    title, text : str
+    title : str
+    columns : str
+        The text; several stand side by side, and no line of theirs is broken.
     """
 
-    def __init__(self, parent: QWidget, title: str, text: str) -> None:
+    def __init__(self, parent: QWidget, title: str, *columns: str) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
-        self.text = QLabel(text)
-        self.text.setTextFormat(Qt.TextFormat.RichText)
-        self.text.setWordWrap(True)
-        self.text.setMinimumWidth(look().px(360))
-        self.text.setAccessibleName(title)
+        self.columns = [QLabel(text) for text in columns]
+        body = QHBoxLayout()
+        body.setSpacing(look().px(40))
+        for column in self.columns:
+            column.setTextFormat(Qt.TextFormat.RichText)
+            column.setAccessibleName(title)
+            body.addWidget(column, 0, Qt.AlignmentFlag.AlignTop)
+        if len(columns) == 1:
+            self.columns[0].setWordWrap(True)
+            self.columns[0].setMinimumWidth(look().px(360))
         close = button("Close", "primary")
         close.clicked.connect(self.accept)
         close.setDefault(True)
@@ -34,5 +41,5 @@ class Notice(QDialog):
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(16)
         layout.addWidget(label(title, "title"))
-        layout.addWidget(self.text)
+        layout.addLayout(body)
         layout.addLayout(row(0, close))
