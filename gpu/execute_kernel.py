@@ -39,12 +39,7 @@ def record_kernel(launch: KernelLaunch, schedule: str) -> Recording:
     """Run a kernel and record every step of it; errors as of `run_kernel`."""
     trace = _simulate(launch, schedule=schedule, traced=True).trace
     assert trace is not None, "it was asked for"
-    # Of a single launch nothing has to be known again in another one.
-    buffers = tuple(
-        number if array.space in ("global", "constant") else None for number, array in enumerate(trace.arrays)
-    )
-    texts = {Path(launch.file).name: launch.text}
-    return Recording.of([(trace, buffers)], texts, failure=trace.failure, stopped=trace.stopped)
+    return Recording.of_launch(trace, {Path(launch.file).name: launch.text})
 
 
 def _simulate(launch: KernelLaunch, **options: Any) -> Simulation:

@@ -83,7 +83,7 @@ class Actions:
     def _fill_file(self) -> None:
         window, menu = self._window, self._begin("File")
         self._add(menu, "open", "Open…", window.files.ask_open, "Ctrl+O")
-        self._add(menu, "open kernel", "Open kernel…", window.own.ask, "Ctrl+Shift+O")
+        self._add(menu, "open kernel", "Open kernel or recording…", window.own.ask, "Ctrl+Shift+O")
         self.recent = self._submenu(menu, "Open recent")
         self.recent.aboutToShow.connect(self._fill_recent)
         self.samples = self._submenu(menu, "Sample images")

@@ -134,9 +134,9 @@ class Header(QFrame):
                 item.setToolTip(no_library or each.idea)
                 item.setText(f"{number + 1}  {each.title}" + (" · not here" if no_library else ""))
 
-    def show_own(self, name: str) -> None:
-        """Show that a kernel file of the user's is open, which has no ladder and runs on the simulator."""
-        self.title.setText("Own kernel")
+    def show_own(self, title: str, name: str) -> None:
+        """Show that a file of the user's is open, which has no ladder and runs on the simulator, or not at all."""
+        self.title.setText(title)
         self.summary.say(name)
         self.variant.hide()
         self.engine.hide()

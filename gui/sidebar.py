@@ -121,7 +121,7 @@ class Sidebar(QFrame):
             group.addButton(made)
             layout.addWidget(made)
             self.buttons[name] = made
-        self.own = button("Own kernel", "nav", tip="The kernel file that you opened")
+        self.own = button("Own kernel", "nav", tip="The file that you opened")
         self.own.setCheckable(True)
         self.own.clicked.connect(self.own_wanted)
         self.own.hide()
@@ -186,8 +186,9 @@ class Sidebar(QFrame):
         self._images.setVisible(shown)
         self._scroll.setVisible(shown)
 
-    def mark_own(self, name: str) -> None:
-        """Show that the user's kernel file of that name is shown."""
+    def mark_own(self, title: str, name: str) -> None:
+        """Show that the user's file of that name is shown, a kernel or a recording."""
+        self.own.setText(title)
         self.own.setToolTip(name)
         self.own.show()
         self.own.setChecked(True)

@@ -20,7 +20,7 @@ from gui.widgets import Badge, Card, button, column, label, row
 
 
 class SourcePane(Card):
-    """A card with a kernel file that can be edited, and the kernel that runs.
+    """A card with a kernel file, which can be edited unless its texts are a recording's, and the kernel that runs.
 
     Parameters
     ----------
@@ -63,6 +63,9 @@ class SourcePane(Card):
         self.head.addLayout(row(self.revert, self.save, self.open, spacing=2))
         self.setMinimumWidth(look().px(220))
         self.edited.hide()
+        self.code.setReadOnly(not self.sources.editable)
+        for each in (self.revert, self.open):
+            each.setVisible(self.sources.editable)
         self._document: KernelDocument | None = None
         self.code.line_clicked.connect(self.line_clicked)
         # Asked for beforehand, so that the first letter need not wait for the process that checks.
@@ -77,7 +80,7 @@ class SourcePane(Card):
     def show_variant(self, pattern: Pattern, name: str) -> None:
         """Show the kernel of a variant, or that it is a library's and has none here."""
         variant = pattern.variant(name)
-        for each in (self._text, self.revert, self.save, self.open):
+        for each in (self._text, self.save, *((self.revert, self.open) if self.sources.editable else ())):
             each.setVisible(not variant.library)
         self.note.setVisible(bool(variant.library))
         if not variant.library:

@@ -108,6 +108,14 @@ class Recording:
             first += len(trace.events)
         return cls(launches, texts, failure=failure, stopped=stopped)
 
+    @classmethod
+    def of_launch(cls, trace: Trace, texts: Mapping[str, str]) -> Recording:
+        """Return the recording of a single launch; of its arrays nothing has to be known again in another one."""
+        buffers = tuple(
+            number if array.space in ("global", "constant") else None for number, array in enumerate(trace.arrays)
+        )
+        return cls.of([(trace, buffers)], texts, failure=trace.failure, stopped=trace.stopped)
+
     @property
     def moments(self) -> int:
         """The number of events of all launches, which is the last moment."""
@@ -133,6 +141,11 @@ class Recording:
             (launch.first + found.event, found.finding) for launch in self.launches for found in launch.trace.findings
         )
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The source files as they were compiled, by their names."""
+        return self._texts
+
     def text(self, file: str) -> str:
         """Return a source file as it was compiled; "" for one that no kernel came from."""
         return self._texts.get(file, "")
@@ -155,7 +168,9 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | Path) -> Recording:
-        """Read a recording; the file may go afterwards. Its traces are unpacked when they are asked for.
+        """Read a recording, or a trace as the recording of its launch; the file may go afterwards.
+
+        A recording's traces are unpacked when they are asked for.
 
         Raises
         ------
@@ -164,6 +179,10 @@ class Recording:
         """
         with trace_data.reading(path, "recording"):
             archive = zipfile.ZipFile(BytesIO(Path(path).read_bytes()))
+            if _MANIFEST not in archive.namelist():
+                trace = Trace(trace_data.read(archive, path))
+                # What it was compiled from is the file of its first statement.
+                return cls.of_launch(trace, {trace.events[0].position.file: trace.source} if trace.events else {})
             manifest = json.loads(archive.read(_MANIFEST))
             if manifest["version"] != VERSION:
                 raise InputError(

@@ -47,6 +47,8 @@ class KernelDocument(QTextDocument):
     ----------
     file : str
         A name under `kernels/`, or a path.
+    text : str or None
+        Its text; None reads the file.
     """
 
     settled = pyqtSignal()
@@ -54,7 +56,7 @@ class KernelDocument(QTextDocument):
     edited_changed = pyqtSignal(bool)
     problems_changed = pyqtSignal()
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, text: str | None = None) -> None:
         super().__init__()
         self.file = file
         self.path = KERNELS / file
@@ -66,7 +68,7 @@ class KernelDocument(QTextDocument):
         self._text: str | None = None
         self._commented: frozenset[int] | None = None
         self.setDocumentLayout(QPlainTextDocumentLayout(self))
-        self.original = _read(self.path)
+        self.original = _read(self.path) if text is None else text
         self.saved = self.original
         self._load(self.original)
         self._rest = QTimer(self, singleShot=True, interval=SETTLE_MS)

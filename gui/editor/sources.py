@@ -28,6 +28,7 @@ class KernelSources(QObject):
 
     settled = pyqtSignal(str)
     """A file's text has changed, and rests."""
+    editable = True
 
     def __init__(self, check: Check | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -37,10 +38,13 @@ class KernelSources(QObject):
     def document(self, file: str) -> KernelDocument:
         """Return the document of a kernel file, a name under `kernels/` or a path; it is read the first time."""
         if file not in self._documents:
-            made = self._documents[file] = KernelDocument(file)
+            made = self._documents[file] = self._make(file)
             made.setParent(self)
             made.settled.connect(lambda: self._take(made))
         return self._documents[file]
+
+    def _make(self, file: str) -> KernelDocument:
+        return KernelDocument(file)
 
     def edits(self, *files: str) -> dict[str, str]:
         """Return what a request carries as its `sources`: the text of each of the files that is edited."""
@@ -71,6 +75,20 @@ class KernelSources(QObject):
         if self._check is not None and not document.checked:
             text = document.text
             self._check(document.file, text, lambda found: document.show_diagnostics(text, found))
+
+
+class RecordedSources(KernelSources):
+    """The texts that a recording was made of, to read."""
+
+    editable = False
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent=parent)
+        self.texts: Mapping[str, str] = {}
+        """By the files' names, without folders."""
+
+    def _make(self, file: str) -> KernelDocument:
+        return KernelDocument(file, self.texts.get(Path(file).name, ""))
 
 
 def _at_line(failure: Failure, file: str) -> tuple[Diagnostic, ...]:

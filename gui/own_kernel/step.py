@@ -17,24 +17,25 @@ from gui.jobs import Jobs
 from gui.step_view.models import Models
 from gui.step_view.tab import StepTab
 
-_NAME = "own"
+NAME = "own"
+"""What a kernel of one's own is called where a pattern and a variant have names."""
 
 
 def _never_run(*_: Any) -> Generator[Progress, None, Outputs]:
     raise AssertionError("a kernel of one's own is launched by itself, not by a host program")
 
 
-def _declaration(path: Path, kernel: str) -> Pattern:
+def declaration(path: Path, kernel: str) -> Pattern:
     """Return what a tab needs to know of a kernel, as a declaration without parameters."""
     return Pattern(
-        name=_NAME,
+        name=NAME,
         title="Own kernel",
         summary=str(path),
         kernels=str(path),
         view="array",
         parameters=(),
-        variants=(Variant(_NAME, kernel, run=_never_run, idea="", limit="", kernels=(kernel,)),),
-        default_variant=_NAME,
+        variants=(Variant(NAME, kernel, run=_never_run, idea="", limit="", kernels=(kernel,)),),
+        default_variant=NAME,
         result="",
         reference=lambda inputs, params: np.empty(0),
         tolerance=lambda inputs, params: 0.0,
@@ -63,13 +64,13 @@ class OwnStepTab(StepTab):
     ) -> None:
         self._launch = launch
         self._path = path
-        super().__init__(_declaration(path, ""), _NAME, sources, jobs)
+        super().__init__(declaration(path, ""), NAME, sources, jobs)
         self.settings.again.hide()
 
     def show_kernel(self, kernel: str) -> None:
         """Show another kernel of the file."""
-        self.pattern = _declaration(self._path, kernel)
-        self.show_variant(_NAME)
+        self.pattern = declaration(self._path, kernel)
+        self.show_variant(NAME)
 
     def record(self) -> None:
         self._soon.stop()
@@ -82,4 +83,4 @@ class OwnStepTab(StepTab):
         self.stepper.record(StepKernel(launch, self.settings.schedule))
 
     def _take(self, request: Any, models: Models) -> None:
-        super()._take(StepPattern(_NAME, _NAME, {}, schedule=request.schedule), models)
+        super()._take(StepPattern(NAME, NAME, {}, schedule=request.schedule), models)

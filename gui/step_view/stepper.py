@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
@@ -58,12 +59,19 @@ class Stepper(QObject):
             self.jobs.stop()
         self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
 
+    def read(self, path: Path, request: StepPattern) -> None:
+        """Read a recording that was saved, as if the request had been recorded."""
+        self._newest += 1
+        number = self._newest
+        self._set_busy(True)
+        aside(lambda: self._read.emit(number, request, (_loaded(path), str(path), None)))
+
     def rehearse(self, request: StepPattern) -> None:
         """Record and read a run that nobody looks at, after all that somebody waits for."""
 
         def read(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                aside(lambda: _loaded(event))
+                aside(lambda: _loaded(event.path))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
 
@@ -84,7 +92,7 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-        aside(lambda: self._read.emit(number, request, (_loaded(event), event.path, handles)))
+        aside(lambda: self._read.emit(number, request, (_loaded(event.path), event.path, handles)))
 
     def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
         if number != self._newest:
@@ -102,10 +110,10 @@ class Stepper(QObject):
             self.busy_changed.emit(busy)
 
 
-def _loaded(event: Result) -> object:
-    """Return the Models of a recording that has been made, or why they cannot be."""
+def _loaded(path: str | Path) -> object:
+    """Return the Models of a recording, or why they cannot be."""
     try:
-        return models.load(event.path)
+        return models.load(path)
     except LockstepError as error:
         return Failure("input", error.message, error.advice)
     except Exception as error:

@@ -1,0 +1,93 @@
+"""The page of a recording that was saved: it is played, and nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtWidgets import QTabBar, QVBoxLayout, QWidget
+
+from gpu.jobs import StepPattern
+from gui.editor.sources import RecordedSources
+from gui.jobs import Jobs
+from gui.own_kernel.step import NAME, declaration
+from gui.step_view.models import Models
+from gui.step_view.tab import StepTab
+from gui.widgets import role, row
+
+
+class RecordedStepTab(StepTab):
+    """Plays a recording from a file, beside the text that it was made of.
+
+    Parameters
+    ----------
+    path : Path
+        The recording, or the trace of a launch.
+    jobs : callable
+        As of a StepTab.
+    """
+
+    def __init__(self, path: Path, jobs: Callable[[], Jobs]) -> None:
+        self._path = path
+        self._texts = RecordedSources()
+        super().__init__(declaration(path, ""), NAME, self._texts, jobs)
+        self._texts.setParent(self)
+        # Another order would have to be run.
+        self.kinds.buttons["Two orders"].hide()
+
+    def record(self) -> None:
+        self._soon.stop()
+        self._stale = False
+        self.stepper.read(self._path, StepPattern(NAME, NAME, {}))
+
+    def _take(self, request: Any, models: Models) -> None:
+        recording = models.recording
+        self._texts.texts = recording.texts
+        file = next((file for file in models.files if recording.text(file)), "")
+        if file:
+            self.pattern = declaration(Path(file), recording.launches[0].trace.kernel)
+            self._file = file
+            self.source.show_variant(self.pattern, NAME)
+        super()._take(request, models)
+
+
+class RecordedPage(QWidget):
+    """A Step tab alone.
+
+    Parameters
+    ----------
+    path, jobs
+        As of a RecordedStepTab.
+    """
+
+    failed = pyqtSignal(object)
+    """Failure"""
+    busy = False
+    stepping = True
+
+    def __init__(self, path: Path, jobs: Callable[[], Jobs]) -> None:
+        super().__init__()
+        role(self, "canvas")
+        self.path = path
+        self.step = RecordedStepTab(path, jobs)
+        self.step.failed.connect(self.failed)
+        self.source = self.step.source
+        tabs = QTabBar()
+        tabs.setExpanding(False)
+        tabs.setDrawBase(False)
+        tabs.addTab("Step")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        layout.addLayout(row(tabs, 0))
+        layout.addWidget(self.step, 1)
+        self.step.record_soon()
+
+    def run(self) -> None:
+        """Read the file again."""
+        self.step.record()
+
+    def stop(self) -> None:
+        """Stop nothing: nothing runs."""

@@ -1,0 +1,108 @@
+"""A recording that was saved: opened, played beside the text that it was made of, and never run."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+
+from gpu.execute_kernel import record_kernel
+from gpu.own_kernels import KernelLaunch
+from gpu.simulate import simulate
+from gui.own_kernel.recorded import RecordedPage
+from tests.gui.conftest import FakeHost
+from tests.gui.test_main_window import drop
+
+TEXT = """__device__ int twice(int x) { return x + x; }
+
+__global__ void rotate(const int *in, int *out, int n) {
+    __shared__ int s[8];
+    s[threadIdx.x] = twice(in[threadIdx.x]);
+    __syncthreads();
+    out[threadIdx.x] = s[(threadIdx.x + 1) % n];
+}
+"""
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A recording, whose kernel's file is gone."""
+    path = tmp_path / "rotate.lockstep"
+    arguments = ("arange:8", "zeros:8", "8")
+    record_kernel(KernelLaunch("gone.cu", TEXT, "rotate", (1,), (8,), arguments), "round-robin").save(path)
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """What `simulate --trace` writes."""
+    simulation = simulate("gone.cu", "rotate", 1, 8, ["arange:8", "zeros:8", "8"], source=TEXT, traced=True)
+    simulation.trace.save(tmp_path / "rotate.trace")
+    return tmp_path / "rotate.trace"
+
+
+def opened(qtbot, window, path):
+    assert drop(window, path)
+    qtbot.waitUntil(lambda: window.own.shown is not None and window.own.shown.path == path)
+    page = window.own.shown
+    assert isinstance(page, RecordedPage)
+    qtbot.waitUntil(lambda: page.step.at_rest)
+    return page
+
+
+@pytest.mark.parametrize("kind", ["recording", "trace"])
+def test_a_recording_is_played_beside_the_text_that_it_was_made_of(qtbot, window, request, kind):
+    hosts = len(FakeHost.made)
+    page = opened(qtbot, window, request.getfixturevalue(kind))
+    step = page.step
+    assert page.source.code.toPlainText() == TEXT
+    assert page.source.title.text() == "gone.cu"
+    assert step.player.moment == 0
+    step.setFocus()
+    qtbot.keyClick(step, Qt.Key.Key_End)
+    assert step.models.recording.moments == step.player.moment > 0
+    recorded = step.models.recording.launches[0].trace
+    assert np.array_equal(recorded.array("out", len(recorded.events)), 2 * np.roll(np.arange(8), -1))
+    assert "out[0] = s[1] = 2" in step.statement.text()
+    assert len(FakeHost.made) == hosts
+
+
+def test_its_text_is_read_only_and_what_would_have_to_run_is_not_offered(qtbot, window, recording):
+    page = opened(qtbot, window, recording)
+    page.source.code.setFocus()
+    qtbot.keyClicks(page.source.code, "x")
+    assert page.source.code.toPlainText() == TEXT
+    assert not page.source.revert.isVisible()
+    assert not page.source.open.isVisible()
+    assert page.source.save.isVisible()
+    assert not page.step.kinds.buttons["Two orders"].isVisible()
+    assert window.header.title.text() == "Recording"
+    assert window.sidebar.own.text() == "Recording"
+
+
+def test_it_is_saved_again_as_it_was(qtbot, window, recording, tmp_path):
+    page = opened(qtbot, window, recording)
+    assert page.step.exports.write_recording(tmp_path / "copy.lockstep")
+    assert (tmp_path / "copy.lockstep").read_bytes() == recording.read_bytes()
+
+
+def test_a_file_that_is_no_recording_says_so_and_another_opens_in_its_place(qtbot, window, recording, tmp_path):
+    damaged = tmp_path / "damaged.lockstep"
+    damaged.write_bytes(recording.read_bytes()[:200])
+    page = opened(qtbot, window, damaged)
+    assert "is not a recording, or is damaged" in page.step.message.text()
+    assert "is not a recording, or is damaged" in window.banner.message.text()
+    page = opened(qtbot, window, recording)
+    assert not window.banner.isVisible()
+    assert page.source.code.toPlainText() == TEXT
+
+
+def test_run_reads_the_file_again(qtbot, window, recording, trace):
+    page = opened(qtbot, window, recording)
+    first = page.step.models
+    shutil.copyfile(trace, recording)
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.step.models is not first)
+    assert page.source.code.toPlainText() == TEXT
