@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from clang import cindex
-
-from gpu.simulator.frontend.clang import Cursor, CursorKind, descendants_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind
 
 THIS = "this"
 
@@ -18,22 +16,20 @@ def is_closure(declaration: Cursor | None) -> bool:
 
 def is_in_closure(method: Cursor) -> bool:
     """Whether a method is the body of a lambda."""
-    return method.kind == CursorKind.CXX_METHOD and is_closure(method.semantic_parent)
+    return method.kind == CursorKind.CXX_METHOD and is_closure(method.parent)
 
 
 def name_of_capture(field: Cursor) -> str:
     """Return the name of what a field of a closure holds: clang puts the field where that is captured."""
-    place = field.location
-    tokens = field.translation_unit.get_tokens(extent=cindex.SourceRange.from_locations(place, place))
-    name = next((str(token.spelling) for token in tokens), "")
+    name = field.token_there()
     return THIS if _holds_this(field, name) else name
 
 
 def captured_variable(lambda_expression: Cursor, name: str) -> Cursor | None:
     """Return the declaration of a captured variable; of `[x = 1]` that of `x`, which has the initialiser."""
-    for cursor in descendants_of(lambda_expression):
+    for cursor in lambda_expression.descendants():
         if cursor.spelling == name and cursor.kind in (CursorKind.VARIABLE_REF, CursorKind.DECL_REF_EXPR):
-            declaration: Cursor | None = cursor.referenced
+            declaration = cursor.referenced
             if declaration is not None and declaration.kind in _VARIABLES:
                 return declaration
     return None
@@ -41,14 +37,13 @@ def captured_variable(lambda_expression: Cursor, name: str) -> Cursor | None:
 
 def is_declared_in(declaration: Cursor, lambda_expression: Cursor) -> bool:
     """Whether a captured variable is one that the capture itself makes."""
-    extent, place = lambda_expression.extent, declaration.location.offset
-    return bool(extent.start.offset <= place < extent.end.offset)
+    return lambda_expression.start.offset <= declaration.location.offset < lambda_expression.end.offset
 
 
 def captured_by_reference(lambda_expression: Cursor) -> list[Cursor]:
     """Return the declarations of the variables that a lambda holds references to."""
-    fields = lambda_expression.type.get_canonical().get_fields()
-    names = [name_of_capture(field) for field in fields if field.type.kind == cindex.TypeKind.LVALUEREFERENCE]
+    fields = lambda_expression.type.canonical.fields
+    names = [name_of_capture(field) for field in fields if field.type.kind == TypeKind.LVALUEREFERENCE]
     return [found for name in names if (found := captured_variable(lambda_expression, name)) is not None]
 
 
@@ -56,12 +51,11 @@ def _holds_this(field: Cursor, name: str) -> bool:
     """Whether a field holds the object around a lambda, which is captured where a member of it is used first."""
     if name == THIS:
         return True
-    method = field.semantic_parent.semantic_parent
-    if method is None or method.semantic_parent is None or field.type.kind != cindex.TypeKind.POINTER:
+    method = field.owner.parent
+    if method is None or method.parent is None or field.type.kind != TypeKind.POINTER:
         return False
-    owner = method.semantic_parent.type.get_canonical()
-    if field.type.get_canonical().get_pointee().get_canonical().spelling.removeprefix("const ") != owner.spelling:
+    owner = method.parent.type.canonical
+    if field.type.canonical.pointee.canonical.spelling.removeprefix("const ") != owner.spelling:
         return False
-    place = field.location
-    named = Cursor.from_location(field.translation_unit, place)
+    named = field.named_there()
     return named is None or named.kind != CursorKind.DECL_REF_EXPR

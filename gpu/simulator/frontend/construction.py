@@ -6,15 +6,12 @@ from collections import deque
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from clang import cindex
-
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import (
+    ClangType,
     Cursor,
     CursorKind,
-    children_of,
-    evaluate,
-    operand_positions,
+    TypeKind,
     start_of,
     string_of,
 )
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 
 INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's life ends."
 _SIZE = Scalar("uint64")
-_ARRAYS = ("CONSTANTARRAY", "INCOMPLETEARRAY")
+ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY)
 
 
 class Construction:
@@ -38,7 +35,7 @@ class Construction:
         self._scope = scope
         self._expressions = expressions
 
-    def braces(self, cursor: Cursor, type: Type, declared: cindex.Type | None = None) -> ir.Expression:
+    def braces(self, cursor: Cursor, type: Type, declared: ClangType | None = None) -> ir.Expression:
         """Lower `{...}` to a struct's value, or to a scalar's; what it leaves out is as without it, or zero."""
         given = deque(_expressions_of(cursor))
         if not isinstance(type, Struct):
@@ -51,21 +48,21 @@ class Construction:
             return self._by_constructor(cursor, type, declared, list(given))
         return self._members(type, declared, given)
 
-    def array_values(self, cursor: Cursor, type: ArrayOf, declared: cindex.Type | None = None) -> list[ir.Expression]:
+    def array_values(self, cursor: Cursor, type: ArrayOf, declared: ClangType | None = None) -> list[ir.Expression]:
         """Lower an array's braces to a value for each innermost element; what they leave out is as without them."""
         if cursor.kind == CursorKind.STRING_LITERAL:
             letters = [number_of(type.element, letter) for letter in bytes_of(cursor)]
             return letters + [zero_of(type.element)] * (type.count - len(letters))
         return self._elements(type, declared or cursor.type, deque(_expressions_of(cursor)))
 
-    def _members(self, type: Struct, declared: cindex.Type | None, given: deque[Cursor]) -> ir.Expression:
+    def _members(self, type: Struct, declared: ClangType | None, given: deque[Cursor]) -> ir.Expression:
         """Give each member what comes next."""
         sources = _sources(declared)
         named = {}
         if given and _designated(given[0]):
             for value in given:
-                member, inner = children_of(value)
-                named[member.spelling] = inner
+                designator, inner = value.children
+                named[designator.spelling] = inner
             given.clear()
         parts: list[ir.Expression] = []
         for member in type.fields:
@@ -82,10 +79,10 @@ class Construction:
                 parts += self._next(member.type, None if source is None else source.type, given)
         return ir.Construct(type, tuple(parts))
 
-    def _elements(self, type: ArrayOf, declared: cindex.Type, given: deque[Cursor]) -> list[ir.Expression]:
+    def _elements(self, type: ArrayOf, declared: ClangType, given: deque[Cursor]) -> list[ir.Expression]:
         """Give each element of an array what comes next."""
-        inner = declared.get_canonical()
-        element = inner.element_type if inner.kind.name in _ARRAYS else inner
+        inner = declared.canonical
+        element = inner.element_type if inner.kind in ARRAYS else inner
         values: list[ir.Expression] = []
         if given:
             _designated(given[0])
@@ -98,7 +95,7 @@ class Construction:
             values += self._next(type.element, element, given)
         return values
 
-    def _next(self, type: Type, declared: cindex.Type | None, given: deque[Cursor]) -> list[ir.Expression]:
+    def _next(self, type: Type, declared: ClangType | None, given: deque[Cursor]) -> list[ir.Expression]:
         """Take the next value, or where braces were left out as many as a member or an element needs."""
         first = given[0]
         if isinstance(type, ArrayOf) and first.kind not in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL):
@@ -115,23 +112,21 @@ class Construction:
             return [self.braces(first, type, declared)]
         return [self._expressions.converted(first, type)]
 
-    def _by_constructor(
-        self, cursor: Cursor, type: Struct, declared: cindex.Type, given: list[Cursor]
-    ) -> ir.Expression:
+    def _by_constructor(self, cursor: Cursor, type: Struct, declared: ClangType, given: list[Cursor]) -> ir.Expression:
         """Lower braces, or a value to be converted, where clang does not say which constructor makes the object."""
         if not given:
             return self._default_object(declared, type)
         taking = [
             member
-            for member in shown_members(declared.get_canonical().get_declaration())
-            if member.kind == CursorKind.CONSTRUCTOR and len(list(member.get_arguments())) == len(given)
+            for member in shown_members(declared.canonical.declaration)
+            if member.kind == CursorKind.CONSTRUCTOR and len(member.arguments) == len(given)
         ]
-        if len(taking) != 1 or taking[0].get_definition() is None or is_instantiated(declared.get_declaration()):
-            name = declared.get_canonical().spelling
+        if len(taking) != 1 or taking[0].definition is None or is_instantiated(declared.declaration):
+            name = declared.canonical.spelling
             raise refuse(cursor, f"this value for a {name}", instead=f"Name the type: {name}(...).")
         return self._expressions.constructed(type, taking[0], given)
 
-    def default(self, type: Struct, declared: cindex.Type, *, given: Collection[str] = ()) -> ir.Expression:
+    def default(self, type: Struct, declared: ClangType, *, given: Collection[str] = ()) -> ir.Expression:
         """Return what a struct holds without a constructor's doing: its members' own initialisers, else zeros.
 
         Members that are `given` are initialised by others.
@@ -148,7 +143,7 @@ class Construction:
                 parts += self._of_member(source, member.type)
         return ir.Construct(type, tuple(parts))
 
-    def default_array(self, declared: cindex.Type, type: ArrayOf) -> list[ir.Expression]:
+    def default_array(self, declared: ClangType, type: ArrayOf) -> list[ir.Expression]:
         """Return what each innermost element of an array of structs holds that nothing was given; [] where nothing."""
         if not isinstance(type.innermost, Struct) or not is_constructed(declared):
             return []
@@ -158,15 +153,15 @@ class Construction:
         """Lower `new T`, `new T[n]` and `new (place) T`: memory from the heap or a place, and what it holds."""
         pointer = self._expressions.type_of(cursor)
         assert isinstance(pointer, Pointer)
-        type, declared = pointer.element, cursor.type.get_canonical().get_pointee()
+        type, declared = pointer.element, cursor.type.canonical.pointee
         place: ir.Expression | None = None
         count: ir.Expression = number_of(_SIZE, 1)
         initial: Cursor | None = None
-        is_array = declared.get_canonical().kind.name != "ULONG" or _names_extent(cursor)
+        is_array = declared.canonical.kind != TypeKind.ULONG or _names_extent(cursor)
         for part in _expressions_of(cursor):
-            if part.type.get_canonical().spelling == "void *":
+            if part.type.canonical.spelling == "void *":
                 place = self._expressions.value(part)
-            elif is_array and part.type.get_canonical().kind.name == "ULONG":
+            elif is_array and part.type.canonical.kind == TypeKind.ULONG:
                 count, is_array = self._expressions.converted(part, _SIZE), False
             else:
                 initial = part
@@ -177,7 +172,7 @@ class Construction:
         held = ir.Local(pointer, self._scope.new_slot(), "new")
         made: ir.Expression = ir.Assign(pointer, held, convert(place, pointer, cursor))
         values: list[ir.Expression] = []
-        if initial is not None and initial.type.get_canonical().kind.name in _ARRAYS:
+        if initial is not None and initial.type.canonical.kind in ARRAYS:
             if is_constructed(declared):
                 values = self._default_elements(declared, type, _length(count, cursor))  # type: ignore[arg-type]
         elif initial is not None and (
@@ -189,27 +184,27 @@ class Construction:
             made = ir.Sequence(VOID, made, ir.Assign(type, element, value))
         return ir.Sequence(pointer, made, held)
 
-    def _holds_nothing(self, initial: Cursor, declared: cindex.Type) -> bool:
-        return not list(initial.get_arguments()) and not is_constructed(declared)
+    def _holds_nothing(self, initial: Cursor, declared: ClangType) -> bool:
+        return not initial.arguments and not is_constructed(declared)
 
     def delete(self, cursor: Cursor) -> ir.Expression:
         """Lower `delete`: what is freed is not given out again, and nothing else happens."""
         (operand,) = _expressions_of(cursor)
-        if name := destructor(operand.type.get_canonical().get_pointee()):
+        if name := destructor(operand.type.canonical.pointee):
             raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
         return self._expressions.discarded(operand)
 
-    def _default_elements(self, array: cindex.Type, element: Struct, count: int) -> list[ir.Expression]:
+    def _default_elements(self, array: ClangType, element: Struct, count: int) -> list[ir.Expression]:
         return [self._default_object(_innermost(array), element) for _ in range(count)]
 
-    def _default_object(self, declared: cindex.Type, type: Struct) -> ir.Expression:
+    def _default_object(self, declared: ClangType, type: Struct) -> ir.Expression:
         """Return what a struct holds that nothing was given: what its default constructor makes."""
         if not is_constructed(declared):
             return zero_of(type)
         constructor = default_constructor(declared)
         if constructor is not None:
-            if is_instantiated(declared.get_canonical().get_declaration()):
-                name = declared.get_canonical().spelling
+            if is_instantiated(declared.canonical.declaration):
+                name = declared.canonical.spelling
                 raise refuse(
                     self._scope.definition,
                     f"the default constructor of {name} where it is not written out",
@@ -235,10 +230,10 @@ class Construction:
 
     def _check_template(self, base: Cursor) -> None:
         """Refuse a base class, which depends on a template's arguments, whose constructor would have to be found."""
-        template = next((c.referenced for c in children_of(base) if c.kind == CursorKind.TEMPLATE_REF), None)
-        members = children_of(template) if template is not None else []
+        template = next((c.referenced for c in base.children if c.kind == CursorKind.TEMPLATE_REF), None)
+        members = template.children if template is not None else []
         if any(
-            (member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor())
+            (member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor)
             or (member.kind == CursorKind.FIELD_DECL and initialiser(member) is not None)
             for member in members
         ):
@@ -264,8 +259,8 @@ class Construction:
 
 def _names_extent(new: Cursor) -> bool:
     """Whether brackets stand between a `new` and its initialiser."""
-    for spelling, offset in operand_positions(new):
-        if spelling == "[" or (spelling in ("(", "{") and offset > new.extent.start.offset + len("new ")):
+    for spelling, offset in new.tokens():
+        if spelling == "[" or (spelling in ("(", "{") and offset > new.start.offset + len("new ")):
             return spelling == "["
     return False
 
@@ -281,7 +276,7 @@ def bytes_of(cursor: Cursor) -> bytes:
     return (string_of(cursor) or "").encode("latin-1", errors="replace")
 
 
-def is_constructed(declared: cindex.Type) -> bool:
+def is_constructed(declared: ClangType) -> bool:
     """Whether an object of a type, or one of an array's, holds something when nothing was given."""
     declared = _innermost(declared)
     if not is_record(declared):
@@ -294,36 +289,36 @@ def is_constructed(declared: cindex.Type) -> bool:
     )
 
 
-def default_constructor(declared: cindex.Type) -> Cursor | None:
+def default_constructor(declared: ClangType) -> Cursor | None:
     """Return the default constructor that a class's author wrote; of a template that of the template."""
-    for member in shown_members(declared.get_canonical().get_declaration()):
-        if member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor():
-            definition = member.get_definition()
-            return definition if definition is not None and not member.is_default_method() else None
+    for member in shown_members(declared.canonical.declaration):
+        if member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor:
+            definition = member.definition
+            return definition if definition is not None and not member.is_default_method else None
     return None
 
 
-def destructor(declared: cindex.Type) -> str:
+def destructor(declared: ClangType) -> str:
     """Return the name of the class, among a type, its members and bases, whose destructor does something; or ""."""
     declared = _innermost(declared)
     if is_reference(declared) or not is_record(declared):
         return ""
-    declaration = declared.get_canonical().get_declaration()
+    declaration = declared.canonical.declaration
     for member in shown_members(declaration):
         if member.kind == CursorKind.DESTRUCTOR:
-            body = children_of(member.get_definition() or member)
-            if any(children_of(part) for part in body if part.kind == CursorKind.COMPOUND_STMT):
+            body = (member.definition or member).children
+            if any(part.children for part in body if part.kind == CursorKind.COMPOUND_STMT):
                 return str(declaration.spelling)
     return next((name for source in _sources(declared).values() if (name := destructor(source.type))), "")
 
 
-def _sources(declared: cindex.Type | None) -> dict[str, Cursor]:
+def _sources(declared: ClangType | None) -> dict[str, Cursor]:
     """Return what declares each member; a base class, of which there is one that is not empty, is named ""."""
     if declared is None:
         return {}
-    canonical = declared.get_canonical()
-    found = {field.spelling: field for field in canonical.get_fields() if field.spelling}
-    for member in shown_members(canonical.get_declaration()):
+    canonical = declared.canonical
+    found = {field.spelling: field for field in canonical.fields if field.spelling}
+    for member in shown_members(canonical.declaration):
         if member.kind == CursorKind.CXX_BASE_SPECIFIER:
             found[""] = member
     return found
@@ -332,50 +327,48 @@ def _sources(declared: cindex.Type | None) -> dict[str, Cursor]:
 def initialiser(declaration: Cursor) -> Cursor | None:
     """Return a variable's or a member's own initialiser; a type's arguments and extents are expressions before it."""
     name = declaration.location.offset
-    expressions = [
-        child for child in children_of(declaration) if child.kind.is_expression() and child.extent.end.offset > name
-    ]
+    expressions = [child for child in declaration.children if child.is_expression and child.end.offset > name]
     if not expressions:
         return None
     last = expressions[-1]
-    is_array = declaration.type.get_canonical().kind.name == "CONSTANTARRAY"
+    is_array = declaration.type.canonical.kind == TypeKind.CONSTANTARRAY
     return last if not is_array or last.kind in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL) else None
 
 
 def _expressions_of(braces: Cursor) -> list[Cursor]:
-    return [child for child in children_of(braces) if child.kind.is_expression()]
+    return [child for child in braces.children if child.is_expression]
 
 
 def _designated(value: Cursor) -> bool:
     """Whether a value in braces says which member it is for."""
-    children = children_of(value)
-    if value.kind != CursorKind.UNEXPOSED_EXPR or value.type.kind.name != "VOID":
+    children = value.children
+    if value.kind != CursorKind.UNEXPOSED_EXPR or value.type.kind != TypeKind.VOID:
         return False
     if len(children) != 2 or children[0].kind != CursorKind.MEMBER_REF:
         raise refuse(value, "braces that name elements", instead="Give every member and element its place.")
     return True
 
 
-def _is_aggregate(declared: cindex.Type) -> bool:
+def _is_aggregate(declared: ClangType) -> bool:
     """Whether braces give a class's members their values themselves: it has no constructor."""
     return not is_record(declared) or not any(
-        member.kind == CursorKind.CONSTRUCTOR and not member.is_default_method()
-        for member in shown_members(declared.get_canonical().get_declaration())
+        member.kind == CursorKind.CONSTRUCTOR and not member.is_default_method
+        for member in shown_members(declared.canonical.declaration)
     )
 
 
 def _is_left_out(value: Cursor) -> bool:
     """Whether clang stands something in for what braces leave out."""
-    return value.kind == CursorKind.UNEXPOSED_EXPR and not children_of(value) and evaluate(value) is None
+    return value.kind == CursorKind.UNEXPOSED_EXPR and not value.children and value.constant is None
 
 
-def _innermost(type: cindex.Type) -> cindex.Type:
-    type = type.get_canonical()
-    while type.kind.name in _ARRAYS:
-        type = type.element_type.get_canonical()
+def _innermost(type: ClangType) -> ClangType:
+    type = type.canonical
+    while type.kind in ARRAYS:
+        type = type.element_type.canonical
     return type
 
 
-def is_record(type: cindex.Type) -> bool:
+def is_record(type: ClangType) -> bool:
     """Whether a type is a struct, a class or a union."""
-    return bool(type.get_canonical().kind.name == "RECORD")
+    return bool(type.canonical.kind == TypeKind.RECORD)

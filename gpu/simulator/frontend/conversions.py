@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, children_of, start_of
+from gpu.simulator.frontend.clang import Cursor, start_of
 from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lower_types import refuse
 from gpu.simulator.frontend.scope import decayed
@@ -23,8 +23,7 @@ def number_of(type: Type, number: int | float) -> ir.Const:
 
 def only_child(cursor: Cursor) -> Cursor:
     """Return the operand of a node that has one; a type that is written out comes before it."""
-    child: Cursor = children_of(cursor)[-1]
-    return child
+    return cursor.children[-1]
 
 
 def zero_of(type: Type) -> ir.Expression:
@@ -83,7 +82,7 @@ def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
 
 def is_volatile(cursor: Cursor) -> bool:
     """Whether an expression names a place that is declared volatile, or is seen as such."""
-    return bool(cursor.type.is_volatile_qualified())
+    return cursor.type.is_volatile
 
 
 def index32(place: ir.Element) -> ir.Expression:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from gpu.simulator import ir
@@ -11,20 +14,24 @@ from gpu.simulator.types import Scalar
 
 def fold(expression: ir.Expression) -> ir.Expression:
     """Return a constant where the operands are constants, else the expression itself."""
-    with np.errstate(all="ignore"):
-        match expression:
-            case ir.Binary(type, operator, ir.Const(operand_type, left), ir.Const(_, right)):
-                if operator in ("/", "%") and right == 0 and not operand_type.is_float:
-                    return expression
-                return ir.Const(type, binary(operator, operand_type)(left, right))
-            case ir.Unary(type, operator, ir.Const(_, operand)):
-                return ir.Const(type, UNARY[operator](operand))
-            case ir.Cast(Scalar() as type, ir.Const(source, operand)):
-                return ir.Const(type, cast(source, type)(operand))
-            case ir.Select(_, ir.Const(_, condition), chosen, other):
-                return chosen if condition else other
-            case ir.Logical(type, operator, ir.Const(_, left), right):
-                if bool(left) == (operator == "&&"):
-                    return right
-                return ir.Const(type, np.bool_(left))
+    match expression:
+        case ir.Binary(type, operator, ir.Const(operand_type, left), ir.Const(_, right)):
+            if operator in ("/", "%") and right == 0 and not operand_type.is_float:
+                return expression
+            return _constant(type, binary(operator, operand_type), left, right)
+        case ir.Unary(type, operator, ir.Const(_, operand)):
+            return _constant(type, UNARY[operator], operand)
+        case ir.Cast(Scalar() as type, ir.Const(source, operand)):
+            return _constant(type, cast(source, type), operand)
+        case ir.Select(_, ir.Const(_, condition), chosen, other):
+            return chosen if condition else other
+        case ir.Logical(type, operator, ir.Const(_, left), right):
+            if bool(left) == (operator == "&&"):
+                return right
+            return ir.Const(type, np.bool_(left))
     return expression
+
+
+def _constant(type: Scalar, operation: Callable[..., Any], *operands: Any) -> ir.Const:
+    with np.errstate(all="ignore"):
+        return ir.Const(type, operation(*operands))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,23 +16,37 @@ from gpu.simulator import disk
 SHIM = Path(__file__).parents[1] / "shim"
 _HEADER = SHIM / "lockstep_device.h"
 
-PLAIN = ("-include", str(_HEADER))
-"""Arguments by which clang reads the header's text."""
+
+@dataclass(frozen=True)
+class Header:
+    """How clang takes the header.
+
+    Parameters
+    ----------
+    arguments : tuple of str
+        What tells clang of it.
+    declarations : int
+        How many of the outermost declarations, which come first, are known to be the header's.
+    """
+
+    arguments: tuple[str, ...]
+    declarations: int
+
+
+PLAIN = Header(("-include", str(_HEADER)), 0)
+"""Clang reads the header's text."""
 
 _FOR_OTHERS = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationUnit_ForSerialization
 
 
-def parsed_before(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return arguments by which clang takes the header as it was parsed before, with these arguments.
-
-    Where there is no room to keep that, they are `PLAIN`.
-    """
+def parsed_before(arguments: tuple[str, ...]) -> Header:
+    """Return the header as it was parsed before, with these arguments; `PLAIN` where there is no room to keep that."""
     folder = disk.folder()
     path = _path(folder, arguments)
     if path is not None and not path.is_file():  # somebody has cleared the cache
         _path.cache_clear()
         path = _path(folder, arguments)
-    return PLAIN if path is None else ("-include-pch", str(path))
+    return PLAIN if path is None else Header(_taking(path), _number_of_declarations(path, arguments) or 0)
 
 
 @cache
@@ -43,7 +58,7 @@ def _path(folder: Path, arguments: tuple[str, ...]) -> Path | None:
     name = folder / f"{_key(arguments)}.header"
     digest = (disk.read(name) or b"").decode("ascii", errors="replace")
     path = folder / f"{digest}.pch"
-    if digest.isalnum() and _digest(disk.read(path)) == digest and _is_taken(path, arguments):
+    if digest.isalnum() and _digest(disk.read(path)) == digest and _number_of_declarations(path, arguments) is not None:
         return path
     content = _parse(arguments)
     digest = _digest(content)
@@ -66,14 +81,22 @@ def _digest(content: bytes | None) -> str:
     return hashlib.sha256(content or b"").hexdigest()
 
 
-def _is_taken(path: Path, arguments: Sequence[str]) -> bool:
+def _taking(path: Path) -> tuple[str, ...]:
+    return "-include-pch", str(path)
+
+
+@cache
+def _number_of_declarations(path: Path, arguments: tuple[str, ...]) -> int | None:
+    """Return how much an empty file declares behind what was parsed; None where clang does not take that."""
     try:
         unit = cindex.Index.create().parse(
-            "empty.cu", args=[*arguments, "-include-pch", str(path)], unsaved_files=[("empty.cu", "")]
+            "empty.cu", args=[*arguments, *_taking(path)], unsaved_files=[("empty.cu", "")]
         )
     except cindex.TranslationUnitLoadError:
-        return False
-    return all(said.severity < cindex.Diagnostic.Error for said in unit.diagnostics)
+        return None
+    if any(said.severity >= cindex.Diagnostic.Error for said in unit.diagnostics):
+        return None
+    return sum(1 for _ in unit.cursor.get_children())
 
 
 def _parse(arguments: Sequence[str]) -> bytes:

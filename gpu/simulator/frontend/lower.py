@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang import Cursor, CursorKind, children_of, evaluate, operand_positions, start_of
+from gpu.simulator.frontend.addresses import is_reference_function
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    StorageClass,
+    TypeKind,
+    has_attribute,
+    start_of,
+)
 from gpu.simulator.frontend.closures import THIS, is_in_closure
 from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor, initialiser, is_constructed
 from gpu.simulator.frontend.lower_calls import is_implicit
 from gpu.simulator.frontend.lower_expressions import Expressions
 from gpu.simulator.frontend.lower_types import is_reference, refuse
-from gpu.simulator.frontend.scope import Scope, decayed, is_reference_function, value_type
+from gpu.simulator.frontend.scope import Scope, decayed, value_type
 from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, has_union
 
 if TYPE_CHECKING:
@@ -60,8 +68,8 @@ class FunctionLowering:
         """Lower the parameters and the body."""
         parameters: list[tuple[str, Type]] = []
         before: list[ir.Statement] = []
-        if self._definition.kind in _METHODS and not self._definition.is_static_method():
-            owner = self._types.lower(self._definition.semantic_parent.type, self._definition)
+        if self._definition.kind in _METHODS and not self._definition.is_static_method:
+            owner = self._types.lower(self._definition.owner.type, self._definition)
             this = ir.Local(Pointer(owner), self._scope.new_slot(), "this")
             parameters.append(("this", Pointer(owner)))
             if is_in_closure(self._definition):
@@ -71,7 +79,7 @@ class FunctionLowering:
             else:
                 self._scope.this = this
         moved: list[tuple[Cursor, Type, ir.Local]] = []
-        for parameter in self._definition.get_arguments():
+        for parameter in self._definition.arguments:
             type = self._types.lower(parameter.type, parameter)
             if is_reference(parameter.type):
                 self._scope.declare(parameter, type, in_memory=True)
@@ -98,7 +106,7 @@ class FunctionLowering:
             )
         self._function.parameters = tuple(parameters)
         before += self._member_initialisers()
-        body = next(child for child in children_of(self._definition) if child.kind == CursorKind.COMPOUND_STMT)
+        body = next(child for child in self._definition.children if child.kind == CursorKind.COMPOUND_STMT)
         self._function.body = ir.Block((*before, *self._block(body)))
 
     def _member_initialisers(self) -> list[ir.Statement]:
@@ -110,14 +118,14 @@ class FunctionLowering:
         struct = this.type.element
         assert isinstance(struct, Struct)
         position = start_of(self._definition)
-        children = [child for child in children_of(self._definition) if child.kind != CursorKind.PARM_DECL]
+        children = [child for child in self._definition.children if child.kind != CursorKind.PARM_DECL]
         written = [
             (member, value)
             for member, value in pairwise(children)
-            if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.kind.is_expression()
+            if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.is_expression
         ]
         given = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in written}
-        fresh = self._expressions.construction.default(struct, self._definition.semantic_parent.type, given=given)
+        fresh = self._expressions.construction.default(struct, self._definition.owner.type, given=given)
         made: list[ir.Statement] = [
             ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), fresh), position)
         ]
@@ -146,13 +154,13 @@ class FunctionLowering:
         return made
 
     def _block(self, cursor: Cursor) -> list[ir.Statement]:
-        return [statement for child in children_of(cursor) for statement in self._statements(child)]
+        return [statement for child in cursor.children for statement in self._statements(child)]
 
     def _statements(self, cursor: Cursor) -> list[ir.Statement]:
         """Lower a statement; a declaration of several variables becomes several."""
         kind = cursor.kind
         if kind == CursorKind.DECL_STMT:
-            return [made for child in children_of(cursor) for made in self._declaration(child)]
+            return [made for child in cursor.children for made in self._declaration(child)]
         if kind == CursorKind.NULL_STMT:
             return []
         return [self._statement(cursor)]
@@ -173,7 +181,7 @@ class FunctionLowering:
         if kind == CursorKind.WHILE_STMT:
             return self._while(cursor)
         if kind == CursorKind.DO_STMT:
-            body, condition = children_of(cursor)
+            body, condition = cursor.children
             return ir.Loop(self._expressions.condition(condition), None, self._statement(body), False, position)
         if kind == CursorKind.SWITCH_STMT:
             return self._switch(cursor)
@@ -187,14 +195,14 @@ class FunctionLowering:
             return ir.Barrier(position)
         if kind.is_expression():
             return ir.Evaluate(self._expressions.discarded(cursor), position)
-        if kind.is_unexposed() and len(children := children_of(cursor)) == 1:
+        if kind.is_unexposed() and len(children := cursor.children) == 1:
             return self._statement(children[0])  # a statement with an attribute, such as one behind #pragma unroll
         raise refuse(
             cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
         )
 
     def _returned(self, cursor: Cursor) -> ir.Expression | None:
-        value = next(iter(children_of(cursor)), None)
+        value = next(iter(cursor.children), None)
         if value is None:
             return None
         if is_reference_function(self._definition):
@@ -204,7 +212,7 @@ class FunctionLowering:
         return self._expressions.converted(value, self._function.type)
 
     def _while(self, cursor: Cursor) -> ir.Statement:
-        *declared, condition, body = children_of(cursor)
+        *declared, condition, body = cursor.children
         position = start_of(cursor)
         if not declared:
             return ir.Loop(self._expressions.condition(condition), None, self._statement(body), True, position)
@@ -222,9 +230,9 @@ class FunctionLowering:
         ]
 
     def _if(self, cursor: Cursor) -> ir.Statement:
-        children = children_of(cursor)
-        first = next(place for place, child in enumerate(children) if child.kind.is_expression())
-        before = self._declarations(children[:first])
+        children = cursor.children
+        first = next(place for place, child in enumerate(children) if child.is_expression)
+        before = self._declarations([*children[:first]])
         condition, then, *orelse = children[first:]
         decided = self._expressions.condition(condition)
         made = ir.If(decided, self._statement(then), self._statement(orelse[0]) if orelse else None, start_of(cursor))
@@ -244,7 +252,7 @@ class FunctionLowering:
 
     def _range_for(self, cursor: Cursor) -> ir.Statement:
         """`for (auto x : array)` is a loop over an index."""
-        variable, sequence, body = children_of(cursor)
+        variable, sequence, body = cursor.children
         type = self._expressions.type_of(sequence)
         if not isinstance(type, ArrayOf):
             raise refuse(cursor, "a range-based for over anything but an array", instead="Count an index.")
@@ -271,7 +279,7 @@ class FunctionLowering:
         return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position), loop))
 
     def _switch(self, cursor: Cursor) -> ir.Statement:
-        *declared, value, body = children_of(cursor)
+        *declared, value, body = cursor.children
         before = self._declarations(declared)
         sections: list[ir.Section] = []
         statements: list[ir.Statement] = []
@@ -281,11 +289,11 @@ class FunctionLowering:
             if labels[0] or labels[1]:
                 sections.append(ir.Section(tuple(labels[0]), labels[1], ir.Block(tuple(statements))))
 
-        for child in children_of(body) if body.kind == CursorKind.COMPOUND_STMT else [body]:
+        for child in body.children if body.kind == CursorKind.COMPOUND_STMT else [body]:
             cases: list[int] = []
             is_default = False
             while child.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
-                parts = children_of(child)
+                parts = child.children
                 if child.kind == CursorKind.CASE_STMT:
                     cases.append(self._case(parts[0]))
                 else:
@@ -300,7 +308,7 @@ class FunctionLowering:
         return ir.Block((*before, made)) if before else made
 
     def _case(self, cursor: Cursor) -> int:
-        number = evaluate(cursor)
+        number = cursor.constant
         if number is None:
             lowered = self._expressions.value(cursor)
             if not isinstance(lowered, ir.Const):
@@ -318,11 +326,11 @@ class FunctionLowering:
                 instead="Declare one variable for each value.",
             )
         type = self._types.lower(cursor.type, cursor)
-        if any(child.kind.name == "CUDASHARED_ATTR" for child in children_of(cursor)):
+        if has_attribute(cursor, CursorKind.CUDASHARED_ATTR):
             self._scope.declare_shared(cursor, type)
             return []
-        if cursor.storage_class.name == "STATIC":
-            if cursor.type.is_const_qualified() or isinstance(type, ArrayOf):
+        if cursor.storage_class == StorageClass.STATIC:
+            if cursor.type.is_const or isinstance(type, ArrayOf):
                 return []  # a table: a variable of the module that only this function sees
             raise refuse(
                 cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
@@ -361,7 +369,7 @@ class FunctionLowering:
         values: tuple[tuple[int, ir.Expression], ...] = ()
         is_string = initial is not None and initial.kind == CursorKind.STRING_LITERAL
         braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
-        if is_string or (braces and children_of(initial)):
+        if initial is not None and (is_string or (braces and initial.children)):
             size = type.innermost.size
             elements = self._expressions.construction.array_values(initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
@@ -379,12 +387,12 @@ def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
     callee = initial.referenced
     if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
         return False
-    return is_implicit(callee) and not is_constructed(variable.type) and not list(initial.get_arguments())
+    return is_implicit(callee) and not is_constructed(variable.type) and not initial.arguments
 
 
 def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:
     """Return the four parts of a `for`; clang leaves out those that are empty."""
-    children = children_of(cursor)
+    children = cursor.children
     if len(children) == 4:
         first, condition, step, body = children
         return first, condition, step, body
@@ -392,8 +400,8 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
     semicolons: list[int] = []
     depth = 0
     # Where a macro wrote the loop, all its parts start where the macro stands.
-    by_macro = any(part.extent.start.offset == cursor.extent.start.offset for part in parts)
-    for spelling, offset in [] if by_macro else operand_positions(cursor):
+    by_macro = any(part.start.offset == cursor.start.offset for part in parts)
+    for spelling, offset in [] if by_macro else cursor.tokens():
         depth += (spelling in "([{") - (spelling in ")]}")
         if spelling == ";" and depth == 1:
             semicolons.append(offset)
@@ -402,7 +410,7 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
     found: list[Cursor | None] = [None, None, None]
     for part in parts:
         if len(semicolons) == 2:
-            found[sum(part.extent.start.offset > offset for offset in semicolons)] = part
+            found[sum(part.start.offset > offset for offset in semicolons)] = part
         else:  # a macro wrote the loop, and its text cannot be had: tell the parts by what they are
             found[_likely_part(part, found)] = part
     return found[0], found[1], found[2], body
@@ -411,6 +419,6 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
 def _likely_part(part: Cursor, found: list[Cursor | None]) -> int:
     if part.kind == CursorKind.DECL_STMT:
         return 0
-    if part.type.get_canonical().kind.name == "BOOL":
+    if part.type.canonical.kind == TypeKind.BOOL:
         return 1
     return 2 if found[0] is not None or found[1] is not None or part.kind == CursorKind.UNARY_OPERATOR else 0

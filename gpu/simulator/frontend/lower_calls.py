@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clang import cindex
-
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.frontend.addresses import call_arguments, called_prototype, is_reference_function, names_method
 from gpu.simulator.frontend.child_launches import CONFIGURE
 from gpu.simulator.frontend.clang import (
+    ClangType,
     Cursor,
     CursorKind,
-    children_of,
-    evaluate,
     is_kernel,
     start_of,
     string_of,
@@ -22,15 +20,7 @@ from gpu.simulator.frontend.closures import is_closure, is_in_closure
 from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.lower_types import is_reference, refuse
-from gpu.simulator.frontend.scope import (
-    Scope,
-    call_arguments,
-    called_prototype,
-    decayed,
-    is_reference_function,
-    names_method,
-    value_type,
-)
+from gpu.simulator.frontend.scope import Scope, decayed, value_type
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
 from gpu.simulator.types import FUNCTION_POINTER, INT32, VOID, Pointer, Scalar, Struct
 
@@ -56,8 +46,8 @@ class Calls:
             raise refuse(
                 cursor, f"a call of {name or 'something without a name'}", instead="Call a function by its name."
             )
-        if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.semantic_parent):
-            return self._closure_as_pointer(cursor, callee.semantic_parent)
+        if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.owner):
+            return self._closure_as_pointer(cursor, callee.owner)
         if callee.kind == CursorKind.CONSTRUCTOR:
             return self._constructor(cursor, callee)
         if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
@@ -86,6 +76,7 @@ class Calls:
         callee = call.referenced
         if callee is None or not is_kernel(callee):
             raise refuse(call, "a launch of anything but a __global__ function by its name", instead="Name the kernel.")
+        assert configuration.referenced is not None
         grid, block, shared_bytes, stream = self._arguments(configuration, configuration.referenced)
         function = self._scope.program.function(callee)
         arguments = tuple(self._arguments(call, callee))
@@ -94,7 +85,7 @@ class Calls:
     def _call_with_body(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
         if is_kernel(callee):
             raise refuse(cursor, f"a call of the kernel {callee.spelling}", instead="Launch it: <<<grid, block>>>.")
-        if callee.is_virtual_method():
+        if callee.is_virtual_method:
             raise refuse(
                 cursor,
                 f"a call of the virtual function {callee.spelling}",
@@ -102,16 +93,16 @@ class Calls:
             )
         function = self._scope.function_called(callee, start_of(cursor))
         arguments = self._arguments(cursor, callee)
-        if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method():
+        if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method:
             arguments.insert(0, self._object(cursor))
         return ir.Call(function.type, function, tuple(arguments))
 
-    def _indirect(self, cursor: Cursor, prototype: cindex.Type) -> ir.Expression:
+    def _indirect(self, cursor: Cursor, prototype: ClangType) -> ir.Expression:
         """Lower a call through a pointer; where that is a template's argument, the function is known."""
-        pointer, *given = children_of(cursor)
+        pointer, *given = cursor.children
         called = self._expressions.value(pointer)
         arguments = []
-        for argument, type in zip(given, prototype.argument_types(), strict=True):
+        for argument, type in zip(given, prototype.argument_types, strict=True):
             if is_reference(type):
                 arguments.append(self._expressions.address(argument))
             else:
@@ -121,14 +112,14 @@ class Calls:
         if isinstance(called, ir.Const) and int(called.value) in functions:
             function = functions[int(called.value)]
             return ir.Call(function.type, function, tuple(arguments))
-        if is_reference(prototype.get_result()):
+        if is_reference(prototype.result):
             raise refuse(cursor, "a call through a pointer to a function that returns a reference")
-        result = self._scope.program.types.lower(prototype.get_result(), cursor)
+        result = self._scope.program.types.lower(prototype.result, cursor)
         return ir.IndirectCall(value_type(result), called, functions, tuple(arguments), start_of(cursor))
 
     def _closure_as_pointer(self, cursor: Cursor, closure: Cursor) -> ir.Expression:
         """A lambda that captures nothing is a function."""
-        for method in children_of(closure):
+        for method in closure.children:
             if method.kind == CursorKind.CXX_METHOD and method.spelling == "operator()":
                 return number_of(FUNCTION_POINTER, self._scope.address_taken(method))
         raise refuse(cursor, "a pointer to this lambda", instead="Write a __device__ function.")
@@ -137,7 +128,7 @@ class Calls:
         """Lower the arguments to what the parameters hold: values, or addresses where they are references."""
         given = call_arguments(cursor)
         lowered = []
-        for number, parameter in enumerate(callee.get_arguments()):
+        for number, parameter in enumerate(callee.arguments):
             argument = given[number] if number < len(given) else None
             if argument is None or not _is_given(argument):
                 argument = _default_of(parameter, cursor)
@@ -152,11 +143,11 @@ class Calls:
 
     def _object(self, cursor: Cursor) -> ir.Expression:
         """Return the address of the object that a method is called on."""
-        first = children_of(cursor)[0]
+        first = cursor.children[0]
         if not names_method(first):  # an operator: the object is its first operand
             return self._expressions.address(first)
-        owner = next(iter(children_of(first)), None)
-        if owner is None or not owner.kind.is_expression():
+        owner = next(iter(first.children), None)
+        if owner is None or not owner.is_expression:
             if self._scope.this is None:
                 raise refuse(cursor, f"the method {cursor.spelling} without an object")
             return self._scope.this
@@ -166,7 +157,7 @@ class Calls:
 
     def _implicit_method(self, cursor: Cursor) -> ir.Expression:
         """An assignment that the struct does not define copies its members."""
-        operands = list(cursor.get_arguments())
+        operands = cursor.arguments
         if cursor.spelling != "operator=" or len(operands) != 2:
             raise refuse(cursor, f"a call of {cursor.spelling}")
         place = self._expressions.place(operands[0])
@@ -176,7 +167,7 @@ class Calls:
 
     def _constructor(self, cursor: Cursor, callee: Cursor) -> ir.Expression:
         type = decayed(self._expressions.type_of(cursor))
-        given = [argument for argument in cursor.get_arguments() if argument is not None]
+        given = cursor.arguments
         if not isinstance(type, Struct):
             raise refuse(cursor, f"the construction of {type}")
         if name := destructor(cursor.type):
@@ -189,7 +180,7 @@ class Calls:
 
     def constructed_from(self, type: Struct, constructor: Cursor, given: list[Cursor]) -> ir.Expression:
         """Return the object that a constructor makes; the parameters' defaults stand in for what is not given."""
-        parameters = list(constructor.get_arguments())
+        parameters = constructor.arguments
         values = [*given, *(_default_of(parameter, constructor) for parameter in parameters[len(given) :])]
         arguments = list(map(self._argument, values, parameters))
         return self._constructed(type, constructor, arguments, start_of(constructor))
@@ -206,11 +197,11 @@ class Calls:
 
     def _by_name(self, cursor: Cursor, name: str) -> ir.Expression:
         """Lower a call of one of CUDA's functions."""
-        arguments = list(cursor.get_arguments())
+        arguments = cursor.arguments
         type = self._expressions.type_of(cursor)
         if name in ATOMICS:
             return self._atomic(cursor, arguments)
-        if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := evaluate(cursor)) is not None:
+        if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := cursor.constant) is not None:
             return number_of(type, number)
         if name == "__lockstep_wait_for_children":
             return ir.WaitForChildren(VOID, start_of(cursor))
@@ -255,7 +246,7 @@ class Calls:
             raise refuse(argument, f"{value.type} as an argument of printf", instead="Print its members, one by one.")
         return value
 
-    def _atomic(self, cursor: Cursor, arguments: list[Cursor]) -> ir.Expression:
+    def _atomic(self, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:
         pointer = self._expressions.value(arguments[0])
         if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
             raise refuse(cursor, f"{cursor.spelling} on this address")
@@ -281,25 +272,25 @@ _REFUSED = {
 
 
 def _has_body(callee: Cursor) -> bool:
-    definition = callee.get_definition()
-    return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in children_of(definition))
+    definition = callee.definition
+    return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in definition.children)
 
 
 def is_implicit(callee: Cursor) -> bool:
     """Whether the compiler wrote a method: then it stands where its class does. `= default` is the same in writing."""
     if is_in_closure(callee):
         return False
-    written_by_clang = callee.location == callee.semantic_parent.location
-    return bool(written_by_clang or callee.is_default_method())
+    written_by_clang = callee.stands_with(callee.owner)
+    return bool(written_by_clang or callee.is_default_method)
 
 
 def _is_given(argument: Cursor) -> bool:
     """Whether an argument is written out; clang stands something empty in for a default."""
-    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(children_of(argument))
+    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(argument.children)
 
 
 def _default_of(parameter: Cursor, call: Cursor) -> Cursor:
-    values = [child for child in children_of(parameter) if child.kind.is_expression()]
+    values = [child for child in parameter.children if child.is_expression]
     if not values:
         raise refuse(call, f"a call without its argument {parameter.spelling}")
     return values[-1]

@@ -6,14 +6,11 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.frontend.addresses import is_assignment
 from gpu.simulator.frontend.clang import (
     Cursor,
     CursorKind,
-    binary_operator,
-    children_of,
-    evaluate,
     start_of,
-    unary_operator,
 )
 from gpu.simulator.frontend.closures import THIS, captured_variable, is_declared_in
 from gpu.simulator.frontend.construction import Construction, bytes_of
@@ -34,7 +31,7 @@ from gpu.simulator.frontend.conversions import (
 from gpu.simulator.frontend.fold import fold
 from gpu.simulator.frontend.lower_calls import Calls
 from gpu.simulator.frontend.lower_types import is_function_type, is_reference, refuse
-from gpu.simulator.frontend.scope import Scope, decayed, is_assignment, referred_place, value_type
+from gpu.simulator.frontend.scope import Scope, decayed, referred_place, value_type
 from gpu.simulator.types import (
     BOOL,
     FUNCTION_POINTER,
@@ -122,7 +119,7 @@ class Expressions:
         if kind == CursorKind.BINARY_OPERATOR:
             return self._binary(cursor)
         if kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR:
-            return self._assignment(cursor, self._required_place(children_of(cursor)[0]))
+            return self._assignment(cursor, self._required_place(cursor.children[0]))
         if kind == CursorKind.UNARY_OPERATOR:
             return self._unary(cursor)
         if kind == CursorKind.CONDITIONAL_OPERATOR:
@@ -143,7 +140,7 @@ class Expressions:
             return ir.Global(Pointer(_CHAR), self._scope.program.string(bytes_of(cursor)))
         if kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
             return ir.Null(Pointer(Void()))
-        if (number := evaluate(cursor)) is not None:  # sizeof, alignof and the like
+        if (number := cursor.constant) is not None:  # sizeof, alignof and the like
             return number_of(self.type_of(cursor), number)
         raise refuse(
             cursor, f"this expression ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
@@ -165,7 +162,7 @@ class Expressions:
         if kind == CursorKind.CALL_EXPR:
             pointer = self._calls.reference(cursor)
             return None if pointer is None else dereference(pointer, cursor)
-        if kind == CursorKind.UNARY_OPERATOR and unary_operator(cursor) == "*":
+        if kind == CursorKind.UNARY_OPERATOR and cursor.operator == "*":
             return dereference(self.value(only_child(cursor)), cursor)
         if is_assignment(cursor):
             return self._assigned_place(cursor)
@@ -175,7 +172,7 @@ class Expressions:
 
     def _chosen_place(self, cursor: Cursor) -> ir.Place | None:
         """Lower `c ? a : b` where both are places in memory."""
-        condition, *sides = children_of(cursor)
+        condition, *sides = cursor.children
         places = [self.place(side) for side in sides]
         chosen, other = places
         if not isinstance(chosen, ir.Element) or not isinstance(other, ir.Element) or chosen.type != other.type:
@@ -186,7 +183,7 @@ class Expressions:
 
     def _assigned_place(self, cursor: Cursor) -> ir.Place:
         """Lower an assignment that is assigned to, as in `(a += 2) *= 3`: the place is worked out once."""
-        place = self._required_place(children_of(cursor)[0])
+        place = self._required_place(cursor.children[0])
         if isinstance(place, ir.Local):
             raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment a statement.")
         held = ir.Local(Pointer(decayed(place.type)), self._scope.new_slot(), "assigned")
@@ -215,7 +212,7 @@ class Expressions:
 
     def _place_behind(self, cursor: Cursor) -> ir.Place | None:
         """A conversion keeps the place where it only adds const or goes to a base class."""
-        children = children_of(cursor)
+        children = cursor.children
         if len(children) != 1:
             return None
         inner, type = self.place(children[0]), self.type_of(cursor)
@@ -227,23 +224,23 @@ class Expressions:
         return inner if decayed(type) == inner.type else None
 
     def _constant(self, cursor: Cursor) -> ir.Const:
-        number = evaluate(cursor)
+        number = cursor.constant
         if number is None:
             raise refuse(cursor, "this literal")
         return number_of(self.type_of(cursor), number)
 
     def _implicit(self, cursor: Cursor) -> ir.Expression:
-        children = children_of(cursor)
+        children = cursor.children
         type = self.type_of(cursor)
-        if not children or not children[-1].kind.is_expression():
-            number = evaluate(cursor)  # of a type trait; None of clang's stand-in for what braces leave out
+        if not children or not children[-1].is_expression:
+            number = cursor.constant  # of a type trait; None of clang's stand-in for what braces leave out
             return zero_of(type) if number is None else number_of(type, number)
         return convert(self.value(children[-1]), value_type(type), cursor)
 
     def _cast(self, cursor: Cursor) -> ir.Expression:
-        children = children_of(cursor)
+        children = cursor.children
         type = self.type_of(cursor)
-        if not children or not children[-1].kind.is_expression():
+        if not children or not children[-1].is_expression:
             return zero_of(type)  # T()
         if isinstance(type, Void):
             return self.discarded(children[-1])
@@ -269,7 +266,7 @@ class Expressions:
             return self._read(captured)
         type = self.type_of(cursor)
         if isinstance(type, Scalar) and not self._scope.program.is_variable(declaration):
-            number = evaluate(declaration)
+            number = declaration.constant
             if number is not None:
                 return number_of(type, number)
         return self._read(self._module_place(cursor))
@@ -293,7 +290,7 @@ class Expressions:
         shared = self._scope.program.shared_outside(declaration, self._scope)
         if shared is not None:
             return self._variable_place(shared, self.type_of(cursor), cursor)
-        variable = self._scope.program.variable(declaration)
+        variable = self._scope.program.variable(declaration) if declaration is not None else None
         if variable is None:
             raise refuse(cursor, f"the name {cursor.spelling} here")
         pointer = ir.Global(Pointer(decayed(variable.type)), variable.name)
@@ -306,15 +303,15 @@ class Expressions:
         return ir.Load(place.type, place)
 
     def _member(self, cursor: Cursor) -> ir.Expression:
-        owner = next(iter(children_of(cursor)), None)
-        if owner is not None and owner.spelling in _SPECIAL and self._scope.find(owner.referenced) is None:
+        owner = next(iter(cursor.children), None)
+        if owner is not None and owner.spelling in _SPECIAL and self._is_of_cuda(owner):
             return ir.Special(Scalar("uint32"), owner.spelling, _AXES.index(cursor.spelling))
         place = self._member_place(cursor)
         if place is not None:
             return self._read(place)
         declaration = cursor.referenced
         if declaration is not None and declaration.kind == CursorKind.VAR_DECL:
-            number = evaluate(declaration)  # a static constexpr member
+            number = declaration.constant  # a static constexpr member
             if number is not None:
                 return number_of(self.type_of(cursor), number)
         if owner is None:
@@ -329,12 +326,16 @@ class Expressions:
         first = next(n for n, (offset, _) in enumerate(leaves(whole.type)) if offset >= member.offset)
         return ir.Extract(member.type, whole, first)
 
+    def _is_of_cuda(self, cursor: Cursor) -> bool:
+        """Whether a name is not that of a variable of this function."""
+        return cursor.referenced is None or self._scope.find(cursor.referenced) is None
+
     def _member_place(self, cursor: Cursor) -> ir.Element | None:
         declaration = cursor.referenced
         if declaration is None or declaration.kind != CursorKind.FIELD_DECL:
             return None
-        owner = next(iter(children_of(cursor)), None)
-        if owner is None or not owner.kind.is_expression():
+        owner = next(iter(cursor.children), None)
+        if owner is None or not owner.is_expression:
             pointer: ir.Expression | None = self._scope.this
         elif isinstance(self.type_of(owner), Pointer):
             pointer = self.value(owner)
@@ -349,7 +350,7 @@ class Expressions:
         return referred_place(member, moved, start_of(cursor), volatile=is_volatile(cursor))
 
     def _subscript(self, cursor: Cursor) -> ir.Element:
-        base, subscript = children_of(cursor)
+        base, subscript = cursor.children
         index = self.value(subscript)
         type = self.type_of(cursor)
         outer = _array_behind(base)
@@ -362,15 +363,15 @@ class Expressions:
         return ir.Element(type, self.value(base), index, start_of(cursor), is_volatile(cursor))
 
     def _conditional(self, cursor: Cursor) -> ir.Expression:
-        condition, chosen, other = children_of(cursor)
+        condition, chosen, other = cursor.children
         type = value_type(self.type_of(cursor))
         return fold(
             ir.Select(type, self.condition(condition), self.converted(chosen, type), self.converted(other, type))
         )
 
     def _binary(self, cursor: Cursor) -> ir.Expression:
-        left, right = children_of(cursor)
-        operator = binary_operator(cursor)
+        left, right = cursor.children
+        operator = cursor.operator
         if operator == "=":
             return self._assignment(cursor, self._required_place(left))
         if operator == ",":
@@ -407,11 +408,11 @@ class Expressions:
     def _assignment(self, cursor: Cursor, place: ir.Place) -> ir.Expression:
         """Lower `=`, a compound assignment, `++x` or `--x` to a place that is lowered already."""
         if cursor.kind == CursorKind.UNARY_OPERATOR:
-            return self._increment(place, unary_operator(cursor))
-        _, right = children_of(cursor)
+            return self._increment(place, cursor.operator)
+        _, right = cursor.children
         if cursor.kind == CursorKind.BINARY_OPERATOR:
             return ir.Assign(place.type, place, self.converted(right, place.type))
-        operator = binary_operator(cursor)[:-1]
+        operator = cursor.operator[:-1]
         value = self.value(right)
         if isinstance(place.type, Pointer):
             step = value if operator == "+" else negated(value)
@@ -424,7 +425,7 @@ class Expressions:
 
     def _unary(self, cursor: Cursor) -> ir.Expression:
         operand = only_child(cursor)
-        operator = unary_operator(cursor)
+        operator = cursor.operator
         if operator in ("x++", "++x", "x--", "--x"):
             return self._increment(self._required_place(operand), operator)
         if operator in ("*", "&") and is_function_type(cursor.type):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from clang import cindex
-
 from gpu.errors import CompileError
-from gpu.simulator.frontend.clang import Cursor, CursorKind, TypeKind, children_of, start_of
+from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind, start_of
 from gpu.simulator.frontend.closures import is_closure, name_of_capture
 from gpu.simulator.types import BOOL, FUNCTION_POINTER, VOID, ArrayOf, Field, Pointer, Scalar, Struct, Type, leaves
 
@@ -28,44 +26,46 @@ def refuse(cursor: Cursor, construct: str, *, instead: str = "") -> CompileError
     return CompileError(f"{position}: the simulator does not support {construct}.", position=position, advice=instead)
 
 
-def is_reference(type: cindex.Type) -> bool:
+def is_reference(type: ClangType) -> bool:
     """Whether a type of clang's is `T &` or `T &&`."""
-    return type.get_canonical().kind in REFERENCES and not is_function_type(type)
+    return type.canonical.kind in REFERENCES and not is_function_type(type)
 
 
-def is_function_type(type: cindex.Type) -> bool:
+def is_function_type(type: ClangType) -> bool:
     """Whether a type is that of a function, or of a pointer or a reference to one."""
-    canonical = type.get_canonical()
+    canonical = type.canonical
     if canonical.kind in (TypeKind.POINTER, *REFERENCES):
-        canonical = canonical.get_pointee().get_canonical()
+        canonical = canonical.pointee.canonical
     return bool(canonical.kind == TypeKind.FUNCTIONPROTO)
 
 
 def is_instantiated(declaration: Cursor) -> bool:
     """Whether a class is one that clang has made of a template: libclang shows its fields, and no other member."""
-    return not children_of(declaration) and _template_of(declaration) is not None
+    return not declaration.children and declaration.template is not None
 
 
-def shown_members(declaration: Cursor) -> list[Cursor]:
+def shown_members(declaration: Cursor) -> tuple[Cursor, ...]:
     """Return the members of a class; of an instantiation those of its template."""
-    template = _template_of(declaration) if is_instantiated(declaration) else None
-    return children_of(template or declaration.get_definition() or declaration)
-
-
-def _template_of(declaration: Cursor) -> Cursor | None:
-    template: Cursor | None = cindex.conf.lib.clang_getSpecializedCursorTemplate(declaration)
-    return template
+    template = declaration.template if is_instantiated(declaration) else None
+    return (template or declaration.definition or declaration).children
 
 
 class TypeLowering:
     """The types of one program: each struct is one object."""
 
     def __init__(self) -> None:
-        self._structs: dict[int, Struct] = {}
+        self._structs: dict[Cursor, Struct] = {}
+        self._lowered: dict[ClangType, Type] = {}
 
-    def lower(self, type: cindex.Type, cursor: Cursor) -> Type:
+    def lower(self, type: ClangType, cursor: Cursor) -> Type:
         """Return the IR's type, of a reference the type that it refers to; `cursor` is where a refusal points."""
-        canonical = type.get_canonical()
+        canonical = type.canonical
+        lowered = self._lowered.get(canonical)
+        if lowered is None:
+            lowered = self._lowered[canonical] = self._new(canonical, cursor, type.spelling)
+        return lowered
+
+    def _new(self, canonical: ClangType, cursor: Cursor, written: str) -> Type:
         kind = canonical.kind
         if kind == TypeKind.VOID:
             return VOID
@@ -74,46 +74,46 @@ class TypeLowering:
         if kind in _FLOATS:
             return _FLOATS[kind]
         if kind in _SIGNED:
-            return Scalar(f"int{8 * canonical.get_size()}")
+            return Scalar(f"int{8 * canonical.size}")
         if kind in _UNSIGNED:
-            return Scalar(f"uint{8 * canonical.get_size()}")
+            return Scalar(f"uint{8 * canonical.size}")
         if kind == TypeKind.ENUM:
-            return self.lower(canonical.get_declaration().enum_type, cursor)
+            return self.lower(canonical.declaration.enum_type, cursor)
         if is_function_type(canonical):
             return FUNCTION_POINTER
         if kind == TypeKind.POINTER:
-            return Pointer(self.lower(canonical.get_pointee(), cursor))
+            return Pointer(self.lower(canonical.pointee, cursor))
         if kind in REFERENCES:
-            return self.lower(canonical.get_pointee(), cursor)
+            return self.lower(canonical.pointee, cursor)
         if kind == TypeKind.CONSTANTARRAY:
             return ArrayOf(self.lower(canonical.element_type, cursor), canonical.element_count)
         if kind == TypeKind.INCOMPLETEARRAY:
             return ArrayOf(self.lower(canonical.element_type, cursor), 0)
         if kind == TypeKind.RECORD:
             return self._struct(canonical, cursor)
-        raise refuse(cursor, f"the type {type.spelling}", instead="Use integers, float, double, and structs of them.")
+        raise refuse(cursor, f"the type {written}", instead="Use integers, float, double, and structs of them.")
 
-    def _struct(self, canonical: cindex.Type, cursor: Cursor) -> Struct:
-        declaration = canonical.get_declaration()
+    def _struct(self, canonical: ClangType, cursor: Cursor) -> Struct:
+        declaration = canonical.declaration
         # By what declares it: lambdas, and what is declared in functions, share names.
-        key, name = declaration.hash, canonical.spelling
-        if key in self._structs:
-            return self._structs[key]
-        struct = self._structs[key] = Struct(name, is_union=declaration.kind == CursorKind.UNION_DECL)
-        first = next((field.get_field_offsetof() // 8 for field in canonical.get_fields()), canonical.get_size())
-        fields = [*self._bases(declaration.get_definition() or declaration, cursor, first)]
-        for member in canonical.get_fields():
-            if member.is_bitfield():
+        name = canonical.spelling
+        if declaration in self._structs:
+            return self._structs[declaration]
+        struct = self._structs[declaration] = Struct(name, is_union=declaration.kind == CursorKind.UNION_DECL)
+        first = next((field.field_offset // 8 for field in canonical.fields), canonical.size)
+        fields = [*self._bases(declaration.definition or declaration, cursor, first)]
+        for member in canonical.fields:
+            if member.is_bit_field:
                 raise refuse(cursor, f"the bit field {member.spelling} of {name}", instead="Use shifts and masks.")
             is_named = bool(member.spelling) and "(anonymous " not in member.spelling
-            offset = canonical.get_offset(member.spelling) if is_named else member.get_field_offsetof()
+            offset = canonical.offset_of(member.spelling) if is_named else member.field_offset
             type = self.lower(member.type, cursor)
             named = name_of_capture(member) if is_closure(declaration) else member.spelling
             by_reference = is_reference(member.type)
             held = Pointer(type.innermost if isinstance(type, ArrayOf) else type) if by_reference else type
             fields.append(Field(named, held, offset // 8, type if by_reference else None))
-        struct.fields, struct.size = tuple(fields), max(canonical.get_size(), 1)
-        struct.alignment = canonical.get_align()
+        struct.fields, struct.size = tuple(fields), max(canonical.size, 1)
+        struct.alignment = canonical.alignment
         return struct
 
     def _bases(self, definition: Cursor, cursor: Cursor, start: int) -> list[Field]:
@@ -121,7 +121,7 @@ class TypeLowering:
         bases: list[Field] = []
         for base in shown_members(definition):
             if base.kind == CursorKind.CXX_BASE_SPECIFIER:
-                if is_instantiated(definition) and base.type.get_canonical().kind != TypeKind.RECORD:
+                if is_instantiated(definition) and base.type.canonical.kind != TypeKind.RECORD:
                     # Nor does it say which base class that is a template's an instantiation has: its bytes are copied.
                     alignment = next(size for size in (8, 4, 2, 1) if start % size == 0)
                     return [Field("", Struct("a base class", (), start, alignment, is_union=True), 0)] if start else []

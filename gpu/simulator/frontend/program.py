@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 from gpu.errors import CompileError, KernelError, SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.frontend.addresses import is_reference_function
 from gpu.simulator.frontend.clang import (
     Cursor,
     CursorKind,
     Diagnosis,
+    StorageClass,
     as_if_at,
-    children_of,
-    descendants_of,
     has_attribute,
     is_kernel,
     is_own,
     parse,
     start_of,
 )
+from gpu.simulator.frontend.construction import ARRAYS
 from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.lower import FunctionLowering
 from gpu.simulator.frontend.lower_expressions import Expressions
 from gpu.simulator.frontend.lower_types import TypeLowering, refuse
-from gpu.simulator.frontend.scope import Scope, decayed, is_reference_function
+from gpu.simulator.frontend.scope import Scope, decayed
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
@@ -76,17 +77,16 @@ class Program:
         self._path = path
         self.types = TypeLowering()
         self.variables: dict[str, ir.GlobalVariable] = {}
-        self._functions: dict[str, ir.Function] = {}
+        self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
         self._overloaded: set[str] = set()
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
-        unit, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
-        self._unit = unit
+        self._tree, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
         self._errors = [found for found in self._said if found.is_error]
-        declarations = _declarations(unit)
-        self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition()]
+        declarations = _declarations(self._tree.declarations)
+        self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition]
         for cursor in declarations:
             self._enter(cursor, instances)
         self._tolerant = tolerant
@@ -140,12 +140,12 @@ class Program:
 
         What a header of the shim defines is lowered for each `place` that calls it, and is as if it stood there.
         """
-        definition = cursor.get_definition()
+        definition = cursor.definition
         if definition is None:
             raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
         # Lambdas share a name with others of the same function, and so do the instantiations for them.
         place = None if is_own(definition) else place
-        key = f"{definition.get_usr()} {definition.hash} {place or ''}"
+        key = definition, place
         if key not in self._functions:
             for error in self._errors:
                 if error.lies_in(definition):
@@ -166,13 +166,13 @@ class Program:
 
     def known(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
-        return next(each for each in children_of(self._unit) if each.spelling == name and each.is_definition())
+        return next(each for each in self._tree.root.children if each.spelling == name and each.is_definition)
 
     def function_number(self, cursor: Cursor) -> int:
         """Return what a pointer to a function holds: a number that is the same in every program of one text."""
         function = self.function(cursor)
-        definition = cursor.get_definition()
-        name = definition.get_usr() or f"{definition.location.offset}"
+        definition = cursor.definition or cursor
+        name = definition.usr or f"{definition.location.offset}"
         while True:
             number = int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "little") | 1
             if self.functions_by_number.setdefault(number, function) is function:
@@ -185,13 +185,13 @@ class Program:
 
     def is_variable(self, declaration: Cursor) -> bool:
         """Whether a name is a variable in the device's memory, whatever its initialiser."""
-        return _space(declaration) is not None and not declaration.type.is_const_qualified()
+        return _space(declaration) is not None and not declaration.type.is_const
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
         """Return a variable of the module, or a constant table; None for any other name."""
         if declaration.kind != CursorKind.VAR_DECL:
             return None
-        name = _qualified(declaration) if _space(declaration) else declaration.get_usr()
+        name = _qualified(declaration) if _space(declaration) else declaration.usr
         if name not in self.variables:
             space = _space(declaration)
             if space is None and _initial_value(declaration) is not None and _is_constant_table(declaration):
@@ -214,19 +214,19 @@ class Program:
         """Return the slot of an `extern __shared__` array that is declared outside of the function."""
         if declaration is None or declaration.kind != CursorKind.VAR_DECL:
             return None
-        if not has_attribute(declaration, "CUDASHARED_ATTR"):
+        if not has_attribute(declaration, CursorKind.CUDASHARED_ATTR):
             return None
         return scope.declare_shared(declaration, self.types.lower(declaration.type, declaration))
 
     def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
-        if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition():
+        if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition:
             if is_kernel(cursor):
                 # Of two in different namespaces, the second one goes by its whole name.
-                name = _qualified(cursor) if cursor.spelling in self._kernels else str(cursor.spelling)
+                name = _qualified(cursor) if cursor.spelling in self._kernels else cursor.spelling
                 self._overloaded |= {name} & self._kernels.keys()
                 self._kernels[name] = cursor
             elif cursor.spelling == _INSTANCE:
-                for inner in descendants_of(cursor):
+                for inner in cursor.descendants():
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
                         self._kernels[instances[_number_of_instances(self._kernels, instances)]] = inner.referenced
                         break
@@ -284,14 +284,14 @@ def _number_of_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ..
     return sum(name in kernels for name in instances)
 
 
-def _declarations(unit: Cursor) -> list[Cursor]:
+def _declarations(outermost: Iterable[Cursor]) -> list[Cursor]:
     """Return the declarations of the file and its includes, those within `extern "C"` and namespaces too."""
     found = []
-    for cursor in children_of(unit):
+    for cursor in outermost:
         if not is_own(cursor):
             continue  # the shim's: hundreds, and found by reference when they are used
         if cursor.kind in _OUTER:
-            found += _declarations(cursor)
+            found += _declarations(cursor.children)
         else:
             found.append(cursor)
     return found
@@ -299,46 +299,46 @@ def _declarations(unit: Cursor) -> list[Cursor]:
 
 def _qualified(cursor: Cursor) -> str:
     """Return a name with the namespaces and classes that it is in, as a user writes it."""
-    names = [str(cursor.spelling)]
-    outer = cursor.semantic_parent
+    names = [cursor.spelling]
+    outer = cursor.parent
     while outer is not None and outer.kind != CursorKind.TRANSLATION_UNIT:
         if outer.kind in _NAMED and outer.spelling and not outer.spelling.startswith("("):
-            names.append(str(outer.displayname))
-        outer = outer.semantic_parent
+            names.append(outer.display_name)
+        outer = outer.parent
     return "::".join(reversed(names))
 
 
 def _is_host(cursor: Cursor) -> bool:
-    on_device = is_kernel(cursor) or has_attribute(cursor, "CUDADEVICE_ATTR")
+    on_device = is_kernel(cursor) or has_attribute(cursor, CursorKind.CUDADEVICE_ATTR)
     return not on_device and cursor.spelling != _INSTANCE
 
 
 def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
-    if cursor.storage_class.name == "EXTERN":
+    if cursor.storage_class == StorageClass.EXTERN:
         return None
-    if has_attribute(cursor, "CUDACONSTANT_ATTR"):
+    if has_attribute(cursor, CursorKind.CUDACONSTANT_ATTR):
         return "constant"
-    return "global" if has_attribute(cursor, "CUDADEVICE_ATTR") else None
+    return "global" if has_attribute(cursor, CursorKind.CUDADEVICE_ATTR) else None
 
 
 def _is_constant_table(declaration: Cursor) -> bool:
     """An array's const is that of its elements, which its canonical type has lost."""
     element = declaration.type
-    while element.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY"):
+    while element.canonical.kind in ARRAYS:
         element = element.element_type
-    return bool(element.is_const_qualified())
+    return element.is_const
 
 
 def _initial_value(declaration: Cursor) -> Cursor | None:
     """Return a module variable's initialiser; an array's extents are expressions too."""
-    children = [child for child in children_of(declaration) if child.kind.is_expression()]
+    children = [child for child in declaration.children if child.is_expression]
     if not children:
         return None
     last = children[-1]
-    is_array = declaration.type.get_canonical().kind.name in ("CONSTANTARRAY", "INCOMPLETEARRAY")
+    is_array = declaration.type.canonical.kind in ARRAYS
     if is_array and last.kind not in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL):
         return None
-    if last.kind == CursorKind.CALL_EXPR and not list(last.get_arguments()):
+    if last.kind == CursorKind.CALL_EXPR and not last.arguments:
         return None  # a constructor that does nothing
     return last
 

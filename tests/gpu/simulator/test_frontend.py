@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -346,3 +347,31 @@ def test_macros_that_users_like_do_not_meet_the_headers_names() -> None:
     given = np.arange(32, dtype=np.float32)
     result, _ = run_kernel(source, "f", np.zeros(32, np.float32), given, defines={"T": "float", "U": "int", "N": 3})
     np.testing.assert_array_equal(result, given + 1)
+
+
+@pytest.mark.alone
+def test_three_hundred_lines_are_read_within_150_ms() -> None:
+    kernel = """
+    __global__ void reduce_NUMBER(const float *in, float *out, int n) {
+        __shared__ float s[256];
+        int t = threadIdx.x;
+        int i = blockIdx.x * blockDim.x + t;
+        s[t] = i < n ? in[i] : 0.0f;
+        __syncthreads();
+        for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+            if (t < stride) s[t] += s[t + stride];
+            __syncthreads();
+        }
+        if (t == 0) out[blockIdx.x] = s[0];
+    }"""
+    source = "".join(kernel.replace("NUMBER", str(number)) for number in range(25))
+    assert source.count("\n") == 300
+    times = []
+    for _ in range(6):
+        start = time.process_time()
+        module = build(source)
+        for name in module.kernels:
+            module.kernel(name)
+        times.append(time.process_time() - start)
+    assert len(module.kernels) == 25
+    assert np.median(times) < 0.15

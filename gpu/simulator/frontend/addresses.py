@@ -1,0 +1,151 @@
+"""Which variables of a function must live in memory, because something refers to them, and what a call is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind
+from gpu.simulator.frontend.closures import captured_by_reference
+from gpu.simulator.frontend.lower_types import is_function_type, is_reference
+
+_FUNCTIONS = (
+    CursorKind.FUNCTION_DECL,
+    CursorKind.CXX_METHOD,
+    CursorKind.CONSTRUCTOR,
+    CursorKind.CONVERSION_FUNCTION,
+    CursorKind.OVERLOADED_DECL_REF,
+)
+_VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+
+
+def addressed_variables(function: Cursor) -> set[Cursor]:
+    """Return the declarations of variables whose address is taken: by `&`, or by binding a reference."""
+    found: set[Cursor] = set()
+    returns_reference = is_reference_function(function)
+    for cursor in function.descendants():
+        referring = _REFERRING.get(cursor.kind)
+        if referring is not None:
+            for place in referring(cursor):
+                _add_root(found, place)
+        elif returns_reference and cursor.kind == CursorKind.RETURN_STMT:
+            for place in cursor.children:
+                _add_root(found, place)
+    return found
+
+
+def _add_root(found: set[Cursor], cursor: Cursor) -> None:
+    """Find the variable that an lvalue is, behind parentheses and conversions that keep it one."""
+    lvalues = (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CONDITIONAL_OPERATOR)
+    while cursor.kind in lvalues or is_assignment(cursor):
+        children = cursor.children
+        if not children:
+            return
+        if is_assignment(cursor):
+            cursor = children[0]
+            continue
+        if cursor.kind == CursorKind.CONDITIONAL_OPERATOR:
+            _add_root(found, children[1])
+        cursor = children[-1]
+    if cursor.kind in _VARIABLES:
+        found.add(cursor)
+    elif cursor.kind == CursorKind.DECL_REF_EXPR and cursor.referenced is not None:
+        found.add(cursor.referenced)
+
+
+def _of_assignment(cursor: Cursor) -> Iterator[Cursor]:
+    """Yield what an assignment or an increment of a place that is itself worked out refers to."""
+    if is_assignment(cursor) or cursor.operator in ("x++", "x--"):
+        inner = _without_parentheses(cursor.children[0])
+        if is_assignment(inner) or inner.kind == CursorKind.CONDITIONAL_OPERATOR:
+            yield inner
+
+
+def _of_unary(cursor: Cursor) -> Iterable[Cursor]:
+    return cursor.children[:1] if cursor.operator == "&" else _of_assignment(cursor)
+
+
+def _of_variable(cursor: Cursor) -> Iterable[Cursor]:
+    return (child for child in cursor.children if child.is_expression) if is_reference(cursor.type) else ()
+
+
+def _of_call(cursor: Cursor) -> Iterator[Cursor]:
+    prototype = called_prototype(cursor)
+    if prototype is not None:
+        for argument, type in zip(cursor.children[1:], prototype.argument_types, strict=False):
+            if is_reference(type):
+                yield argument
+    elif cursor.referenced is not None:
+        for argument, parameter in zip(call_arguments(cursor), cursor.referenced.arguments, strict=False):
+            if is_reference(parameter.type):
+                yield argument
+
+
+def _of_lambda(cursor: Cursor) -> Iterator[Cursor]:
+    for declaration in captured_by_reference(cursor):
+        yield declaration
+        yield from declaration.children
+
+
+def _of_braces(cursor: Cursor) -> Iterator[Cursor]:
+    type = cursor.type.canonical
+    if type.kind == TypeKind.RECORD:
+        for member, value in zip(type.fields, cursor.children, strict=False):
+            if is_reference(member.type):
+                yield value
+
+
+# What nodes of each kind refer to: places, or variables themselves.
+_REFERRING: dict[CursorKind, Callable[[Cursor], Iterable[Cursor]]] = {
+    CursorKind.BINARY_OPERATOR: _of_assignment,
+    CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: _of_assignment,
+    CursorKind.UNARY_OPERATOR: _of_unary,
+    CursorKind.VAR_DECL: _of_variable,
+    CursorKind.CALL_EXPR: _of_call,
+    CursorKind.LAMBDA_EXPR: _of_lambda,
+    CursorKind.INIT_LIST_EXPR: _of_braces,
+}
+
+
+def is_assignment(cursor: Cursor) -> bool:
+    """Whether an expression assigns and is itself the place that it assigned to."""
+    if cursor.kind == CursorKind.BINARY_OPERATOR:
+        return cursor.operator == "="
+    if cursor.kind == CursorKind.UNARY_OPERATOR:
+        return cursor.operator in ("++x", "--x")
+    return bool(cursor.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR)
+
+
+def _without_parentheses(cursor: Cursor) -> Cursor:
+    while cursor.kind == CursorKind.PAREN_EXPR:
+        cursor = cursor.children[0]
+    return cursor
+
+
+def called_prototype(call: Cursor) -> ClangType | None:
+    """Return the type of the function that a call through a pointer calls; None for a call of one by its name."""
+    if call.referenced is not None and call.referenced.kind in _FUNCTIONS:
+        return None
+    pointer = next(iter(call.children), None)
+    if pointer is None or not is_function_type(pointer.type):
+        return None
+    canonical = pointer.type.canonical
+    return canonical if canonical.kind == TypeKind.FUNCTIONPROTO else canonical.pointee.canonical
+
+
+def call_arguments(call: Cursor) -> tuple[Cursor, ...]:
+    """Return a call's arguments, without the object that an overloaded operator is called on."""
+    callee = call.referenced
+    if callee is None or callee.kind != CursorKind.CXX_METHOD or not callee.spelling.startswith("operator"):
+        return call.arguments
+    return call.arguments if names_method(call.children[0]) else call.arguments[1:]
+
+
+def names_method(cursor: Cursor) -> bool:
+    """Whether the first part of a call is `object.method`, and not the object that an operator is called on."""
+    named = cursor.referenced if cursor.kind == CursorKind.MEMBER_REF_EXPR else None
+    return named is not None and named.kind != CursorKind.FIELD_DECL
+
+
+def is_reference_function(definition: Cursor) -> bool:
+    """Whether a function returns a reference."""
+    return definition.kind != CursorKind.CONSTRUCTOR and is_reference(definition.result_type)

@@ -1,0 +1,356 @@
+"""Clang's syntax tree as plain objects, which ask libclang once for each thing and keep the answer."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping
+from ctypes import byref
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+from clang import cindex
+from clang.cindex import CursorKind, StorageClass, TypeKind
+
+from gpu.errors import SourcePosition
+from gpu.simulator.frontend import libclang
+from gpu.simulator.frontend.child_launches import Edits
+from gpu.simulator.frontend.libclang import String, decoded, function
+
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """An attribute that is worked out when it is first asked for, and then is the object's own."""
+
+    def __init__(self, answer: Callable[[Any], T]) -> None:
+        self._answer = answer
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, asked: None, owner: type) -> _Kept[T]: ...
+    @overload
+    def __get__(self, asked: object, owner: type) -> T: ...
+    def __get__(self, asked: object | None, owner: type) -> _Kept[T] | T:
+        if asked is None:
+            return self
+        answer = self._answer(asked)
+        setattr(asked, self._name, answer)
+        return answer
+
+
+def _text(name: str) -> _Kept[str]:
+    ask = function(name, String)
+    return _Kept(lambda asked: decoded(ask(asked.raw)))
+
+
+def _number(name: str) -> _Kept[int]:
+    ask = function(name, ctypes.c_longlong)
+    return _Kept(lambda asked: ask(asked.raw))
+
+
+def _flag(name: str) -> _Kept[bool]:
+    ask = function(name, ctypes.c_uint)
+    return _Kept(lambda asked: bool(ask(asked.raw)))
+
+
+def _cursor(name: str) -> _Kept[Cursor | None]:
+    ask = function(name, cindex.Cursor)
+    return _Kept(lambda asked: asked.tree.cursor(ask(asked.raw)))
+
+
+def _type(name: str) -> _Kept[ClangType]:
+    ask = function(name, cindex.Type)
+    return _Kept(lambda asked: asked.tree.type(ask(asked.raw)))
+
+
+class Place(NamedTuple):
+    """Where something stands, of a macro's text where the macro is used; what clang made up has no `file`."""
+
+    file: str
+    offset: int
+
+
+_storage_class = function("clang_Cursor_getStorageClass", ctypes.c_int)
+_type_declaration = function("clang_getTypeDeclaration", cindex.Cursor)
+_offset_of = function("clang_Type_getOffsetOf", ctypes.c_longlong)
+_cursor_at = function("clang_getCursor", cindex.Cursor)
+_location = function("clang_getCursorLocation", cindex.SourceLocation)
+_extent = function("clang_getCursorExtent", cindex.SourceRange)
+_start = function("clang_getRangeStart", cindex.SourceLocation)
+_end = function("clang_getRangeEnd", cindex.SourceLocation)
+_expansion = function("clang_getExpansionLocation", None)
+_file_name = function("clang_getFileName", String)
+
+_CURSOR_KINDS = {kind.value: kind for kind in CursorKind.get_all_kinds()}
+_TYPE_KINDS = {kind.value: kind for kind in TypeKind._kinds if kind is not None}  # noqa: SLF001
+_EXPRESSIONS = frozenset(kind for kind in _CURSOR_KINDS.values() if kind.is_expression())
+_DECLARATIONS = frozenset(kind.value for kind in _CURSOR_KINDS.values() if kind.is_declaration())
+_WITHOUT_CHILDREN = frozenset(
+    (
+        CursorKind.INTEGER_LITERAL,
+        CursorKind.FLOATING_LITERAL,
+        CursorKind.CHARACTER_LITERAL,
+        CursorKind.CXX_BOOL_LITERAL_EXPR,
+        CursorKind.STRING_LITERAL,
+        CursorKind.CXX_THIS_EXPR,
+        CursorKind.TYPE_REF,
+        CursorKind.NULL_STMT,
+        CursorKind.BREAK_STMT,
+        CursorKind.CONTINUE_STMT,
+    )
+)
+_NOTHING = CursorKind.INVALID_FILE.value
+
+
+@cache
+def _last_part(path: str) -> str:
+    return Path(path).name
+
+
+class Cursor:
+    """A node of clang's syntax tree. Of one declaration there is one cursor, so that those are compared by identity.
+
+    Parameters
+    ----------
+    raw : clang.cindex.Cursor
+        What libclang takes for it.
+    tree : Tree
+        The tree that it is of.
+    """
+
+    def __init__(self, raw: cindex.Cursor, tree: Tree) -> None:
+        self.raw = raw
+        self.tree = tree
+        self.kind: CursorKind = _CURSOR_KINDS[raw._kind_id]  # noqa: SLF001
+        self.is_expression = self.kind in _EXPRESSIONS
+
+    spelling = _text("clang_getCursorSpelling")
+    display_name = _text("clang_getCursorDisplayName")
+    usr = _text("clang_getCursorUSR")
+    referenced = _cursor("clang_getCursorReferenced")
+    definition = _cursor("clang_getCursorDefinition")
+    parent = _cursor("clang_getCursorSemanticParent")
+    template = _cursor("clang_getSpecializedCursorTemplate")
+    type = _type("clang_getCursorType")
+    result_type = _type("clang_getCursorResultType")
+    enum_type = _type("clang_getEnumDeclIntegerType")
+    field_offset = _number("clang_Cursor_getOffsetOfField")
+    enum_value = _number("clang_getEnumConstantDeclValue")
+    is_definition = _flag("clang_isCursorDefinition")
+    is_bit_field = _flag("clang_Cursor_isBitField")
+    is_static_method = _flag("clang_CXXMethod_isStatic")
+    is_virtual_method = _flag("clang_CXXMethod_isVirtual")
+    is_default_method = _flag("clang_CXXMethod_isDefaulted")
+    is_default_constructor = _flag("clang_CXXConstructor_isDefaultConstructor")
+
+    @_Kept
+    def location(self) -> Place:
+        """Where a declaration has its name, and anything else its most telling token."""
+        return self.tree.place(_location(self.raw))
+
+    @_Kept
+    def start(self) -> Place:
+        """Where the text begins."""
+        return self.tree.place(_start(_extent(self.raw)))
+
+    @_Kept
+    def end(self) -> Place:
+        """Where the text ends."""
+        return self.tree.place(_end(_extent(self.raw)))
+
+    @_Kept
+    def position(self) -> SourcePosition:
+        """Where the text begins, as the user sees it."""
+        return self.tree.position(_start(_extent(self.raw)))
+
+    @_Kept
+    def children(self) -> tuple[Cursor, ...]:
+        """The nodes below this one, in the order of the text."""
+        if self.kind in _WITHOUT_CHILDREN:
+            return ()
+        return tuple(map(self.tree.known_cursor, libclang.children(self.raw)))
+
+    @_Kept
+    def arguments(self) -> tuple[Cursor, ...]:
+        """The arguments of a call, or the parameters of a function."""
+        # All but defaults are children too, whose answers are kept with those.
+        children = {bytes(child.raw): child for child in self.children}
+        return tuple(children.get(bytes(raw)) or self.tree.known_cursor(raw) for raw in libclang.arguments(self.raw))
+
+    @property
+    def owner(self) -> Cursor:
+        """The class of a member."""
+        assert self.parent is not None
+        return self.parent
+
+    def descendants(self) -> Iterator[Cursor]:
+        """Yield this cursor and all those below it, in the order of the text; but not what is below a name."""
+        left = [self]
+        while left:
+            yield (found := left.pop())
+            if found.kind != CursorKind.DECL_REF_EXPR:
+                left += reversed(found.children)
+
+    def tokens(self) -> Iterator[tuple[str, int]]:
+        """Yield the spelling and the offset of each token of this node's text."""
+        return self.tree.tokens(self.raw.extent)
+
+    def token_there(self) -> str:
+        """Return the token where this stands; "" where there is none."""
+        place = self.raw.location
+        return next((text for text, _ in self.tree.tokens(cindex.SourceRange.from_locations(place, place))), "")
+
+    def named_there(self) -> Cursor | None:
+        """Return the innermost node where this stands, which need not be this one."""
+        return self.tree.cursor(_cursor_at(self.tree.unit, self.raw.location))
+
+    def stands_with(self, other: Cursor) -> bool:
+        """Whether two nodes stand at the same place, also within a macro."""
+        return bool(self.raw.location == other.raw.location)
+
+    @_Kept
+    def operator(self) -> str:
+        """The operator of an expression, such as `+` or `<<=`; `x++`, `++x`, `x--` and `--x` tell increments apart."""
+        if self.kind == CursorKind.UNARY_OPERATOR:
+            return libclang.unary_operator(self.raw)
+        if self.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
+            return libclang.binary_operator(self.raw)
+        return ""
+
+    @_Kept
+    def constant(self) -> int | float | None:
+        """The value of a constant expression or of a constant's declaration, None where there is none."""
+        return libclang.evaluated(self.raw)
+
+    @_Kept
+    def storage_class(self) -> StorageClass:
+        """Whether a declaration is static or extern."""
+        return StorageClass.from_id(_storage_class(self.raw))
+
+
+class ClangType:
+    """A type as clang has it. Of one type there is one object, so that types are compared by identity.
+
+    Parameters
+    ----------
+    raw : clang.cindex.Type
+        What libclang takes for it.
+    tree : Tree
+        The tree that it is of.
+    """
+
+    def __init__(self, raw: cindex.Type, tree: Tree) -> None:
+        self.raw = raw
+        self.tree = tree
+        self.kind: TypeKind = _TYPE_KINDS[raw._kind_id]  # noqa: SLF001
+
+    spelling = _text("clang_getTypeSpelling")
+    canonical = _type("clang_getCanonicalType")
+    pointee = _type("clang_getPointeeType")
+    element_type = _type("clang_getElementType")
+    result = _type("clang_getResultType")
+    element_count = _number("clang_getNumElements")
+    size = _number("clang_Type_getSizeOf")
+    alignment = _number("clang_Type_getAlignOf")
+    is_const = _flag("clang_isConstQualifiedType")
+    is_volatile = _flag("clang_isVolatileQualifiedType")
+
+    @_Kept
+    def declaration(self) -> Cursor:
+        """What declares a struct, a class, a union or an enumeration."""
+        return self.tree.known_cursor(_type_declaration(self.raw))
+
+    @_Kept
+    def fields(self) -> tuple[Cursor, ...]:
+        """The members of a struct that hold data."""
+        return tuple(map(self.tree.known_cursor, libclang.fields(self.raw)))
+
+    @_Kept
+    def argument_types(self) -> tuple[ClangType, ...]:
+        """The types of a function type's parameters."""
+        return tuple(map(self.tree.type, libclang.argument_types(self.raw)))
+
+    def offset_of(self, field: str) -> int:
+        """Return the bits before a member of a struct."""
+        return int(_offset_of(self.raw, field.encode()))
+
+
+class Tree:
+    """What clang has parsed.
+
+    Parameters
+    ----------
+    unit : clang.cindex.TranslationUnit
+        The translation unit, which lives as long as the tree.
+    edits : mapping
+        How the files were rewritten, by their names.
+    skipped : int
+        How many of the outermost declarations, from the first one, `declarations` leaves out.
+    """
+
+    def __init__(self, unit: cindex.TranslationUnit, edits: Mapping[str, Edits], skipped: int) -> None:
+        self.unit = unit
+        self.edits = edits
+        self._skipped = skipped
+        self._declarations: dict[bytes, Cursor] = {}
+        self._types: dict[bytes, ClangType] = {}
+        self._files: dict[int | None, str] = {None: ""}
+        # Where libclang writes what a location is.
+        self._file, self._line, self._column, self._offset = ctypes.c_void_p(), *(ctypes.c_uint() for _ in range(3))
+        self._answers = tuple(map(byref, (self._file, self._line, self._column, self._offset)))
+        self.root = self.known_cursor(unit.cursor)
+
+    @_Kept
+    def declarations(self) -> tuple[Cursor, ...]:
+        """The outermost declarations, but for those that are skipped."""
+        return tuple(map(self.known_cursor, libclang.children(self.root.raw)[self._skipped :]))
+
+    def cursor(self, raw: cindex.Cursor) -> Cursor | None:
+        """Return the cursor for one of libclang's; None for its null."""
+        return None if raw._kind_id == _NOTHING else self.known_cursor(raw)  # noqa: SLF001
+
+    def known_cursor(self, raw: cindex.Cursor) -> Cursor:
+        """Return the cursor for one of libclang's that is not null."""
+        if raw._kind_id not in _DECLARATIONS:  # noqa: SLF001
+            return Cursor(raw, self)
+        key = bytes(raw)[:16]  # the rest tells how the declaration was found
+        found = self._declarations.get(key)
+        if found is None:
+            found = self._declarations[key] = Cursor(raw, self)
+        return found
+
+    def type(self, raw: cindex.Type) -> ClangType:
+        """Return the type for one of libclang's."""
+        key = bytes(raw)[8:16]  # between padding and the unit: the type itself
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = ClangType(raw, self)
+        return found
+
+    def place(self, location: cindex.SourceLocation) -> Place:
+        """Return where a location of libclang's is."""
+        _expansion(location, self._answers[0], None, None, self._answers[3])
+        return Place(self._file_answered(), self._offset.value)
+
+    def position(self, location: cindex.SourceLocation) -> SourcePosition:
+        """Return where a location of libclang's is, as the user sees it."""
+        _expansion(location, *self._answers)
+        file, line, column = self._file_answered(), self._line.value, self._column.value
+        if file in self.edits:
+            line, column = self.edits[file].line_and_column(self._offset.value)
+        return SourcePosition(_last_part(file) if file else "the command line", line, column)
+
+    def _file_answered(self) -> str:
+        file = self._file.value
+        if file not in self._files:
+            self._files[file] = decoded(_file_name(self._file))
+        return self._files[file]
+
+    def tokens(self, extent: cindex.SourceRange) -> Iterator[tuple[str, int]]:
+        """Yield the spelling and the offset of each token in a range of the text."""
+        for token in self.unit.get_tokens(extent=extent):
+            yield token.spelling, token.extent.start.offset

@@ -1,0 +1,135 @@
+"""libclang's functions as they are: its Python binding has them too, but wraps an answer for longer than it takes."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from clang import cindex
+
+
+class String(ctypes.Structure):
+    """A string of libclang's, which `decoded` takes."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
+
+
+def function(name: str, result: Any) -> Any:
+    """Return a function of libclang's, which gives a `result` and checks nothing."""
+    found = cindex.conf.lib[name]
+    found.restype = result
+    return found
+
+
+_bytes_of = function("clang_getCString", ctypes.c_char_p)
+_dispose_string = function("clang_disposeString", None)
+_visit_children = function("clang_visitChildren", ctypes.c_uint)
+_visit_fields = function("clang_Type_visitFields", ctypes.c_uint)
+_number_of_arguments = function("clang_Cursor_getNumArguments", ctypes.c_int)
+_argument = function("clang_Cursor_getArgument", cindex.Cursor)
+_number_of_argument_types = function("clang_getNumArgTypes", ctypes.c_int)
+_argument_type = function("clang_getArgType", cindex.Type)
+_binary_operator = function("clang_getCursorBinaryOperatorKind", ctypes.c_int)
+_binary_spelling = function("clang_getBinaryOperatorKindSpelling", String)
+_unary_operator = function("clang_getCursorUnaryOperatorKind", ctypes.c_int)
+_evaluate = function("clang_Cursor_Evaluate", ctypes.c_void_p)
+_result_kind = function("clang_EvalResult_getKind", ctypes.c_int)
+_integer = function("clang_EvalResult_getAsLongLong", ctypes.c_longlong)
+_is_unsigned = function("clang_EvalResult_isUnsignedInt", ctypes.c_uint)
+_unsigned = function("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong)
+_double = function("clang_EvalResult_getAsDouble", ctypes.c_double)
+_dispose_result = function("clang_EvalResult_dispose", None)
+
+_INTEGER, _FLOAT = 1, 2  # CXEval_Int and CXEval_Float
+_CONTINUE = 1  # CXChildVisit_Continue and CXVisit_Continue
+
+_UNARY = {
+    1: "x++",
+    2: "x--",
+    3: "++x",
+    4: "--x",
+    5: "&",
+    6: "*",
+    7: "+",
+    8: "-",
+    9: "~",
+    10: "!",
+    13: "__extension__",
+}
+
+
+def decoded(string: String) -> str:
+    """Return the text of a string of libclang's, which is void then."""
+    text = (_bytes_of(string) or b"").decode()
+    _dispose_string(string)
+    return text
+
+
+def _collect_child(child: cindex.Cursor, parent: cindex.Cursor, found: list[cindex.Cursor]) -> int:
+    found.append(child)
+    return _CONTINUE
+
+
+def _collect_field(field: cindex.Cursor, found: list[cindex.Cursor]) -> int:
+    found.append(field)
+    return _CONTINUE
+
+
+_COLLECT_CHILD = ctypes.CFUNCTYPE(ctypes.c_int, cindex.Cursor, cindex.Cursor, ctypes.py_object)(_collect_child)
+_COLLECT_FIELD = ctypes.CFUNCTYPE(ctypes.c_int, cindex.Cursor, ctypes.py_object)(_collect_field)
+
+
+def children(cursor: cindex.Cursor) -> list[cindex.Cursor]:
+    """Return the nodes below one, in the order of the text."""
+    found: list[cindex.Cursor] = []
+    _visit_children(cursor, _COLLECT_CHILD, ctypes.py_object(found))
+    return found
+
+
+def fields(type: cindex.Type) -> list[cindex.Cursor]:
+    """Return the members of a struct that hold data."""
+    found: list[cindex.Cursor] = []
+    _visit_fields(type, _COLLECT_FIELD, ctypes.py_object(found))
+    return found
+
+
+def arguments(cursor: cindex.Cursor) -> list[cindex.Cursor]:
+    """Return the arguments of a call, or the parameters of a function."""
+    return [_argument(cursor, number) for number in range(_number_of_arguments(cursor))]
+
+
+def argument_types(type: cindex.Type) -> list[cindex.Type]:
+    """Return the types of a function type's parameters."""
+    return [_argument_type(type, number) for number in range(_number_of_argument_types(type))]
+
+
+def unary_operator(cursor: cindex.Cursor) -> str:
+    """Return the operator of a unary expression; `x++`, `++x`, `x--` and `--x` tell the increments apart."""
+    kind = _unary_operator(cursor)
+    return _UNARY.get(kind, f"unary operator {kind}")
+
+
+def binary_operator(cursor: cindex.Cursor) -> str:
+    """Return the operator of a binary or compound assignment expression, such as `+` or `<<=`."""
+    return _spelling_of(_binary_operator(cursor))
+
+
+@cache
+def _spelling_of(kind: int) -> str:
+    return decoded(_binary_spelling(kind))
+
+
+def evaluated(cursor: cindex.Cursor) -> int | float | None:
+    """Return the value of a constant expression or of a constant's declaration, None where there is none."""
+    address = _evaluate(cursor)
+    if not address:
+        return None
+    result = ctypes.c_void_p(address)
+    try:
+        kind = _result_kind(result)
+        if kind == _INTEGER:
+            return int(_unsigned(result) if _is_unsigned(result) else _integer(result))
+        return float(_double(result)) if kind == _FLOAT else None
+    finally:
+        _dispose_result(result)
