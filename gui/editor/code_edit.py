@@ -74,6 +74,8 @@ class CodeEdit(QPlainTextEdit):
         self._range = (0, 0)
         self._kernel_ground: list[QTextEdit.ExtraSelection] = []
         self._pressed: QPoint | None = None
+        self._placed = False
+        """Whether the kernel has been brought into view; what is not seen has no lines in view."""
         self._gutter = _Gutter(self)
         self.updateRequest.connect(self._scroll_gutter)
         self.textChanged.connect(self._colour)
@@ -159,9 +161,13 @@ class CodeEdit(QPlainTextEdit):
         return int(viewport.height() / height) if viewport is not None and height > 0 else 1
 
     def _to_kernel(self) -> None:
+        """Bring the kernel into view, and the line that runs; when it is seen first, if it is not seen yet."""
+        self._placed = self.isVisible()
         bar = self.verticalScrollBar()
         if bar is not None:
             bar.setValue(max(0, self._range[0] - 1))
+        if self._marked is not None:
+            self._bring_into_view(self._marked)
 
     def _find_kernel(self) -> None:
         self._range = kernel_lines(self.kernel_document.text, self.kernel)
@@ -358,7 +364,8 @@ class CodeEdit(QPlainTextEdit):
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
         self._restyle()
-        self._to_kernel()
+        if not self._placed:
+            self._to_kernel()
 
     def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)

@@ -9,7 +9,7 @@ def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
     """Return the first and last line of a kernel with the comment above it, counted from 0; (0, 0) when not there."""
     name = kernel.split("<")[0].rpartition("::")[2].strip()
     found = re.search(rf"^[^\n/]*__global__[^;{{]*?\b{re.escape(name)}\s*\([^;{{]*\{{", text, re.MULTILINE)
-    if not found:
+    if not name or not found:
         return 0, 0
     lines = text.split("\n")
     start = text.count("\n", 0, found.start())

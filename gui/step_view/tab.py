@@ -284,7 +284,7 @@ class StepTab(Panes):
         # What a header of the simulator's own does has no text to be shown.
         told = bool(models.recording.text(file))
         if told or not moment:
-            self._show_file(file)
+            self._show_file(file, models.recording.at(event)[0].trace.kernel)
         self.source.mark_line(int(models.lines[event]) if moment and told else None)
         self._show_instant(moment)
         self.counters.show_counts(models.tally.at(moment))
@@ -292,13 +292,12 @@ class StepTab(Panes):
         self._shown = moment
         self._idle.start()
 
-    def _show_file(self, file: str) -> None:
-        """Show the file of the statement that has just run: a header's functions have their lines there."""
+    def _show_file(self, file: str, kernel: str) -> None:
+        """Show the file of the statement that has just run, a header's where it is there, and the kernel that runs."""
         name, own = Path(file).name, self.pattern.file_of(self.variant)
         known = own if name == Path(own).name else name if (KERNELS / name).is_file() else file
-        if known != self._file:
+        if (known, kernel) != (self._file, self.source.code.kernel):
             self._file = known
-            kernel = self.pattern.variant(self.variant).kernels[0] if known == own else ""
             self.source.show_kernel(known, kernel)
             self._mark_findings()
 

@@ -326,3 +326,24 @@ def test_a_folder_that_takes_no_file_is_told_and_the_text_stays_unsaved(qtbot, p
         qtbot.mouseClick(pane.save, Qt.MouseButton.LeftButton)
     assert "mine.cu cannot be written" in failed.args[0]
     assert pane.document.unsaved
+
+
+def test_a_pane_that_is_hidden_for_a_while_shows_the_same_lines_afterwards(qtbot):
+    pane = SourcePane()
+    qtbot.addWidget(pane)
+    pane.resize(500, 300)
+    pane.show_kernel("scan.cu", "scan_brent_kung")
+    with qtbot.waitExposed(pane):
+        pane.show()
+    first, _ = kernel_lines((KERNELS / "scan.cu").read_text(), "scan_brent_kung")
+    assert pane.code.firstVisibleBlock().blockNumber() in (first - 1, first)
+    for place in (lambda: pane.mark_line(280), lambda: pane.code.verticalScrollBar().setValue(10)):
+        place()
+        there = pane.code.verticalScrollBar().value()
+        pane.hide()
+        pane.show()
+        assert pane.code.verticalScrollBar().value() == there
+
+
+def test_no_kernel_is_no_line():
+    assert kernel_lines("__global__ void some(int *data) {\n}", "") == (0, 0)

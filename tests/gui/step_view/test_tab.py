@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QApplication
 
 from gpu.jobs import Failure, StepPattern
 from gpu.stepping.recording import Recording
+from gui.editor.kernel_lines import kernel_lines
 from gui.step_view.lanes_card import ACTIVE
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
@@ -527,3 +528,15 @@ def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
 
 def test_no_room_is_kept_for_queues_where_there_are_no_atomics(stepping):
     assert not stepping("scan", "brent-kung").page.step.lanes.queues.isVisible()
+
+
+def test_the_source_is_that_of_the_kernel_that_runs(stepping):
+    tab = stepping("compaction", "three-kernels").page.step
+    seen = []
+    for launch in tab.models.recording.launches:
+        tab.player.go(launch.first + 1)
+        assert tab.source.code.kernel == launch.trace.kernel
+        first, last = kernel_lines(tab.source.code.toPlainText(), launch.trace.kernel)
+        assert first < last
+        seen.append((tab.source.title.text(), launch.trace.kernel))
+    assert len({file for file, _ in seen}) == 2
