@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from gpu.errors import SourcePosition
@@ -15,22 +16,36 @@ _LARGEST_UNROLLED = 9
 LEAVES = ir.Function | SourcePosition | Type
 
 
-def parts(node: Any) -> Iterator[Any]:
-    """Yield the IR nodes directly inside of one."""
-    for each in dataclasses.fields(node):
-        value = getattr(node, each.name)
+def _named(kind: type) -> tuple[str, ...] | None:
+    """Return the names of the fields of a kind of node; None of what is no node."""
+    return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+
+
+# To ask for each node anew is half of a walk.
+_fields: Callable[[type], tuple[str, ...] | None] = cache(_named)
+_is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, LEAVES) and dataclasses.is_dataclass(kind))
+
+
+def parts(node: Any) -> list[Any]:
+    """Return the IR nodes directly inside of one."""
+    found: list[Any] = []
+    for name in _fields(type(node)) or ():
+        value = getattr(node, name)
         for inner in value if isinstance(value, tuple) else (value,):
             if isinstance(inner, tuple):
-                yield from (part for part in inner if dataclasses.is_dataclass(part))
-            elif dataclasses.is_dataclass(inner) and not isinstance(inner, LEAVES):
-                yield inner
+                found += [part for part in inner if _fields(type(part)) is not None]
+            elif _is_inner(type(inner)):
+                found.append(inner)
+    return found
 
 
 def walk(node: Any) -> Iterator[Any]:
     """Yield a node and all inside of it, called functions left out."""
-    yield node
-    for part in parts(node):
-        yield from walk(part)
+    left = [node]
+    while left:
+        each = left.pop()
+        yield each
+        left += reversed(parts(each))
 
 
 def is_unrolled(loop: ir.Loop) -> bool:
