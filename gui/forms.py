@@ -120,7 +120,7 @@ class IntegerField(Field):
         self._ratios = steps > _SLIDER_STEPS
         self._least_ratio = max(parameter.minimum, 1)
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
-        self.slider.setMinimumWidth(look().px(72))
+        self.slider.setMinimumWidth(look().px(56))
         self._lay_out(self.box, self.slider)
         self.set_value(parameter.initial)
         self.box.valueChanged.connect(self._from_box)

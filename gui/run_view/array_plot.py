@@ -23,6 +23,10 @@ SEPARATE = 96
 class CountAxis(pg.AxisItem):
     """An axis that writes whole numbers as people do: 262 144."""
 
+    def __init__(self, side: str) -> None:
+        super().__init__(side)
+        self.enableAutoSIPrefix(False)
+
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
         return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)

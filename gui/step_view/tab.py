@@ -165,6 +165,8 @@ class StepTab(Panes):
 
     def _show_busy(self, busy: bool) -> None:
         self.state.say("recording…" if busy else "", "neutral")
+        if busy and self.models is None:
+            self.message.setText("Recording…")
 
     def _take(self, request: StepPattern, models: Models) -> None:
         if self.pattern.variant(self.variant).library:

@@ -331,3 +331,19 @@ def test_large_values_keep_their_magnitude_in_every_theme(qtbot, make_window):
         axis = max(axes, key=lambda axis: axis.range[1])  # the input's: this engine's result is zeros
         assert axis.range[1] > 1e9
         assert axis.tickStrings([-2e9, 0.0, 2e9], axis.autoSIPrefixScale * axis.scale, 1e9) == ["-2e+09", "0", "2e+09"]
+
+
+def test_an_axis_is_painted_anew_when_its_range_changes(qtbot):
+    plot = ArrayPlot("numbers")
+    qtbot.addWidget(plot)
+    plot.resize(400, 200)
+    with qtbot.waitExposed(plot):
+        plot.show()
+    axis = plot.plot.getAxis("left")
+    for greatest in (90, 9000):
+        plot.box.setYRange(0, greatest, padding=0)
+        shown = plot.grab().toImage()
+        axis.picture = None
+        axis.update()
+        assert shown == plot.grab().toImage()
+        assert axis.range == [0, greatest]
