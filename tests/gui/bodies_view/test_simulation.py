@@ -8,6 +8,7 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gpu.jobs import Failure, Ready, RunPattern
+from gui.bodies_view.simulation import FRAME_S
 from tests.gui.bodies_view.conftest import asked, rest
 from tests.gui.conftest import DEVICE
 
@@ -49,7 +50,8 @@ def test_frames_are_no_faster_than_a_screen(qtbot, bodies):
     play(bodies)
     qtbot.waitUntil(lambda: len(asked(bodies)) >= before + 20, timeout=20_000)
     play(bodies)
-    assert len(asked(bodies)) - before <= 60 * (time.perf_counter() - began) + 2
+    # The first is due at once, and one that came late does not put off the next.
+    assert len(asked(bodies)) - before <= (time.perf_counter() - began) / FRAME_S + 3
 
 
 def test_a_frame_that_is_not_painted_holds_the_next_back(qtbot, bodies):
