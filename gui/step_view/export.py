@@ -87,14 +87,14 @@ class FlowPicture:
         flow.labels.paint(painter, rows, moment, -1 if lit else current, self._head, self.size.width())
         painter.save()
         painter.translate(QPointF(flow.sizes.label, self._head))
-        phases = [layout.phase(row, moment) for row in rows]
+        phases, done = layout.phases(moment)
         painter.setOpacity(0.4 if lit else 1.0)
         right = layout.width(flow.sizes)
         for row in rows:
             painter.save()
             gap = flow.sizes.pitch - flow.sizes.cell
             painter.setClipRect(QRectF(-2, flow.sizes.top(row) - gap, right + 4, flow.sizes.pitch + 2))
-            flow.paint_row(painter, row, phases, 0, right)
+            flow.paint_row(painter, row, int(phases[row]), done, 0, right)
             painter.restore()
         painter.setOpacity(1.0)
         if lit:

@@ -292,10 +292,14 @@ class FlowCanvas(QWidget):
         painter.save()
         painter.setClipRect(QRectF(sizes.label, 0, self.width() - sizes.label, self.height()))
         stretches = self._stretches()
+        # What counts now comes first, if time should run out.
+        nearest = sorted(rows, key=lambda row: abs(row - current))
+        painted = {row: [tiles.at(row, tile, self.moment) for tile in stretches] for row in nearest}
         for row in rows:
             top = origin.y() + sizes.top(row) - (sizes.pitch - sizes.cell)
-            for tile in stretches:
-                painter.drawPixmap(QPointF(origin.x() + tile * TILE, top), tiles.at(row, tile, self.moment))
+            for tile, picture in zip(stretches, painted[row], strict=True):
+                if picture is not None:
+                    painter.drawPixmap(QPointF(origin.x() + tile * TILE, top), picture)
         painter.setOpacity(1.0)
         painter.translate(origin)
         self._paint_overlay(painter, flow, rows)

@@ -40,19 +40,24 @@ class FlowLabels:
         current : int
             The row that stands out; -1 for none.
         """
-        theme, sizes, px = self.theme, self.sizes, self.look.px
+        theme, sizes, side = self.theme, self.sizes, self.look.px(14)
+        width_of_label = sizes.label - self.look.px(18)
+        painter.setFont(self._label.font)
         for number in rows:
             row = self.layout.rows[number]
-            begun = self.layout.phase(number, moment) >= 0
-            font = self._current_label if number == current else self._label
-            painter.setFont(font.font)
-            painter.setPen(QColor(theme.accent if number == current else theme.muted if begun else theme.faint))
-            box = QRectF(px(14), top + sizes.top(number), sizes.label - px(18), sizes.cell)
-            font.left(painter, box, self._title(number))
+            box = QRectF(side, top + sizes.top(number), width_of_label, sizes.cell)
+            if number != current:
+                painter.setPen(QColor(theme.muted if moment > row.first else theme.faint))
+                self._label.left(painter, box, self._title(number))
             if number and row.launch != self.layout.rows[number - 1].launch:
                 painter.setPen(QColor(theme.border))
                 y = box.top() - (sizes.pitch - sizes.cell) / 2
-                painter.drawLine(QPointF(px(14), y), QPointF(width - px(14), y))
+                painter.drawLine(QPointF(side, y), QPointF(width - side, y))
+        if current in rows:
+            painter.setFont(self._current_label.font)
+            painter.setPen(QColor(theme.accent))
+            box = QRectF(side, top + sizes.top(current), width_of_label, sizes.cell)
+            self._current_label.left(painter, box, self._title(current))
 
     def _title(self, number: int) -> str:
         """Return the label of a row, as much of it as there is room for."""

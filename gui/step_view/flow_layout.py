@@ -142,6 +142,13 @@ class FlowLayout:
                     for between in range(int(start) + 1, number):
                         through[between].add(number)
         self.through = {row: tuple(sorted(targets)) for row, targets in through.items()}
+        self._firsts = np.array([row.first for row in self.rows], np.int64)
+        moments = [row.order for row in self.rows]
+        of_rows = np.repeat(np.arange(len(moments)), [each.size for each in moments])
+        moments_of_all = np.concatenate([np.zeros(0, np.int64), *moments])
+        by_time = np.argsort(moments_of_all, kind="stable")
+        self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
+        self._sizes = np.array([each.size for each in moments], np.int64)
 
     def _edges(self, number: int, row: Cells, last_of_place: dict[object, int]) -> Edges:
         cell, source_row, source_cell = row.sources.T
@@ -183,6 +190,12 @@ class FlowLayout:
         """Return how far a row is at a moment: -1 not begun, else how many of its cells have their value."""
         row = self.rows[number]
         return -1 if moment <= row.first else int(np.searchsorted(row.order, moment))
+
+    def phases(self, moment: int) -> tuple[Array, Array]:
+        """Return the phases of all rows at a moment, and which rows have all of their values by then."""
+        past = self._rows_by_moment[: np.searchsorted(self._moments, moment)]
+        phases = np.where(self._firsts >= moment, -1, np.bincount(past, minlength=len(self.rows)))
+        return phases, phases == self._sizes
 
     def height(self, sizes: Metrics) -> float:
         """Return the height of the whole picture."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QLineF, QPointF, QRectF, Qt
+from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
+from gpu.pattern import Array
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_bands import Band, bands
 from gui.step_view.flow_labels import FlowLabels
-from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, Edges, FlowLayout, Metrics
+from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
+from gui.step_view.flow_lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
 from gui.step_view.lettering import Lettering
 from gui.step_view.values import texts
 from gui.theme import Look, code_font
@@ -52,11 +55,13 @@ class FlowPainter:
         small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
         small.setBold(True)
         self.small = Lettering(small)
+        self._rects: dict[int, list[QRectF]] = {}
         self._bands: dict[int, list[Band]] = {}
+        self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
 
     # --- sizes
 
-    @property
+    @cached_property
     def _circle(self) -> float:
         """The radius of an operation."""
         return min(self.look.px(9), self.sizes.column * 0.34, (self.sizes.pitch - self.sizes.cell) * 0.36)
@@ -106,7 +111,9 @@ class FlowPainter:
 
     def cell_rect(self, number: int, cell: int) -> QRectF:
         """Return where a cell lies."""
-        return self._rect(number, int(self.layout.rows[number].column[cell]))
+        if number not in self._rects:
+            self._rects[number] = [self._rect(number, column) for column in self.layout.rows[number].column.tolist()]
+        return self._rects[number][cell]
 
     def _rect(self, number: int, column: int) -> QRectF:
         sizes = self.sizes
@@ -122,58 +129,40 @@ class FlowPainter:
 
     # --- rows
 
-    def paint_row(self, painter: QPainter, number: int, phases: Sequence[int], left: float, right: float) -> None:
+    def paint_row(self, painter: QPainter, number: int, phase: int, done: Array, left: float, right: float) -> None:
         """Paint a row, the lines that lead to it and those that pass it, between two x.
 
         Parameters
         ----------
-        phases : sequence of int
-            `FlowLayout.phase` of all rows.
+        phase : int
+            `FlowLayout.phase` of the row.
+        done : bool array
+            Which rows have all of their values.
         """
-        passing = self.layout.through.get(number, ())
-        if self.sizes.column < AGGREGATED and len(passing) > _MOST_PASSING:
-            # Where hundreds pass nobody sees one: those are painted that end soon, and the others when they do.
-            passing = [target for target in passing if target <= number + _MOST_PASSING]
-        for target in (*passing, number):
-            self._paint_lines(painter, target, self.layout.kept[target], phases[target], left, right, kept=True)
-            self._paint_lines(painter, target, self.layout.edges[target], phases[target], left, right, kept=False)
+        if self.sizes.column < AGGREGATED:
+            passing = self.layout.through.get(number, ())
+            if len(passing) > _MOST_PASSING:
+                # Where hundreds pass nobody sees one: those are painted that end soon, and the others when they do.
+                passing = [target for target in passing if target <= number + _MOST_PASSING]
+            for target in (*passing, number):
+                self._paint_bands(painter, target, left, right, done=bool(done[target]))
+        else:
+            for kind, warp, lines in self._lines.groups(number, left, right, done):
+                painter.setPen(self._line_pen(kind, warp))
+                painter.drawLines(lines)
         columns = self.layout.rows[number].column
         first, last = np.searchsorted(columns, (int(left / self.sizes.column), int(right / self.sizes.column) + 1))
-        self._paint_cells(painter, number, range(int(first), min(int(last) + 1, columns.size)), phases[number])
+        self._paint_cells(painter, number, range(int(first), min(int(last) + 1, columns.size)), phase)
 
-    def _paint_lines(
-        self, painter: QPainter, number: int, edges: Edges, phase: int, left: float, right: float, *, kept: bool
-    ) -> None:
-        if not edges.cell.size:
-            return
-        if self.sizes.column < AGGREGATED:
-            if not kept:
-                self._paint_bands(painter, number, edges, phase, left, right)
-            return
-        row, sizes, theme = self.layout.rows[number], self.sizes, self.theme
-        x0 = (edges.column + 0.5) * sizes.column
-        x1 = (row.column[edges.cell] + 0.5) * sizes.column
-        seen = (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left) & (edges.row != number)
-        done = (row.moment[edges.cell] >= 0) & (phase == row.column.size) if phase >= 0 else np.zeros(seen.size, bool)
-        y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
-        y1 = sizes.top(number) - (0 if kept else self._circle * 0.75)
-        if kept:
-            pen = QPen(QColor(theme.border), 1)
-            self._draw_lines(painter, pen, x0[seen], y0[seen], x1[seen], y1)
-            return
-        warps = self._warps_of(row, edges.cell)
-        for warp in np.unique(warps[seen]).tolist():
-            colour = warp_colour(theme, warp)
-            # What is to come is a hint, and less than that where it crosses other rows.
-            near = ~done & (edges.row >= number - 1)
-            for here, share in ((done, 0.75), (near, 0.28), (~done & ~near, 0.09)):
-                wanted = seen & here & (warps == warp)
-                if wanted.any():
-                    pen = QPen(mixed(colour.name(), theme.surface, share), 1.3)
-                    self._draw_lines(painter, pen, x0[wanted], y0[wanted], x1[wanted], y1)
+    def _line_pen(self, kind: int, warp: int) -> QPen:
+        if kind == KEPT:
+            return QPen(QColor(self.theme.border), 1)
+        # What is to come is a hint, and less than that where it crosses other rows.
+        share = {DONE: 0.75, NEAR: 0.28, FAR: 0.09}[kind]
+        return QPen(mixed(warp_colour(self.theme, warp).name(), self.theme.surface, share), 1.3)
 
-    def _paint_bands(self, painter: QPainter, number: int, edges: Edges, phase: int, left: float, right: float) -> None:
-        row, sizes = self.layout.rows[number], self.sizes
+    def _paint_bands(self, painter: QPainter, number: int, left: float, right: float, *, done: bool) -> None:
+        row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
         if number not in self._bands:
             self._bands[number] = bands(number, row, edges, self._warps_of(row, edges.cell))
         painter.setPen(Qt.PenStyle.NoPen)
@@ -184,7 +173,7 @@ class FlowPainter:
                 continue
             colour = QColor(warp_colour(self.theme, band.warp))
             single = sizes.left(band.to_right - band.to_left) > _APART * band.end.size
-            kind = 0 if phase == row.column.size else 1 if band.row >= number - 1 else 2
+            kind = 0 if done else 1 if band.row >= number - 1 else 2
             if kind == 2 and not single:
                 continue  # of what is to come, and far away, only a haze would be seen
             colour.setAlphaF((0.75, 0.2, 0.1)[kind] if single else (0.2, 0.06)[kind])
@@ -201,8 +190,7 @@ class FlowPainter:
     @staticmethod
     def _draw_lines(painter: QPainter, pen: QPen, x0: Any, y0: Any, x1: Any, y1: float) -> None:
         painter.setPen(pen)
-        lines = [QLineF(a, b, c, y1) for a, b, c in zip(x0.tolist(), y0.tolist(), x1.tolist(), strict=True)]
-        painter.drawLines(lines)
+        painter.drawLines(lines_between(x0, y0, x1, y1))
 
     def _paint_cells(self, painter: QPainter, number: int, cells: range, phase: int) -> None:
         row, theme = self.layout.rows[number], self.theme
@@ -336,7 +324,8 @@ class FlowPainter:
             )
             if not narrow:
                 painter.setBrush(Qt.BrushStyle.NoBrush)
-                for column, start in zip(edges.column[mine].tolist(), edges.row[mine].tolist(), strict=True):
+                # Many read one source.
+                for start, column in set(zip(edges.row[mine].tolist(), edges.column[mine].tolist(), strict=True)):
                     painter.drawRoundedRect(self._rect(start, column), _ROUND, _ROUND)
         if narrow:
             self._paint_bright_patches(painter, number, cells)

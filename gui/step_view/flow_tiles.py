@@ -7,9 +7,11 @@ import time
 from collections import OrderedDict
 from typing import Any
 
+import numpy as np
 from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QPainter, QPixmap
 
+from gpu.pattern import Array
 from gui.step_view.flow_paint import FlowPainter
 
 TILE = 512
@@ -32,31 +34,36 @@ class Tiles:
         self._painted: OrderedDict[tuple[Any, ...], QPixmap] = OrderedDict()
         self._latest: dict[tuple[int, int], tuple[Any, ...]] = {}
         self._bytes = 0
-        self._phases: tuple[int, list[int]] = (-1, [])
+        self._phases: tuple[int, Array, Array] = (-1, np.zeros(0, int), np.zeros(0, bool))
+        self._states: dict[int, bytes] = {}
+        self._through = {row: np.array(targets) for row, targets in flow.layout.through.items()}
         self.deadline = math.inf
-        """The time of `time.perf_counter` from which an older picture has to do where there is one."""
+        """The time of `time.perf_counter` from which an older picture has to do."""
         self.late = False
         """Whether an older one had to do since this was last set to False."""
 
-    def phases(self, moment: int) -> list[int]:
-        """Return `FlowLayout.phase` of all rows at a moment."""
+    def _phases_at(self, moment: int) -> tuple[Array, Array]:
+        """Return `FlowLayout.phases`."""
         if self._phases[0] != moment:
-            layout = self._flow.layout
-            self._phases = (moment, [layout.phase(row, moment) for row in range(len(layout.rows))])
-        return self._phases[1]
+            self._phases = (moment, *self._flow.layout.phases(moment))
+            self._states = {}
+        return self._phases[1:]
 
-    def at(self, row: int, tile: int, moment: int) -> QPixmap:
-        """Return the picture of stretch `tile` of a row: from the circles above the row to its lower edge."""
+    def at(self, row: int, tile: int, moment: int) -> QPixmap | None:
+        """Return the picture of stretch `tile` of a row: from the circles above the row to its lower edge.
+
+        After the deadline it is an older one; None where there is none either.
+        """
         key = self._key(row, tile, moment)
         found = self._painted.get(key)
         if found is not None:
             self._painted.move_to_end(key)
             self._latest[row, tile] = key
             return found
-        latest = self._latest.get((row, tile))
-        if latest in self._painted and time.perf_counter() > self.deadline:
+        if time.perf_counter() > self.deadline:
             self.late = True
-            return self._painted[latest]
+            latest = self._latest.get((row, tile))
+            return self._painted.get(latest) if latest is not None else None
         self._latest[row, tile] = key
         return self._paint(row, tile, moment, key)
 
@@ -72,9 +79,14 @@ class Tiles:
         """Paint a stretch for later."""
         self._paint(row, tile, moment, self._key(row, tile, moment))
 
-    def _key(self, row: int, tile: int, moment: int) -> tuple[int, ...]:
-        phases = self.phases(moment)
-        return (row, tile, phases[row], *(phases[each] for each in self._flow.layout.through.get(row, ())))
+    def _key(self, row: int, tile: int, moment: int) -> tuple[int, int, bytes]:
+        """Return what a stretch looks like by: how far its row is, and which rows are done that lines pass it to."""
+        phases, done = self._phases_at(moment)
+        if row not in self._states:
+            through = self._through.get(row)
+            passing = done[through].tobytes() if through is not None else b""
+            self._states[row] = int(phases[row]).to_bytes(8, "little", signed=True) + passing
+        return row, tile, self._states[row]
 
     def _paint(self, row: int, tile: int, moment: int, key: tuple[Any, ...]) -> QPixmap:
         sizes, ratio = self._flow.sizes, self._ratio
@@ -84,7 +96,8 @@ class Tiles:
         painter = QPainter(made)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.translate(-tile * TILE, -(sizes.top(row) - (sizes.pitch - sizes.cell)))
-        self._flow.paint_row(painter, row, self.phases(moment), tile * TILE, (tile + 1) * TILE)
+        phases, done = self._phases_at(moment)
+        self._flow.paint_row(painter, row, int(phases[row]), done, tile * TILE, (tile + 1) * TILE)
         painter.end()
         self._painted[key] = made
         self._bytes += made.width() * made.height() * 4
