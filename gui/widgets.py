@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtGui import QPainter
 from PyQt6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -84,22 +85,45 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | int, ...], spacing: int) ->
 
 
 class ElidedLabel(QLabel):
-    """A label that ends in an ellipsis where there is not enough room, and says all of it in its tool tip."""
+    """A label that ends in an ellipsis where there is not enough room, and says all of it in its tool tip.
+
+    Its size does not depend on its text: another one lays out nothing anew, which it may be twenty times a second.
+    """
 
     def __init__(self, look: str, name: str, *, right: bool = False) -> None:
         super().__init__()
         role(self, look)
-        if right:
-            self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+        self.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._whole = ""
+        self._whole = self._shown = ""
 
     def say(self, text: str) -> None:
         """Show another text."""
+        if text == self._whole:
+            return
         self._whole = text
         self.setToolTip(text)
+        self.setAccessibleDescription(text)
         self._elide()
+
+    def text(self) -> str:
+        return self._shown
+
+    def sizeHint(self) -> QSize:
+        margins = self.contentsMargins()
+        return QSize(0, self.fontMetrics().height() + margins.top() + margins.bottom())
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: Any) -> None:
+        painter, style = QPainter(self), self.style()
+        assert style is not None
+        style.drawItemText(painter, self.contentsRect(), int(self.alignment()), self.palette(), self.isEnabled(),
+                           self._shown, self.foregroundRole())  # fmt: skip
+        painter.end()
 
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)
@@ -109,9 +133,11 @@ class ElidedLabel(QLabel):
         super().changeEvent(event)
         if event.type() == event.Type.FontChange:
             self._elide()
+            self.updateGeometry()
 
     def _elide(self) -> None:
-        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width()))
+        self._shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        self.update()
 
 
 class Badge(QLabel):

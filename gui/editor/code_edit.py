@@ -12,6 +12,7 @@ from PyQt6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QPainter,
+    QRegion,
     QTextBlock,
     QTextCharFormat,
     QTextCursor,
@@ -37,7 +38,7 @@ class _Gutter(QWidget):
         return QSize(self._code.number_width(), 0)
 
     def paintEvent(self, event: Any) -> None:
-        self._code.paint_numbers(self, event.rect())
+        self._code.paint_numbers(self, event.region())
 
     def mousePressEvent(self, event: Any) -> None:
         if event.button() == Qt.MouseButton.LeftButton and (line := self._code.line_at(event.pos())):
@@ -94,14 +95,15 @@ class CodeEdit(QPlainTextEdit):
                 old.settled.disconnect(self._find_kernel)
                 old.problems_changed.disconnect(self._mark)
             self.setDocument(document)
-            # Qt gives a document its editor's font only when that font changes.
-            document.setDefaultFont(self.font())
+            # Qt gives a document its editor's font only when that font changes; a new one lays all text out again.
+            if document.defaultFont() != self.font():
+                document.setDefaultFont(self.font())
             document.settled.connect(self._find_kernel)
             document.problems_changed.connect(self._mark)
         self.kernel = kernel
         self._find_kernel()
-        self._colour()
         self._to_kernel()
+        self._colour()
 
     @property
     def kernel_document(self) -> KernelDocument:
@@ -238,9 +240,9 @@ class CodeEdit(QPlainTextEdit):
             said.append(self._markers[line])
         QToolTip.showText(place, "\n".join(said), self)
 
-    def paint_numbers(self, column: QWidget, area: QRect) -> None:
+    def paint_numbers(self, column: QWidget, wanted: QRegion) -> None:
         """Paint the visible line numbers: those of the kernel brighter, with a bar; what is wrong in its colour."""
-        theme = look().theme
+        theme, area = look().theme, wanted.boundingRect()
         painter = QPainter(column)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(theme.surface))
@@ -252,7 +254,7 @@ class CodeEdit(QPlainTextEdit):
         for block, place in self._visible_lines():
             if place.top() > area.bottom():
                 break
-            if place.bottom() < area.top() - 1:
+            if not wanted.intersects(QRect(0, place.top(), column.width(), place.height() + 2)):
                 continue
             number = block.blockNumber()
             inside = last > 0 and first <= number <= last

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
+@lru_cache(maxsize=32)
 def kernel_lines(text: str, kernel: str) -> tuple[int, int]:
     """Return the first and last line of a kernel with the comment above it, counted from 0; (0, 0) when not there."""
     name = kernel.split("<")[0].rpartition("::")[2].strip()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QGridLayout, QLabel
+from PyQt6.QtWidgets import QGridLayout
 
 from gui.theme import look
-from gui.widgets import Card, as_count, label, role
+from gui.widgets import Card, ElidedLabel, as_count, label
 
 if TYPE_CHECKING:
     from gpu.pattern import Textbook
@@ -31,7 +31,7 @@ class CountersCard(Card):
         super().__init__("Counted", margins=(12, 6, 12, 8))
         self.body.removeItem(self.head)
         self.setToolTip("Exact numbers from the recording, neither measured nor modelled")
-        self.cells: dict[tuple[str, str], QLabel] = {}
+        self.cells: dict[tuple[str, str], ElidedLabel] = {}
         grid = QGridLayout()
         grid.setHorizontalSpacing(look().px(8))
         grid.setVerticalSpacing(1)
@@ -43,13 +43,11 @@ class CountersCard(Card):
             grid.addWidget(head, 0, column, right)
             grid.setColumnStretch(column, 1)
             for number, row in enumerate(ROWS, 1):
-                cell = QLabel()
-                role(cell, "code" if row == "so far" else "caption")
-                cell.setAccessibleName(f"{name} {row}")
+                cell = ElidedLabel("code" if row == "so far" else "caption", f"{name} {row}", right=True)
                 if row == "so far":
                     cell.setStyleSheet("font-weight: 700;")
                 self.cells[row, name] = cell
-                grid.addWidget(cell, number, column, right)
+                grid.addWidget(cell, number, column)
         self._heads = {row: label(row, "caption") for row in ROWS}
         for number, row in enumerate(ROWS, 1):
             grid.addWidget(self._heads[row], number, 0)
@@ -82,7 +80,7 @@ class CountersCard(Card):
         self._say("textbook", "idle lanes", "–")
 
     def _say(self, row: str, name: str, text: str) -> None:
-        self.cells[row, name].setText(text)
+        self.cells[row, name].say(text)
 
 
 def _efficiency(sequential: int | None, operations: int) -> str:

@@ -137,7 +137,6 @@ class Panes(QWidget):
         controls = row(self.transport.count, 0, self.transport, 10, self.transport.speed, self.transport.loop, 0,
                        self.verdict)  # fmt: skip
         time.body.addLayout(controls)
-        self.transport.count.setMinimumWidth(look().px(96))
         return time
 
     def resizeEvent(self, event: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -32,13 +32,15 @@ class Timeline(QWidget):
         self.findings: tuple[tuple[int, str], ...] = ()
         self.moment = 0
         self._names: tuple[str, ...] = ()
-        self._painted: tuple[QPixmap, QPixmap] | None = None
+        self._painted: tuple[QPixmap, QPixmap, QPixmap] | None = None
+        self._borders: Any = np.zeros(1)
         self._known_edges: Any = None
 
     def open(self, segments: Sequence[Segment], findings: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
         """Show other stretches; `findings` are moments and their texts, `names` those of the launches' kernels."""
         self.segments, self.findings, self._names = tuple(segments), tuple(findings), tuple(names)
         self.moment = 0
+        self._borders = np.array([*(segment.first for segment in segments), segments[-1].last if segments else 0])
         self._forget()
         self.updateGeometry()
         self.update()
@@ -88,15 +90,13 @@ class Timeline(QWidget):
         """Return where a moment is."""
         if not self.segments:
             return 0.0
-        borders = [segment.first for segment in self.segments] + [self.segments[-1].last]
-        return float(np.interp(moment, borders, self._edges()))
+        return float(np.interp(moment, self._borders, self._edges()))
 
     def moment_at(self, x: float) -> int:
         """Return the moment at an x."""
         if not self.segments:
             return 0
-        borders = [segment.first for segment in self.segments] + [self.segments[-1].last]
-        return round(float(np.interp(x, self._edges(), borders)))
+        return round(float(np.interp(x, self._edges(), self._borders)))
 
     # --- painting
 
@@ -108,8 +108,8 @@ class Timeline(QWidget):
         theme, edges = look().theme, self._edges()
         top, height = look().px(11), look().px(26)
         # What is past and what is to come are painted once; the moment says where one ends and the other begins.
-        before, after = self._strips()
-        number = max(0, int(np.searchsorted([segment.first for segment in self.segments], self.moment)) - 1)
+        before, after, marks = self._strips()
+        number = max(0, int(np.searchsorted(self._borders[:-1], self.moment)) - 1)
         if self.moment:
             left, right = edges[number], edges[number + 1]
             whole = QRectF(0, 0, left, self.height())
@@ -119,13 +119,7 @@ class Timeline(QWidget):
             self._paint_segment(painter, number, left, right, passed=True, current=True)
         else:
             painter.drawPixmap(0, 0, after)
-        self._paint_launches(painter, edges, top + height)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(theme.bad))
-        for moment, _ in self.findings:
-            x = self.x_of(moment + 1)
-            corners = [(x - 6, top + height + 9), (x + 6, top + height + 9), (x, top + height)]
-            painter.drawPolygon([QPointF(*corner) for corner in corners])
+        painter.drawPixmap(0, 0, marks)
         x = self.x_of(self.moment)
         painter.setPen(QPen(QColor(theme.text), 2))
         painter.drawLine(QPointF(x, top - 3), QPointF(x, top + height + 3))
@@ -138,23 +132,41 @@ class Timeline(QWidget):
     def _ratio(self) -> float:
         return self.devicePixelRatioF()
 
-    def _strips(self) -> tuple[QPixmap, QPixmap]:
-        """Return the time line as it is when all is past, and when all is to come."""
+    def _strips(self) -> tuple[QPixmap, QPixmap, QPixmap]:
+        """Return the time line as it is when all is past, when all is to come, and what lies over both."""
         if self._painted is None:
-            made = []
             edges = self._edges()
-            for passed in (True, False):
-                strip = QPixmap(self.size() * self._ratio)
-                strip.setDevicePixelRatio(self._ratio)
-                strip.fill(Qt.GlobalColor.transparent)
-                painter = QPainter(strip)
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+
+            def stretches(painter: QPainter, passed: bool) -> None:
                 for number, (left, right) in enumerate(pairwise(edges.tolist())):
                     self._paint_segment(painter, number, left, right, passed=passed, current=False)
-                painter.end()
-                made.append(strip)
-            self._painted = (made[0], made[1])
+
+            self._painted = (
+                self._picture(lambda painter: stretches(painter, True)),
+                self._picture(lambda painter: stretches(painter, False)),
+                self._picture(lambda painter: self._paint_marks(painter, edges)),
+            )
         return self._painted
+
+    def _picture(self, paint: Callable[[QPainter], None]) -> QPixmap:
+        made = QPixmap(self.size() * self._ratio)
+        made.setDevicePixelRatio(self._ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(made)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint(painter)
+        painter.end()
+        return made
+
+    def _paint_marks(self, painter: QPainter, edges: Any) -> None:
+        """Paint the launches and the findings."""
+        bottom = look().px(11) + look().px(26)
+        self._paint_launches(painter, edges, bottom)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(look().theme.bad))
+        for moment, _ in self.findings:
+            x = self.x_of(moment + 1)
+            painter.drawPolygon([QPointF(x - 6, bottom + 9), QPointF(x + 6, bottom + 9), QPointF(x, bottom)])
 
     def _paint_segment(
         self, painter: QPainter, number: int, left: float, right: float, *, passed: bool, current: bool

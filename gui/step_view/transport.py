@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QWid
 
 from gui.step_view.player import SPEEDS, Player
 from gui.theme import look
-from gui.widgets import label, restyle, role
+from gui.widgets import ElidedLabel, restyle, role
 
 _BUTTONS = (
     ("first", "First", "Home"),
@@ -30,7 +30,8 @@ class Transport(QWidget):
         super().__init__()
         self.player = player
         self.buttons: dict[str, QPushButton] = {}
-        self.count = label("", "card-title", name="Step")
+        self.count = ElidedLabel("card-title", "Step")
+        self._end = 0
         self.speed = QComboBox()
         self.speed.setAccessibleName("Speed")
         for speed in SPEEDS:
@@ -78,12 +79,21 @@ class Transport(QWidget):
 
     def _show_moment(self, moment: int) -> None:
         end = self.player.end
-        self.count.setText(f"step {moment} of {end}" if end else "")
+        self.count.say(_count(moment, end))
+        if end != self._end:
+            self._end = end
+            self._reserve()
         for name in ("first", "barrier back", "back"):
             self.buttons[name].setEnabled(moment > 0)
         for name in ("step", "barrier on", "last"):
             self.buttons[name].setEnabled(moment < end)
         self.buttons["play"].setEnabled(end > 0)
+
+    def _reserve(self) -> None:
+        """Keep room for the longest count."""
+        self.count.ensurePolished()
+        longest = self.count.fontMetrics().horizontalAdvance(_count(self._end, self._end))
+        self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
 
     def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)
@@ -98,7 +108,12 @@ class Transport(QWidget):
             if name != "play":
                 button.setIcon(glyph(name, look().theme.text))
         self._show_playing(self.player.playing)
+        self._reserve()
         restyle(self.buttons["play"], "role", "primary")
+
+
+def _count(moment: int, end: int) -> str:
+    return f"step {moment} of {end}" if end else ""
 
 
 def glyph(name: str, colour: str) -> QIcon:
