@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from PyQt6.QtCore import QRectF, Qt
-from PyQt6.QtGui import QColor, QPainter
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
 from PyQt6.QtWidgets import QWidget
 
 from gui.step_view.colours import mixed, warp_colour
+from gui.step_view.lettering import Lettering
 from gui.step_view.values import as_text
 from gui.theme import code_font, look
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from gpu.stepping.warp_variables import WarpVariable
 
 _LANES = 32
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_KEPT_ROWS = 256
 
 
 def cells_of(variable: WarpVariable, room: int) -> list[str]:
@@ -25,10 +28,17 @@ def cells_of(variable: WarpVariable, room: int) -> list[str]:
     if variable.is_mask:
         mask = int(variable.values[variable.defined][0])
         return [str(mask >> lane & 1) for lane in range(_LANES)]
+    known: dict[Any, str] = {}
     shown = []
     for value, defined in zip(variable.values.tolist(), variable.defined.tolist(), strict=True):
-        text = as_text(value, room) if defined else ""
-        shown.append(text if len(text) <= room else "…")
+        if not defined:
+            shown.append("")
+            continue
+        key = value or repr(value)  # of 0.0 and -0.0 each is itself
+        if key not in known:
+            text = as_text(value, room)
+            known[key] = text if len(text) <= room else "…"
+        shown.append(known[key])
     return shown
 
 
@@ -37,6 +47,15 @@ def name_of(variable: WarpVariable) -> str:
     if variable.is_mask:
         return f"{variable.name} = {int(variable.values[variable.defined][0])}"
     return variable.name
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What the row of a variable looks like by."""
+
+    name: str
+    texts: tuple[str, ...]
+    changed: tuple[bool, ...]
 
 
 class VariablesView(QWidget):
@@ -49,6 +68,8 @@ class VariablesView(QWidget):
         self.variables: tuple[WarpVariable, ...] = ()
         self._active: tuple[bool, ...] = ()
         self._warp = 0
+        self._painted: OrderedDict[tuple[object, ...], QPixmap] = OrderedDict()
+        self._names, self._values = Lettering(QFont()), Lettering(QFont())
 
     def show_warp(self, variables: Sequence[WarpVariable], active: Sequence[bool], warp: int) -> None:
         """Show the variables of a warp, by its number in the grid, and which lanes run."""
@@ -58,36 +79,72 @@ class VariablesView(QWidget):
         )
         self.update()
 
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._restyle()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        self._painted.clear()
+        self._names, self._values = Lettering(code_font(look().px(12))), Lettering(code_font(look().px(10)))
+
     def paintEvent(self, event: Any) -> None:
         painter = QPainter(self)
         theme = look().theme
         high, side = float(look().px(22)), 14.0
-        painter.setFont(code_font(look().px(12)))
+        painter.setFont(self._names.font)
         metrics = painter.fontMetrics()
         names = [
             metrics.elidedText(name_of(each), Qt.TextElideMode.ElideRight, self.width() // 4) for each in self.variables
         ]
-        left = side + max([metrics.horizontalAdvance(each) for each in (*names, "lane")]) + 10
+        left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
         wide = (self.width() - left - side) / _LANES
-        small = code_font(look().px(10))
-        painter.setPen(QColor(theme.muted))
-        painter.drawText(QRectF(side, 4, left, high), _LEFT, "lane")
-        painter.setFont(small)
-        room = max(int((wide - 2) / painter.fontMetrics().horizontalAdvance("0")), 1)
+        room = max(int((wide - 2) / self._values.width("0")), 1)
         colour = warp_colour(theme, self._warp)
+        painter.setPen(QColor(theme.muted))
+        self._names.left(painter, QRectF(side, 4, left, high), "lane")
+        painter.setFont(self._values.font)
         for lane, active in enumerate(self._active):
             painter.setPen(colour if active else QColor(theme.faint))
-            painter.drawText(QRectF(left + lane * wide, 4, wide, high), Qt.AlignmentFlag.AlignCenter, str(lane))
+            self._values.centre(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
-            top = 4 + number * high
-            painter.setFont(code_font(look().px(12)))
-            painter.setPen(QColor(theme.text if variable.changed.any() else theme.muted))
-            painter.drawText(QRectF(side, top, left, high), _LEFT, name)
-            painter.setFont(small)
-            for lane, text in enumerate(cells_of(variable, room)):
-                box = QRectF(left + lane * wide + 0.5, top + 1, wide - 1, high - 2)
-                changed = bool(variable.changed[lane])
-                painter.fillRect(box, mixed(colour.name(), theme.surface, 0.35) if changed else QColor(theme.raised))
-                painter.setPen(QColor(theme.text if changed else theme.muted))
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+            row = _Row(name, tuple(cells_of(variable, room)), tuple(variable.changed.tolist()))
+            painter.drawPixmap(QPointF(0, 4 + number * high), self._row(row, left, wide, colour))
         painter.end()
+
+    def _row(self, row: _Row, left: float, wide: float, colour: QColor) -> QPixmap:
+        """Return the picture of a row, of which most are as they were a moment ago."""
+        key = (row, left, wide, colour.rgb())
+        if key in self._painted:
+            self._painted.move_to_end(key)
+            return self._painted[key]
+        theme, high, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
+        made = QPixmap(round(self.width() * ratio), round(high * ratio))
+        made.setDevicePixelRatio(ratio)
+        made.fill(QColor(theme.surface))
+        painter = QPainter(made)
+        painter.setFont(self._names.font)
+        painter.setPen(QColor(theme.text if any(row.changed) else theme.muted))
+        self._names.left(painter, QRectF(14, 0, left, high), row.name)
+        painter.setFont(self._values.font)
+        boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(_LANES)]
+        for changed, ground, ink in (
+            (False, QColor(theme.raised), theme.muted),
+            (True, mixed(colour.name(), theme.surface, 0.35), theme.text),
+        ):
+            here = [lane for lane in range(_LANES) if row.changed[lane] == changed]
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(ground)
+            painter.drawRects([boxes[lane] for lane in here])
+            painter.setPen(QColor(ink))
+            for lane in here:
+                self._values.centre(painter, boxes[lane], row.texts[lane])
+        painter.end()
+        self._painted[key] = made
+        if len(self._painted) > _KEPT_ROWS:
+            self._painted.popitem(last=False)
+        return made

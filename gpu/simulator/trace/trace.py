@@ -6,7 +6,7 @@ executed, and "at step k" means just before it. A step of `len(trace.events)` is
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from gpu.simulator.trace.trace_events import Events
 from gpu.simulator.trace.trace_state import TraceState, own_element
 from gpu.simulator.trace.trace_types import Register, TraceAccess, TraceArray, TraceNode, Write
 
+_KEPT_REGISTERS = 4096
+
 
 class Trace(TraceState):
     """A recorded launch.
@@ -33,6 +35,7 @@ class Trace(TraceState):
     def __init__(self, data: TraceData) -> None:
         super().__init__(data)
         self.events = Events(self)
+        self._known: dict[tuple[int, int], Register] = {}
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
@@ -168,19 +171,27 @@ class Trace(TraceState):
     # Variables.
 
     @cached_property
-    def _rows_of_frames(self) -> dict[int, Array]:
-        frames = self._registers[:, REGISTER.index("frame")]
-        order = np.argsort(frames, kind="stable")
-        numbers, starts = np.unique(frames[order], return_index=True)
-        return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if numbers.size else {}
+    def _rows_of_slots(self) -> dict[int, dict[int, Array]]:
+        """The rows of `registers` by frame and slot, oldest first."""
+        frames, slots = (self._registers[:, REGISTER.index(name)].astype(np.int64) for name in ("frame", "slot"))
+        found: dict[int, dict[int, Array]] = {}
+        if frames.size:
+            order = np.lexsort((slots, frames))
+            starts = np.flatnonzero(np.diff(frames[order], prepend=-1) | np.diff(slots[order], prepend=-1))
+            for rows in np.split(order, starts[1:]):
+                found.setdefault(int(frames[rows[0]]), {})[int(slots[rows[0]])] = rows
+        return found
 
     def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
         """Return the variables of the running function just before event `step`, by name; all, or those named."""
-        row = self._events[step]
-        frame = int(row[EVENT.index("frame")])
-        rows = self._rows_of_frames.get(frame, np.zeros(0, np.int64))
-        rows = rows[: np.searchsorted(self._registers[rows, REGISTER.index("event")], step)]
-        return self._registers_of(rows, row, names)
+        event = self._events[step]
+        of_slots = self._rows_of_slots.get(int(event[EVENT.index("frame")]), {})
+        before = {}
+        for slot, rows in of_slots.items():
+            count = int(np.searchsorted(self._registers[rows, REGISTER.index("event")], step))
+            if count:
+                before[slot] = rows[:count]
+        return self._registers_of(before, event, names)
 
     def pointers(self, step: int) -> dict[str, Register]:
         """Return the pointers of the running function just before event `step`, by name."""
@@ -197,7 +208,9 @@ class Trace(TraceState):
         row = self._events[event]
         numbers = np.arange(rows.start, rows.stop)
         own = self._registers[numbers, REGISTER.index("frame")] == row[EVENT.index("frame")]
-        return self._registers_of(numbers[own], row)
+        numbers = numbers[own]
+        slots = self._registers[numbers, REGISTER.index("slot")]
+        return self._registers_of({slot: numbers[slots == slot] for slot in np.unique(slots).tolist()}, row)
 
     def _pointers_of(self, rows: Array, event: Array) -> dict[str, Register]:
         """Return the pointers of an event's frame that some rows wrote, oldest first."""
@@ -219,39 +232,62 @@ class Trace(TraceState):
             found[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
         return found
 
-    def _registers_of(self, rows: Array, event: Array, wanted: Collection[str] | None = None) -> dict[str, Register]:
+    def _registers_of(
+        self, of_slots: dict[int, Array], event: Array, wanted: Collection[str] | None = None
+    ) -> dict[str, Register]:
+        """Put variables together from the rows that wrote their slots."""
         lanes = self.gang_lanes(int(event[EVENT.index("gang")]))
         names = self.about["functions"][int(event[EVENT.index("function")])]["slots"]
-        slots = self._registers[rows, REGISTER.index("slot")]
         latest: dict[str, tuple[int, int]] = {}
-        for slot in np.unique(slots):
-            if str(slot) in names and (wanted is None or names[str(slot)] in wanted):
+        for slot in sorted(of_slots):
+            name = names.get(str(slot))
+            if name is not None and (wanted is None or name in wanted):
                 # Where two scopes have a variable of one name, the one that was written last counts.
-                last = int(rows[np.flatnonzero(slots == slot)[-1]])
-                latest[names[str(slot)]] = max(latest.get(names[str(slot)], (-1, -1)), (last, int(slot)))
-        return {name: self._register(rows[slots == slot], lanes) for name, (_, slot) in latest.items()}
+                latest[name] = max(latest.get(name, (-1, -1)), (int(of_slots[slot][-1]), slot))
+        return {name: self._register(of_slots[slot], lanes) for name, (_, slot) in latest.items()}
 
     def _register(self, rows: Array, lanes: int) -> Register:
+        """Put a variable together from its writes, which most moments have in common with those around them."""
+        key = (int(rows[0]), int(rows[-1]))
+        if key not in self._known:
+            if len(self._known) >= _KEPT_REGISTERS:
+                self._known.clear()
+            self._known[key] = self._written(rows, lanes)
+        return self._known[key]
+
+    def _written(self, rows: Array, lanes: int) -> Register:
         """Put a variable together from its last writes, newest first, until every lane has its value."""
         defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
         values: Array | None = None
         missing = lanes
-        newest = self._registers[rows[::-1]]
-        # Of the writes under one mask only the last can be seen.
-        last = np.sort(np.unique(newest[:, REGISTER.index("mask")], return_index=True)[1])
-        for _, _, _, mask, value, node in newest[last].tolist():
+        for mask, value, node in self._last_writes(rows):
             written = self.lanes_of_mask(mask)
-            fresh = ~defined[written]
             found = self.values_of(value, written.size)
-            values = np.zeros(lanes, found.dtype) if values is None else values
-            values[written[fresh]] = found[fresh]
-            nodes[written[fresh]] = self._integers(node, written.size)[fresh]
+            made = self._integers(node, written.size)
+            if values is None:
+                values = np.zeros(lanes, found.dtype)
+                values[written], nodes[written] = found, made
+                missing -= written.size
+            else:
+                fresh = ~defined[written]
+                values[written[fresh]], nodes[written[fresh]] = found[fresh], made[fresh]
+                missing -= int(np.count_nonzero(fresh))
             defined[written] = True
-            missing -= int(np.count_nonzero(fresh))
             if missing == 0:
                 break
         assert values is not None
         return Register(values, nodes, defined)
+
+    def _last_writes(self, rows: Array) -> Iterator[tuple[int, int, int]]:
+        """Return mask, value and node of writes, newest first; of those under one mask only the last can be seen."""
+        columns = [REGISTER.index(name) for name in ("mask", "value", "node")]
+        mask, value, node = self._registers[rows[-1], columns].tolist()
+        yield mask, value, node
+        newest = self._registers[rows[:-1][::-1]]
+        last = np.sort(np.unique(newest[:, columns[0]], return_index=True)[1])
+        for other, value, node in newest[last][:, columns].tolist():
+            if other != mask:
+                yield other, value, node
 
     # Provenance.
 
