@@ -131,6 +131,10 @@ class SourcePane(Card):
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
         self.code.mark_line(line)
 
+    def prepare(self) -> bool:
+        """Do a little of what scrolling will want; return whether all of it is done."""
+        return self.code.prepare()
+
     def set_markers(self, markers: Mapping[int, str]) -> None:
         """Mark lines, from 1, with a dot beside their number and a tool tip."""
         self.code.set_markers(markers)

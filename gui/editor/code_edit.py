@@ -79,6 +79,7 @@ class CodeEdit(QPlainTextEdit):
         """Whether the kernel has been brought into view; what is not seen has no lines in view."""
         self._gutter = _Gutter(self)
         self.updateRequest.connect(self._scroll_gutter)
+        self.blockCountChanged.connect(self._place_gutter)
         self.textChanged.connect(self._colour)
         self.cursorPositionChanged.connect(self._gutter.update)
         bar = self.verticalScrollBar()
@@ -100,6 +101,7 @@ class CodeEdit(QPlainTextEdit):
                 document.setDefaultFont(self.font())
             document.settled.connect(self._find_kernel)
             document.problems_changed.connect(self._mark)
+            self._place_gutter()
         self.kernel = kernel
         self._find_kernel()
         self._to_kernel()
@@ -219,6 +221,11 @@ class CodeEdit(QPlainTextEdit):
             first = self.firstVisibleBlock()
             document.colour(first, first.blockNumber() + self._lines_in_view() + 1)
 
+    def prepare(self) -> bool:
+        """Colour a few lines that are not in view yet; return whether all are coloured."""
+        document = self.document()
+        return not isinstance(document, KernelDocument) or document.colour_more()
+
     # --- line numbers
 
     def number_width(self) -> int:
@@ -288,7 +295,6 @@ class CodeEdit(QPlainTextEdit):
             self._gutter.scroll(0, moved)
         else:
             self._gutter.update(0, area.y(), self._gutter.width(), area.height())
-        self._place_gutter()
 
     def _place_gutter(self) -> None:
         wide = self.number_width()

@@ -25,6 +25,8 @@ from gui.theme import Look, look
 
 SETTLE_MS = 80
 """How long a text rests before it is checked."""
+_AT_ONCE = 4
+"""Lines that are coloured ahead of need before something else may come."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class KernelDocument(QTextDocument):
         self._edited = False
         self._text: str | None = None
         self._commented: frozenset[int] | None = None
+        self._ahead = 0
         self.setDocumentLayout(QPlainTextDocumentLayout(self))
         self.original = _read(self.path) if text is None else text
         self.saved = self.original
@@ -159,6 +162,17 @@ class KernelDocument(QTextDocument):
                 self._colour(block, spans(block.text(), within_comment=commented))
             block = block.next()
 
+    def colour_more(self) -> bool:
+        """Colour the next few lines that no one has coloured; return whether there are no more."""
+        block = self.findBlockByNumber(self._ahead)
+        for _ in range(_AT_ONCE):
+            if not block.isValid():
+                return True
+            self._ahead = block.blockNumber() + 1
+            self.colour(block, block.blockNumber())
+            block = block.next()
+        return not block.isValid()
+
     def _colour(self, block: QTextBlock, found: Sequence[tuple[int, int, str]]) -> None:
         wide = not block.text().isascii()
         ranges = []
@@ -189,6 +203,7 @@ class KernelDocument(QTextDocument):
         if not removed and not added:
             return
         self._text = self._commented = None
+        self._ahead = 0
         self._of_run = ()
         self._rest.start()
         if not self._edited:

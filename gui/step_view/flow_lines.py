@@ -58,7 +58,9 @@ class FlowLines:
     def __init__(self, layout: FlowLayout, sizes: Metrics, warps: tuple[int, ...], above: float) -> None:
         self._layout, self._sizes, self._warps, self._above = layout, sizes, warps, above
 
-    def groups(self, number: int, left: float, right: float, done: Array) -> Iterator[tuple[int, int, Sequence[QLineF]]]:
+    def groups(
+        self, number: int, left: float, right: float, done: Array
+    ) -> Iterator[tuple[int, int, Sequence[QLineF]]]:
         """Return the lines that cross a row between two x, in groups of one warp and look, lower ones first.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PyQt6.QtCore import QRectF, Qt
+from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPixmap
 
 from gpu.pattern import Array
@@ -20,6 +20,7 @@ _FRAMED = 7
 """Pixels of a cell from which there is a gap between cells."""
 _MANY = 128
 """Changed cells from which all are painted at once."""
+_KEPT_CELLS = 1024
 _BRIGHT = 0.55
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
 
@@ -71,6 +72,9 @@ class Grid:
         self._picture.fill(Qt.GlobalColor.transparent)
         self._colours = np.zeros(shape, np.uint32)
         self._values: Array | None = None
+        self._known: Array = np.zeros(shape, bool)
+        self._range: tuple[float, float] | None = None
+        self._cells: dict[tuple[int, str, bool], QPixmap] = {}
         self._dark = np.zeros(shape, bool)
         font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
         self._lettering = Lettering(font)
@@ -78,6 +82,9 @@ class Grid:
 
     def paint(self, painter: QPainter, panel: Panel, area: QRectF, values: tuple[float, float] | None) -> None:
         """Paint an array, dark for the least of a pair of values, light for the greatest."""
+        if self._is_painted(panel, values):
+            painter.drawPixmap(area.topLeft(), self._picture)
+            return
         share = _shares(panel, values)
         colours = _colours(panel, share)
         if self.cell < _FRAMED:
@@ -95,9 +102,21 @@ class Grid:
                           for each in (panel.values, self._values))  # fmt: skip
             changed |= (one != other).any(axis=-1)
         self._colours, self._values, self._dark = colours, panel.values, dark
+        self._known, self._range = panel.known, values
         if changed.any():
             self._update(panel, changed)
         painter.drawPixmap(area.topLeft(), self._picture)
+
+    def _is_painted(self, panel: Panel, values: tuple[float, float] | None) -> bool:
+        """Return whether the picture is that of an array already, as that of most arrays is in most steps."""
+        before = self._values
+        return (
+            before is not None
+            and self._range == values
+            and before.dtype == panel.values.dtype
+            and before.tobytes() == panel.values.tobytes()
+            and np.array_equal(self._known, panel.known)
+        )
 
     def _update(self, panel: Panel, changed: Array) -> None:
         painter = QPainter(self._picture)
@@ -107,14 +126,39 @@ class Grid:
             self._update_all(painter, surface)
             painter.end()
             return
-        rows, columns = np.nonzero(changed)
-        for row, column, colour in zip(rows.tolist(), columns.tolist(), self._colours[changed].tolist(), strict=True):
-            box = QRectF(column * self.cell, row * self.cell, self.cell, self.cell)
-            painter.fillRect(box, surface)
-            painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(colour))
-        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
-        self._letter(painter, panel, np.flatnonzero(changed.reshape(-1)), 0.0, 0.0)
+        places = np.flatnonzero(changed.reshape(-1))
+        known = panel.known.reshape(-1)[places]
+        shown = [""] * places.size
+        if self.cell >= READABLE:
+            shown = [text if there else "" for text, there in
+                     zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
+        looks = zip(self._colours.reshape(-1)[places].tolist(), shown, self._dark.reshape(-1)[places].tolist(),
+                    strict=True)  # fmt: skip
+        for place, colour_and_text in zip(places.tolist(), looks, strict=True):
+            row, column = divmod(place, self.shape[1])
+            painter.drawPixmap(QPointF(column * self.cell, row * self.cell), self._cell(*colour_and_text))
         painter.end()
+
+    def _cell(self, colour: int, text: str, on_light: bool) -> QPixmap:
+        """Return a painted cell; the same values come again and again."""
+        key = (colour, text, on_light)
+        if key not in self._cells:
+            if len(self._cells) >= _KEPT_CELLS:
+                self._cells.clear()
+            ratio = self._picture.devicePixelRatio()
+            made = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
+            made.setDevicePixelRatio(ratio)
+            made.fill(QColor(look().theme.surface))
+            painter = QPainter(made)
+            box = QRectF(0, 0, self.cell, self.cell)
+            painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(colour))
+            if text:
+                painter.setFont(self._lettering.font)
+                painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
+                self._lettering.centre(painter, box, text)
+            painter.end()
+            self._cells[key] = made
+        return self._cells[key]
 
     def _update_all(self, painter: QPainter, surface: QColor) -> None:
         """Paint all cells at once, and then what is between them; they carry no values."""
@@ -128,13 +172,9 @@ class Grid:
 
     def letter(self, painter: QPainter, panel: Panel, area: QRectF, places: Array, *, dark: bool) -> None:
         """Paint the values of some cells over what lies on them, in dark letters or in those of their ground."""
-        self._letter(painter, panel, places, area.left(), area.top(), dark=dark)
-
-    def _letter(
-        self, painter: QPainter, panel: Panel, places: Array, left: float, top: float, *, dark: bool = False
-    ) -> None:
         if self.cell < READABLE:
             return
+        left, top = area.left(), area.top()
         places = places[panel.known.reshape(-1)[places]]
         painter.setFont(self._lettering.font)
         on_light = self._dark.reshape(-1)[places] | dark

@@ -348,6 +348,9 @@ class StepTab(Panes):
             self.instant(moment)
             if self.pictures.currentWidget() is self.flow and not self.flow.prepare(moment):
                 self._idle.start()
+                return
+        if not self.source.prepare():
+            self._idle.start()
 
     # --- choosing
 
