@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, Qt, QTimer
-from PyQt6.QtGui import QColor, QFontMetricsF, QPainter
+from PyQt6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
+from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPixmap
 from PyQt6.QtWidgets import QWidget
 
 from gui.step_view.flow_labels import label_width
@@ -27,6 +27,11 @@ _SMALL_PRINT, _PRINT = 9, 11
 """Pixels of values that are all to be seen at once, and of those that are scrolled."""
 _BUDGET_S = 0.005
 """How long one frame may paint rows anew; what is left comes with the next."""
+
+_KEPT_BRIGHT = 8
+"""Moments whose operations are kept as pictures."""
+_MOST_BRIGHT = 2
+"""How many times as large as the view such a picture may be."""
 
 Cell = tuple[int, int]
 
@@ -58,6 +63,7 @@ class FlowCanvas(QWidget):
         self._painter: FlowPainter | None = None
         self._tiles: Tiles | None = None
         self._longest = 1
+        self._bright: dict[int, tuple[QPointF, QPixmap] | None] = {}
         self._column = 34.0
         self._fitted = True
         self._offset = QPointF(0, 0)
@@ -183,6 +189,7 @@ class FlowCanvas(QWidget):
 
     def _forget(self) -> None:
         self._painter = self._tiles = None
+        self._bright = {}
         self.update()
 
     def _ready(self) -> FlowPainter:
@@ -229,7 +236,7 @@ class FlowCanvas(QWidget):
         if row == 0:
             goal.setY(0)
         room = self.width() - sizes.label
-        cells = self._current_cells(row)
+        cells = self._current_cells(row, self.moment)
         if cells.size and self.layout_.width(sizes) > room:
             left, right = self._extent(row, cells)
             if right - left > 0.9 * room:
@@ -265,9 +272,9 @@ class FlowCanvas(QWidget):
             self._offset += way * 0.3
         self.update()
 
-    def _current_cells(self, row: int) -> Any:
+    def _current_cells(self, row: int, moment: int) -> Any:
         assert self.layout_ is not None
-        return np.flatnonzero(self.layout_.rows[row].moment == self.moment - 1) if self.moment else np.zeros(0, int)
+        return np.flatnonzero(self.layout_.rows[row].moment == moment - 1) if moment else np.zeros(0, int)
 
     # --- painting
 
@@ -332,7 +339,45 @@ class FlowCanvas(QWidget):
         missing = tiles.missing(self._rows_in_view(), self._stretches(), moment)
         if missing is not None:
             tiles.prepare(*missing, moment)
-        return missing is None
+            return False
+        row = int(self.layout_.dataflow.row_at(moment)) if moment > 0 else -1
+        if row >= 0:
+            self._bright_picture(row, moment)
+        return True
+
+    def _paint_current(self, painter: QPainter, flow: FlowPainter, row: int) -> None:
+        """Paint the operations of the moment, from the picture that has been made of them where there is one."""
+        cells = self._current_cells(row, self.moment)
+        if not cells.size:
+            return
+        picture = None if self.patient else self._bright_picture(row, self.moment)
+        if picture is None:
+            flow.paint_bright(painter, row, cells.tolist())
+        else:
+            painter.drawPixmap(picture[0], picture[1])
+
+    def _bright_picture(self, row: int, moment: int) -> tuple[QPointF, QPixmap] | None:
+        """Return the operations of a moment as a picture, and where it lies; None where that would be a large one."""
+        if moment not in self._bright:
+            while len(self._bright) >= _KEPT_BRIGHT:
+                del self._bright[next(iter(self._bright))]
+            flow, ratio = self._ready(), self.devicePixelRatioF()
+            cells = self._current_cells(row, moment)
+            area = flow.bright_area(row, cells).toAlignedRect() if cells.size else QRect()
+            if area.width() * area.height() > _MOST_BRIGHT * self.width() * self.height():
+                self._bright[moment] = None
+                return None
+            picture = QPixmap(area.size() * ratio)
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(Qt.GlobalColor.transparent)
+            if cells.size:
+                painter = QPainter(picture)
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                painter.translate(QPointF(-area.topLeft()))
+                flow.paint_bright(painter, row, cells.tolist())
+                painter.end()
+            self._bright[moment] = (QPointF(area.topLeft()), picture)
+        return self._bright[moment]
 
     def _paint_overlay(self, painter: QPainter, flow: FlowPainter, rows: range) -> None:
         assert self.layout_ is not None
@@ -343,9 +388,7 @@ class FlowCanvas(QWidget):
         else:
             row = self.current_row
             if row >= 0:
-                cells = self._current_cells(row)
-                if cells.size:
-                    flow.paint_bright(painter, row, cells.tolist())
+                self._paint_current(painter, flow, row)
         if self.differing is not None:
             flow.paint_differing(painter, *self.differing)
         if self.followed is not None:

@@ -56,6 +56,7 @@ class FlowPainter:
         small.setBold(True)
         self.small = Lettering(small)
         self._rects: dict[int, list[QRectF]] = {}
+        self._ovals: dict[int, list[tuple[QRectF, bool]]] = {}
         self._bands: dict[int, list[Band]] = {}
         self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
 
@@ -248,17 +249,26 @@ class FlowPainter:
             for cell in cells:
                 painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
             return
-        boxes = []
+        if number not in self._ovals:
+            self._ovals[number] = self._ovals_of(number, whos)
+        ovals = self._ovals[number]
         for cell in cells:
-            middle = self.circle_at(number, cell)
-            half = min(max(radius, self.small.width(whos[cell]) / 2 + 3), self.sizes.column / 2 - 0.5)
-            boxes.append(QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius))
-            painter.drawRoundedRect(boxes[-1], radius, radius)
+            painter.drawRoundedRect(ovals[cell][0], radius, radius)
         painter.setFont(self.small.font)
         painter.setPen(QColor(self.theme.on_accent))
-        for cell, box in zip(cells, boxes, strict=True):
-            if self.small.width(whos[cell]) <= box.width():
+        for cell in cells:
+            box, fits = ovals[cell]
+            if fits:
                 self.small.centre(painter, box, whos[cell])
+
+    def _ovals_of(self, number: int, whos: list[str]) -> list[tuple[QRectF, bool]]:
+        """Return where the operations of a row are, and whether their threads have room there."""
+        found, radius = [], self._circle
+        for cell, who in enumerate(whos):
+            middle, wide = self.circle_at(number, cell), self.small.width(who)
+            half = min(max(radius, wide / 2 + 3), self.sizes.column / 2 - 0.5)
+            found.append((QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius), wide <= 2 * half))
+        return found
 
     def _paint_moves(self, painter: QPainter, number: int, cells: list[int], colour: QColor) -> None:
         """Paint above cells that a value was only moved there."""
@@ -305,6 +315,23 @@ class FlowPainter:
             self._paint_pixels(painter, number, inside, colours, row.made[inside])
 
     # --- what stands out
+
+    def bright_area(self, number: int, cells: Array) -> QRectF:
+        """Return where `paint_bright` paints."""
+        row, sizes = self.layout.rows[number], self.sizes
+        columns, rows = [row.column[cells]], [np.array([number])]
+        for each in (self.layout.edges[number], self.layout.kept[number]):
+            here = np.isin(each.cell, cells)
+            columns.append(each.column[here])
+            rows.append(each.row[here])
+        every = np.concatenate(columns)
+        left, right = int(every.min()), int(every.max())
+        top = sizes.top(int(np.concatenate(rows).min())) - self._circle * 2
+        around = 3.0
+        return QRectF(
+            sizes.left(left) - around, top - around, sizes.left(right + 1 - left) + 2 * around,
+            sizes.top(number) + sizes.cell - top + 2 * around,
+        )  # fmt: skip
 
     def paint_bright(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
         """Paint some cells of a row, the lines that lead to them and where those begin, as those that count now."""
