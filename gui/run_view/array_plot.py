@@ -26,6 +26,12 @@ class CountAxis(pg.AxisItem):
     def __init__(self, side: str) -> None:
         super().__init__(side)
         self.enableAutoSIPrefix(False)
+        # Finer ones are not seen behind bars, and take half the time to paint.
+        self.setStyle(maxTickLevel=1)
+
+    def setRange(self, mn: float, mx: float) -> None:
+        if [mn, mx] != getattr(self, "range", None):
+            super().setRange(mn, mx)
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
@@ -121,6 +127,8 @@ class ArrayPlot(QWidget):
         if changed:
             self.fit()
         self._fit_heights()
+        # Or it would find out while it is painted where things are, and be painted once more.
+        self.box.prepareForPaint()
 
     def fit(self) -> None:
         """Show every element."""
@@ -244,7 +252,13 @@ class ArrayPlot(QWidget):
             axis = self.plot.getAxis(side)
             axis.setPen(pg.mkPen(theme.border))
             axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=code_font(max(10, look().small_px - 1)), tickLength=-4, autoExpandTextSpace=True)
+            # What makes room for itself while it is painted is painted twice.
+            axis.setStyle(
+                tickFont=code_font(max(10, look().small_px - 1)),
+                tickLength=-4,
+                autoExpandTextSpace=False,
+                tickTextHeight=look().px(18),
+            )
             axis.setLabel(text, color=theme.muted, **{"font-size": f"{look().small_px}px"})
         self.plot.getAxis("left").setWidth(look().px(84))
         self._line.setPen(pg.mkPen(theme.text, width=1))
