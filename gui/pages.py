@@ -32,6 +32,8 @@ class Pages(UserDict[str, PatternPage]):
     def placed(self, name: str) -> PatternPage:
         """Return a pattern's page, which is in the window's stack."""
         page = self.get(name) or self._make(name)
+        if not page.complete:
+            self._complete(page)
         if self._window.stack.indexOf(page) < 0:
             self._window.stack.addWidget(page)
         return page
@@ -44,8 +46,11 @@ class Pages(UserDict[str, PatternPage]):
     def _prepare(self) -> None:
         stack = self._window.stack
         unseen = next((name for name in self._window.bench.patterns if name not in self), None)
+        begun = next((page for page in self.values() if not page.complete), None)
         unplaced = next((page for page in self.values() if stack.indexOf(page) < 0), None)
-        if unplaced is not None:
+        if begun is not None:
+            self._complete(begun)
+        elif unplaced is not None:
             stack.addWidget(unplaced)
         elif unseen is not None:
             self._make(unseen)
@@ -72,9 +77,6 @@ class Pages(UserDict[str, PatternPage]):
         )
         page.params_changed.connect(bench.choose_params)
         page.variant_wanted.connect(window.choose_variant)
-        for tab in (page.compare, page.atomics):
-            if tab is not None:
-                tab.failed.connect(lambda message, advice: window.banner.say(message, advice, tone="neutral"))
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
         page.step.settings.restore(*memory.step(page.pattern))
@@ -93,6 +95,15 @@ class Pages(UserDict[str, PatternPage]):
         if bench.image is not None:
             page.show_image(bench.image)
         return page
+
+    def _complete(self, page: PatternPage) -> None:
+        page.add_studies()
+        for tab in (page.compare, page.atomics):
+            if tab is not None:
+                tab.failed.connect(lambda message, advice: self._window.banner.say(message, advice, tone="neutral"))
+        image = self._window.bench.image
+        if page.atomics is not None and image is not None:
+            page.atomics.show_image(image)
 
     def _connect_bodies(self, view: BodiesView) -> None:
         window = self._window

@@ -137,13 +137,10 @@ class PatternPage(QWidget):
         self.step = StepTab(pattern, settings.variant, sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
         self.compare: CompareTab | None = None
-        if pattern.view in ("array", "matrices"):
-            self.compare = CompareTab(pattern, sources, engine, lambda: settings.params)
-            self.add_tab("Compare", self.compare)
         self.atomics: AtomicsTab | None = None
-        if "atomics" in pattern.lessons:
-            self.atomics = AtomicsTab(pattern, jobs, engine, lambda: settings.params)
-            self.add_tab("Atomics", self.atomics)
+        self._sources, self._jobs, self._engine = sources, jobs, engine
+        self.complete = False
+        """Whether it has all of its tabs."""
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
@@ -153,6 +150,17 @@ class PatternPage(QWidget):
         self.form.changed.connect(self._take_params)
         self.show_variant(settings.variant)
         self._show_params(settings.params)
+
+    def add_studies(self) -> None:
+        """Add the tabs that measure: all at once a page would hold the window up while it is made."""
+        pattern, settings = self.pattern, self._settings
+        if pattern.view in ("array", "matrices"):
+            self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params)
+            self.add_tab("Compare", self.compare)
+        if "atomics" in pattern.lessons:
+            self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
+            self.add_tab("Atomics", self.atomics)
+        self.complete = True
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
         """Add a way to look at the pattern; `corner` stands at the other end of the tabs' line."""

@@ -598,10 +598,23 @@ def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows
     qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
     assert window.pages.keys() == window.bench.patterns.keys()
     assert all(window.stack.indexOf(page) >= 0 for page in window.pages.values())
+    assert [page.tabs.tabText(2) for page in window.pages.values()].count("Compare") == 6
+    assert window.pages["histogram"].atomics is not None
     rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
     assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "tiled")]
     assert window.page.step.models is None
     assert not window.page.step.at_rest
+
+
+@pytest.mark.parametrize("rests_ms", [(1, 100)])
+def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, window):
+    qtbot.waitUntil(
+        lambda: all(page.complete for page in window.pages.values()) and len(window.pages) == len(window.bench.patterns)
+    )
+    window.choose_pattern("histogram")
+    window.page.tabs.setCurrentIndex(2)
+    assert window.page.studying is not None
+    qtbot.waitUntil(lambda: window.page.studying.study is not None)
 
 
 @pytest.mark.parametrize("rests_ms", [(1, 100)])
