@@ -71,7 +71,8 @@ class FlowLines:
         lines = self._all
         behind = slice(int(np.searchsorted(lines.target, number)), None)
         x0, x1 = lines.x0[behind], lines.x1[behind]
-        crossing = (lines.start[behind] <= number) & (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left)
+        # Those that begin below the row are the next one's: how those look says nothing of this one.
+        crossing = (lines.start[behind] < number) & (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left)
         here = np.flatnonzero(crossing) + behind.start
         there = (lines.look[here] != KEPT) & lines.filled[here] & done[lines.target[here]]
         warps = int(lines.warp.max(initial=0)) + 1
