@@ -117,11 +117,22 @@ extern "C" __global__ void softmax_online(const float *in, float *out, int rows,
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatests[0]) / sums[0];
 }
 
-// The greatest of a block's values, for all threads; `of_warp` may be used again after a barrier.
-__device__ float greatest_of_block(float value, float *of_warp) {
+// The greatest of a warp's values, for all lanes.
+__device__ float greatest_of_warp(float value) {
     for (int distance = LANES / 2; distance > 0; distance /= 2)
         value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, distance));
-    if (WARPS == 1) return value;
+    return value;
+}
+
+// The sum of a warp's values, likewise.
+__device__ float sum_of_warp(float value) {
+    for (int distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(ALL_LANES, value, distance);
+    return value;
+}
+
+// The greatest of a block's values, for all threads; `of_warp` may be used again after a barrier.
+__device__ float greatest_of_block(float value, float *of_warp) {
+    value = greatest_of_warp(value);
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
     for (int w = 0; w < WARPS; ++w) value = fmaxf(value, of_warp[w]);
@@ -130,8 +141,7 @@ __device__ float greatest_of_block(float value, float *of_warp) {
 
 // The sum of a block's values, likewise.
 __device__ float sum_of_block(float value, float *of_warp) {
-    for (int distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(ALL_LANES, value, distance);
-    if (WARPS == 1) return value;
+    value = sum_of_warp(value);
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
     value = 0.0f;
@@ -182,7 +192,7 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
     for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
     // What no register has room for is fetched again each time.
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
-    greatest = greatest_of_block(greatest, greatests);
+    greatest = WARPS == 1 ? greatest_of_warp(greatest) : greatest_of_block(greatest, greatests);
 
     float sum = 0.0f;
 #pragma unroll
@@ -191,7 +201,7 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
         sum += kept[j];
     }
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
-    float share = 1.0f / sum_of_block(sum, sums);
+    float share = 1.0f / (WARPS == 1 ? sum_of_warp(sum) : sum_of_block(sum, sums));
 
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
