@@ -93,8 +93,8 @@ class SourcePane(Card):
         self.kernel.hide()
         self.edited.hide()
 
-    def show_kernel(self, file: str, kernel: str) -> None:
-        """Show a kernel file, a name under `kernels/` or a path, at one of its kernels."""
+    def show_kernel(self, file: str, kernel: str, line: int | None = None) -> None:
+        """Show a kernel file, a name under `kernels/` or a path, at one of its kernels, or the line that runs."""
         document = self.sources.document(file)
         if document is not self._document:
             if self._document is not None:
@@ -109,7 +109,7 @@ class SourcePane(Card):
         self.title.setToolTip(str(document.path))
         self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
         self._place()
-        self.code.show_document(document, kernel)
+        self.code.show_document(document, kernel, line)
         self._show_edited(document.edited)
 
     def _place(self) -> None:

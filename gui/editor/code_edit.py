@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from PyQt6.QtCore import QEvent, QPoint, QRect, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -73,7 +73,7 @@ class CodeEdit(QPlainTextEdit):
         self._marked: int | None = None
         self._markers: Mapping[int, str] = {}
         self._range = (0, 0)
-        self._kernel_ground: list[QTextEdit.ExtraSelection] = []
+        self._grounds: list[tuple[QTextCursor, QTextCursor, str]] = []
         self._pressed: QPoint | None = None
         self._placed = False
         """Whether the kernel has been brought into view; what is not seen has no lines in view."""
@@ -88,8 +88,8 @@ class CodeEdit(QPlainTextEdit):
 
     # --- what is shown
 
-    def show_document(self, document: KernelDocument, kernel: str) -> None:
-        """Show a file with one of its kernels at the top."""
+    def show_document(self, document: KernelDocument, kernel: str, line: int | None = None) -> None:
+        """Show a file with one of its kernels at the top; `line` is that which runs, which is brought into view."""
         if document is not self.document():
             old = self.document()
             if isinstance(old, KernelDocument):
@@ -102,7 +102,7 @@ class CodeEdit(QPlainTextEdit):
             document.settled.connect(self._find_kernel)
             document.problems_changed.connect(self._mark)
             self._place_gutter()
-        self.kernel = kernel
+        self.kernel, self._marked = kernel, line
         self._find_kernel()
         self._to_kernel()
         self._colour()
@@ -124,9 +124,9 @@ class CodeEdit(QPlainTextEdit):
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
         if line != self._marked:
             before, self._marked = self._marked, line
-            self._select()
+            self._lay_grounds()
             for each in (before, line):
-                self._update_number(each)
+                self._update_line(each)
         if line is not None:
             self._bring_into_view(line)
 
@@ -153,11 +153,14 @@ class CodeEdit(QPlainTextEdit):
             self._bring_into_view(line)
 
     def _bring_into_view(self, line: int) -> None:
-        first = self.firstVisibleBlock().blockNumber() + 1
-        last = first + max(self._lines_in_view() - 2, 0)
-        bar = self.verticalScrollBar()
-        if bar is not None and not first <= line <= last:
-            bar.setValue(max(0, line - 1 - self._lines_in_view() // 3))
+        first, bar = self.firstVisibleBlock().blockNumber(), self.verticalScrollBar()
+        if bar is not None and (top := self._top_for(line, first)) != first:
+            bar.setValue(top)
+
+    def _top_for(self, line: int, top: int) -> int:
+        """Return which line, from 0, to have at the top so that `line`, from 1, is seen: `top` if that will do."""
+        seen = self._lines_in_view()
+        return top if top < line <= top + max(seen - 1, 1) else max(0, line - 1 - seen // 3)
 
     def _lines_in_view(self) -> int:
         height = self.blockBoundingRect(self.firstVisibleBlock()).height()
@@ -167,11 +170,9 @@ class CodeEdit(QPlainTextEdit):
     def _to_kernel(self) -> None:
         """Bring the kernel into view, and the line that runs; when it is seen first, if it is not seen yet."""
         self._placed = self.isVisible()
-        bar = self.verticalScrollBar()
+        top, bar = max(0, self._range[0] - 1), self.verticalScrollBar()
         if bar is not None:
-            bar.setValue(max(0, self._range[0] - 1))
-        if self._marked is not None:
-            self._bring_into_view(self._marked)
+            bar.setValue(top if self._marked is None else self._top_for(self._marked, top))
 
     def _find_kernel(self) -> None:
         self._range = kernel_lines(self.kernel_document.text, self.kernel)
@@ -179,40 +180,56 @@ class CodeEdit(QPlainTextEdit):
 
     def _mark(self) -> None:
         """Let the kernel that runs stand out on a ground of its own, then the line that runs, then what is wrong."""
-        first, last = self._range
-        raised = look().theme.raised
-        self._kernel_ground = [self._ground(number, raised) for number in range(first, last + 1)] if last > 0 else []
-        self._select()
-        self._gutter.update()
-
-    def _select(self) -> None:
-        selections = list(self._kernel_ground)
-        if self._marked is not None:
-            selections.append(self._ground(self._marked - 1, look().theme.accent_soft))
+        self._lay_grounds()
+        selections = []
         for problem in reversed(self.problems):
             selection = QTextEdit.ExtraSelection()
             selection.cursor = problem.cursor
             selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
             selection.format.setUnderlineColor(QColor(_colour_of(problem)))
             selections.append(selection)
-        self.setExtraSelections(selections)
+        if selections or self.extraSelections():
+            self.setExtraSelections(selections)
+        self._gutter.update()
+        if (viewport := self.viewport()) is not None:
+            viewport.update()
 
-    def _update_number(self, line: int | None) -> None:
-        """Let one line number be painted anew."""
-        document = self.document()
-        if line is not None and document is not None:
-            block = document.findBlockByNumber(line - 1)
-            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            self._gutter.update(0, int(place.top()) - 1, self._gutter.width(), int(place.height()) + 3)
-
-    def _ground(self, number: int, colour: str) -> QTextEdit.ExtraSelection:
-        selection = QTextEdit.ExtraSelection()
-        selection.format.setBackground(QColor(colour))
-        selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, True)
+    def _lay_grounds(self) -> None:
+        """Put grounds where lines stand out; the cursors move with the text when it is edited."""
+        first, last = self._range
+        lines = [(first, last, look().theme.raised)] if last > 0 else []
+        if self._marked is not None:
+            lines.append((self._marked - 1, self._marked - 1, look().theme.accent_soft))
         document = self.document()
         assert document is not None
-        selection.cursor = QTextCursor(document.findBlockByNumber(number))
-        return selection
+        self._grounds = [
+            (QTextCursor(document.findBlockByNumber(first)), QTextCursor(document.findBlockByNumber(last)), colour)
+            for first, last, colour in lines
+        ]
+
+    def paintEvent(self, event: Any) -> None:
+        # Not as selections of the text, one a line: those are laid out and painted much more slowly.
+        painter = QPainter(self.viewport())
+        document = self.document()
+        left = self.contentOffset().x() + (document.documentMargin() if document is not None else 0)
+        lines = [(block.blockNumber(), place) for block, place in self._visible_lines()]
+        for first, last, colour in self._grounds:
+            here = [place for number, place in lines if first.blockNumber() <= number <= last.blockNumber()]
+            if here:
+                top, bottom = here[0].top(), here[-1].top() + here[-1].height()
+                painter.fillRect(QRectF(left, top, self.width(), bottom - top), QColor(colour))
+        painter.end()
+        super().paintEvent(event)
+
+    def _update_line(self, line: int | None) -> None:
+        """Let one line and its number be painted anew."""
+        document, viewport = self.document(), self.viewport()
+        if line is not None and document is not None and viewport is not None:
+            block = document.findBlockByNumber(line - 1)
+            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            top, height = int(place.top()) - 1, int(place.height()) + 3
+            self._gutter.update(0, top, self._gutter.width(), height)
+            viewport.update(0, top, viewport.width(), height)
 
     def _colour(self) -> None:
         """Colour what is in view."""

@@ -285,22 +285,23 @@ class StepTab(Panes):
         file = models.files[event] if moment else self.pattern.file_of(self.variant)
         # What a header of the simulator's own does has no text to be shown.
         told = bool(models.recording.text(file))
+        line = int(models.lines[event]) if moment and told else None
         if told or not moment:
-            self._show_file(file, models.recording.at(event)[0].trace.kernel)
-        self.source.mark_line(int(models.lines[event]) if moment and told else None)
+            self._show_file(file, models.recording.at(event)[0].trace.kernel, line)
+        self.source.mark_line(line)
         self._show_instant(moment)
         self.counters.show_counts(models.tally.at(moment))
         self._direction = -1 if moment < self._shown else 1
         self._shown = moment
         self._idle.start()
 
-    def _show_file(self, file: str, kernel: str) -> None:
+    def _show_file(self, file: str, kernel: str, line: int | None) -> None:
         """Show the file of the statement that has just run, a header's where it is there, and the kernel that runs."""
         name, own = Path(file).name, self.pattern.file_of(self.variant)
         known = own if name == Path(own).name else name if (KERNELS / name).is_file() else file
         if (known, kernel) != (self._file, self.source.code.kernel):
             self._file = known
-            self.source.show_kernel(known, kernel)
+            self.source.show_kernel(known, kernel, line)
             self._mark_findings()
 
     def _mark_findings(self) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, Qt
-from PyQt6.QtGui import QTextCharFormat
+from PyQt6.QtGui import QColor, QTextCharFormat
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.engines.base import KERNELS
@@ -10,6 +10,7 @@ from gpu.errors import Diagnostic
 from gpu.patterns import all_patterns
 from gui.editor.kernel_lines import kernel_lines
 from gui.source_pane import SourcePane
+from gui.theme import look
 
 WAVE = QTextCharFormat.UnderlineStyle.WaveUnderline
 EVERY_KERNEL = [
@@ -189,14 +190,31 @@ def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
     assert pane.strip.isHidden()
 
 
+def ground_of(pane, line):
+    """Return the colour at the lower right end of a line that is in view."""
+    code, viewport = pane.code, pane.code.viewport()
+    place = code.blockBoundingGeometry(code.document().findBlockByNumber(line - 1)).translated(code.contentOffset())
+    return viewport.grab().toImage().pixelColor(viewport.width() - 3, int(place.bottom()) - 1)
+
+
+def test_the_ground_of_a_kernel_moves_with_its_lines(qtbot, pane):
+    first, _ = kernel_lines(pane.document.text, "convolve_tiled")
+    raised = QColor(look().theme.raised)
+    assert ground_of(pane, first + 1) == ground_of(pane, first + 2) == raised
+    put_cursor(pane, "// Convolution", behind=False)
+    qtbot.keyClick(pane.code, Qt.Key.Key_Return)
+    pane.code.verticalScrollBar().setValue(first - 1)
+    assert [ground_of(pane, line) == raised for line in (first + 1, first + 2, first + 3)] == [False, True, True]
+
+
 def test_lines_can_be_marked_and_clicked(qtbot, pane):
     pane.mark_line(12)
-    grounds = [each.cursor.blockNumber() + 1 for each in pane.code.extraSelections()]
-    assert 12 in grounds
+    assert ground_of(pane, 12) == QColor(look().theme.accent_soft)
+    assert ground_of(pane, 13) != QColor(look().theme.accent_soft)
     first = pane.code.firstVisibleBlock().blockNumber() + 1
     assert first <= 12 < first + 20
     pane.mark_line(None)
-    assert 12 not in [each.cursor.blockNumber() + 1 for each in pane.code.extraSelections()]
+    assert ground_of(pane, 12) != QColor(look().theme.accent_soft)
     bar = pane.code.verticalScrollBar()
     bar.setValue(20)
     height = pane.code.blockBoundingRect(pane.code.firstVisibleBlock()).height()
