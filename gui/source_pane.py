@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
@@ -131,9 +131,9 @@ class SourcePane(Card):
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
         self.code.mark_line(line)
 
-    def prepare(self) -> bool:
-        """Do a little of what scrolling will want; return whether all of it is done."""
-        return self.code.prepare()
+    def prepare(self, files: Sequence[str]) -> bool:
+        """Do a little of what scrolling, and going to other files, will want; return whether all of it is done."""
+        return all(self.sources.document(file).colour_more() for file in files)
 
     def set_markers(self, markers: Mapping[int, str]) -> None:
         """Mark lines, from 1, with a dot beside their number and a tool tip."""

@@ -238,11 +238,6 @@ class CodeEdit(QPlainTextEdit):
             first = self.firstVisibleBlock()
             document.colour(first, first.blockNumber() + self._lines_in_view() + 1)
 
-    def prepare(self) -> bool:
-        """Colour a few lines that are not in view yet; return whether all are coloured."""
-        document = self.document()
-        return not isinstance(document, KernelDocument) or document.colour_more()
-
     # --- line numbers
 
     def number_width(self) -> int:

@@ -25,8 +25,10 @@ _MOST_READ = 128
 """Columns up to which a picture keeps its text, if need be by scrolling."""
 _SMALL_PRINT, _PRINT = 9, 11
 """Pixels of values that are all to be seen at once, and of those that are scrolled."""
-_BUDGET_S = 0.005
-"""How long one frame may paint rows anew; what is left comes with the next."""
+_BUDGET_S, _LEAST_S = 0.005, 0.002
+"""How long one frame may paint rows anew, and where it comes late; what is left comes with the next."""
+_MOVED_S = 0.008
+"""How long after a move its frame comes late."""
 
 _KEPT_BRIGHT = 8
 """Moments whose operations are kept as pictures."""
@@ -70,6 +72,10 @@ class FlowCanvas(QWidget):
         self._goal: QPointF | None = None
         self._glide = QTimer(self, interval=_GLIDE_MS)
         self._glide.timeout.connect(self._glide_on)
+        # A timer, which lets keys and the mouse go first.
+        self._moved = 0.0
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self.update)
 
     # --- what is shown
 
@@ -87,7 +93,7 @@ class FlowCanvas(QWidget):
 
     def show_moment(self, moment: int) -> None:
         """Show the picture as it is just before a moment."""
-        self.moment = moment
+        self.moment, self._moved = moment, time.perf_counter()
         self._follow()
         self.update()
 
@@ -282,7 +288,8 @@ class FlowCanvas(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(look().theme.surface))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        deadline = math.inf if self.patient else time.perf_counter() + _BUDGET_S
+        now = time.perf_counter()
+        deadline = math.inf if self.patient else min(now + _BUDGET_S, max(now + _LEAST_S, self._moved + _MOVED_S))
         if self.layout_ is None or not self.layout_.rows:
             painter.setPen(QColor(look().theme.muted))
             if self.layout_ is not None:
@@ -314,7 +321,7 @@ class FlowCanvas(QWidget):
         flow.labels.paint(painter, rows, self.moment, current, origin.y(), self.width())
         painter.end()
         if tiles.late:
-            QTimer.singleShot(0, self.update)
+            self._later.start()
 
     def _stretches(self) -> range:
         """Return the numbers of the tiles of a row that are in view."""

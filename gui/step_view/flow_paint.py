@@ -13,7 +13,7 @@ from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
 from gpu.pattern import Array
 from gui.step_view.colours import mixed, warp_colour
-from gui.step_view.flow_bands import Band, bands
+from gui.step_view.flow_bands import BandGroup, band_groups, bands
 from gui.step_view.flow_labels import FlowLabels
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
 from gui.step_view.flow_lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
@@ -25,8 +25,6 @@ _SMALLEST_TEXT = 8
 _ROUND = 4
 _MOST_PASSING = 8
 """Rows whose lines may pass a row of narrow columns."""
-_APART = 5.0
-"""Pixels between lines from which they are seen one by one, where columns are narrow."""
 
 
 class FlowPainter:
@@ -57,7 +55,7 @@ class FlowPainter:
         self.small = Lettering(small)
         self._rects: dict[int, list[QRectF]] = {}
         self._ovals: dict[int, list[tuple[QRectF, bool]]] = {}
-        self._bands: dict[int, list[Band]] = {}
+        self._bands: dict[int, list[BandGroup]] = {}
         self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
 
     # --- sizes
@@ -165,28 +163,26 @@ class FlowPainter:
     def _paint_bands(self, painter: QPainter, number: int, left: float, right: float, *, done: bool) -> None:
         row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
         if number not in self._bands:
-            self._bands[number] = bands(number, row, edges, self._warps_of(row, edges.cell))
-        painter.setPen(Qt.PenStyle.NoPen)
+            self._bands[number] = band_groups(number, bands(number, row, edges, self._warps_of(row, edges.cell)), sizes)
         y1 = sizes.top(number)
-        for band in self._bands[number]:
-            x = [sizes.left(each) for each in (band.left, band.right + 1, band.to_right + 1, band.to_left)]
-            if max(x) < left or min(x) > right:
+        for each in self._bands[number]:
+            if each.most < left or each.least > right:
                 continue
-            colour = QColor(warp_colour(self.theme, band.warp))
-            single = sizes.left(band.to_right - band.to_left) > _APART * band.end.size
-            kind = 0 if done else 1 if band.row >= number - 1 else 2
-            if kind == 2 and not single:
+            kind = 0 if done else 1 if each.near else 2
+            if kind == 2 and not each.is_lines:
                 continue  # of what is to come, and far away, only a haze would be seen
-            colour.setAlphaF((0.75, 0.2, 0.1)[kind] if single else (0.2, 0.06)[kind])
-            painter.setBrush(colour)
-            y0 = sizes.top(band.row) + sizes.cell
-            if single:
-                # So few that each is seen for itself.
-                self._draw_lines(painter, QPen(colour, 1), sizes.left(band.start + 0.5),
-                                 np.full(band.start.size, y0), sizes.left(band.end + 0.5), y1)  # fmt: skip
-                painter.setPen(Qt.PenStyle.NoPen)
+            colour = QColor(warp_colour(self.theme, each.warp))
+            colour.setAlphaF((0.75, 0.2, 0.1)[kind] if each.is_lines else (0.2, 0.06)[kind])
+            if each.is_lines:
+                here = (np.minimum(each.x0, each.x1) <= right + 1) & (np.maximum(each.x0, each.x1) >= left - 1)
+                self._draw_lines(painter, QPen(colour, 1), each.x0[here], each.y0[here], each.x1[here], y1)
                 continue
-            painter.drawPolygon(QPointF(x[0], y0), QPointF(x[1], y0), QPointF(x[2], y1), QPointF(x[3], y1))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour)
+            (from_left, from_right), (to_left, to_right), y0 = each.x0.tolist(), each.x1.tolist(), float(each.y0[0])
+            painter.drawPolygon(
+                QPointF(from_left, y0), QPointF(from_right, y0), QPointF(to_right, y1), QPointF(to_left, y1)
+            )
 
     @staticmethod
     def _draw_lines(painter: QPainter, pen: QPen, x0: Any, y0: Any, x1: Any, y1: float) -> None:

@@ -75,6 +75,10 @@ class Instants:
         self._kept.move_to_end(key)
         return found
 
+    def knows(self, moment: int, followed: Thread | None) -> bool:
+        """Return whether `at` has been worked out before."""
+        return (moment, followed) in self._kept
+
     def _made(self, moment: int, followed: Thread | None) -> Instant:
         # With the simulator, which a window that only runs does without.
         from gpu.stepping.traffic import traffic_at

@@ -55,10 +55,13 @@ class Player(QObject):
     def to_border(self, direction: int) -> None:
         """Go to the next barrier (1) or the previous one (-1)."""
         self.pause()
+        self.go(self.border(direction))
+
+    def border(self, direction: int) -> int:
+        """Return the moment of the next barrier (1) or of the previous one (-1)."""
         if direction > 0:
-            self.go(self._borders[min(bisect_right(self._borders, self.moment), len(self._borders) - 1)])
-        else:
-            self.go(self._borders[max(bisect_left(self._borders, self.moment) - 1, 0)])
+            return self._borders[min(bisect_right(self._borders, self.moment), len(self._borders) - 1)]
+        return self._borders[max(bisect_left(self._borders, self.moment) - 1, 0)]
 
     def to_end(self, last: bool) -> None:
         """Go to the end, or to the beginning."""

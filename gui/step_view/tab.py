@@ -50,6 +50,7 @@ class StepTab(Panes):
         self.image: Mapping[str, Array] = {}
         self.followed: tuple[int, int] | None = None
         self._file = pattern.file_of(variant)
+        self._files: tuple[str, ...] = ()
         self._kind_chosen: str | None = None
         self._stale = True
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
@@ -176,6 +177,7 @@ class StepTab(Panes):
         self.request, self.models, self.followed = request, models, None
         self.instants = Instants(models)
         recording = models.recording
+        self._files = tuple(self._known(file) for file in dict.fromkeys(models.files) if recording.text(file))
         if not recording.moments:
             self._say(
                 recording.failure or recording.stopped or "Nothing was launched: there is nothing to step through."
@@ -297,12 +299,16 @@ class StepTab(Panes):
 
     def _show_file(self, file: str, kernel: str, line: int | None) -> None:
         """Show the file of the statement that has just run, a header's where it is there, and the kernel that runs."""
-        name, own = Path(file).name, self.pattern.file_of(self.variant)
-        known = own if name == Path(own).name else name if (KERNELS / name).is_file() else file
+        known = self._known(file)
         if (known, kernel) != (self._file, self.source.code.kernel):
             self._file = known
             self.source.show_kernel(known, kernel, line)
             self._mark_findings()
+
+    def _known(self, file: str) -> str:
+        """Return the name under which a recording's file has a document."""
+        name, own = Path(file).name, self.pattern.file_of(self.variant)
+        return own if name == Path(own).name else name if (KERNELS / name).is_file() else file
 
     def _mark_findings(self) -> None:
         """Mark the lines of the file that is shown at which something was found."""
@@ -344,14 +350,22 @@ class StepTab(Panes):
         models = self.models
         if models is None or not models.recording.moments or not self.isVisible():
             return
-        moment = self.player.moment + self._direction
-        if 0 <= moment <= self.player.end:
-            self.instant(moment)
-            if self.pictures.currentWidget() is self.flow and not self.flow.prepare(moment):
-                self._idle.start()
-                return
-        if not self.source.prepare():
+        if not (self._prepare_moments() and self.source.prepare(self._files)):
             self._idle.start()
+
+    def _prepare_moments(self) -> bool:
+        """Do a part of what keys can ask for next; return whether all is done."""
+        assert self.instants is not None
+        ways = (self._direction, -self._direction)
+        for moment in (self.player.moment + self._direction, *map(self.player.border, ways)):
+            if not 0 <= moment <= self.player.end:
+                continue
+            if not self.instants.knows(moment, self.followed):
+                self.instant(moment)
+                return False
+            if self.pictures.currentWidget() is self.flow and not self.flow.prepare(moment):
+                return False
+        return True
 
     # --- choosing
 
