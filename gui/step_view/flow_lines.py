@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PyQt6 import sip
-from PyQt6.QtCore import QLineF
+from PyQt6.QtCore import QLineF, QRectF
 
 from gpu.pattern import Array
 from gui.step_view.flow_layout import Cells, FlowLayout, Metrics
@@ -25,6 +25,15 @@ def lines_between(x0: Any, y0: Any, x1: Any, y1: Any) -> Sequence[QLineF]:
     ends = np.frombuffer(sip.voidptr(made, count * 32), np.float64).reshape(count, 4)
     for column, each in enumerate((x0, y0, x1, y1)):
         ends[:, column] = each
+    return made
+
+
+def squares(lefts: Array, tops: Array, side: float) -> Sequence[QRectF]:
+    """Return squares by their left upper corners."""
+    made = sip.array(QRectF, lefts.size)
+    rects = np.frombuffer(sip.voidptr(made, lefts.size * 32), np.float64).reshape(-1, 4)
+    for column, each in enumerate((lefts, tops, side, side)):
+        rects[:, column] = each
     return made
 
 

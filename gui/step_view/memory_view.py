@@ -14,6 +14,7 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.pattern import Array
 from gui.step_view.colours import warp_colour
+from gui.step_view.flow_lines import squares
 from gui.step_view.flow_words import who
 from gui.step_view.memory_paint import Grid, Panel
 from gui.step_view.values import as_text
@@ -254,10 +255,12 @@ class MemoryView(QWidget):
                 mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
             warp_of = touch.blocks * warps + touch.threads // 32
             # Several threads that touch a cell look like one; those that are not followed lie below.
-            looks = np.stack((mine[inside], warp_of[inside], places[inside]))
-            looks = np.unique(looks, axis=1)
-            for own, warp in np.unique(looks[:2], axis=1).T.tolist():
-                here = looks[2, (looks[0] == own) & (looks[1] == warp)]
+            size, count = rows * columns, int(warp_of.max(initial=0)) + 1
+            looks = np.unique((mine[inside] * count + warp_of[inside]) * size + places[inside])
+            groups, cells = looks // size, looks % size
+            for group in np.unique(groups).tolist():
+                own, warp = divmod(group, count)
+                here = cells[groups == group]
                 lefts, tops = area.left() + here % columns * cell + 0.5, area.top() + here // columns * cell + 0.5
                 colour = QColor(warp_colour(theme, warp))
                 strong = bool(own) or self.followed is None
@@ -266,9 +269,8 @@ class MemoryView(QWidget):
                 colour.setAlphaF(1.0 if strong else 0.25)
                 painter.setPen(QPen(colour, 2 if strong and cell >= 10 else 1))
                 painter.setBrush(tint)
-                boxes = zip(lefts.tolist(), tops.tolist(), strict=True)
-                painter.drawRects([QRectF(left, top, cell - 1.5, cell - 1.5) for left, top in boxes])
-            yield np.unique(places[inside]), touch.writes
+                painter.drawRects(squares(lefts, tops, cell - 1.5))
+            yield np.unique(cells), touch.writes
 
     # --- mouse
 
