@@ -134,9 +134,9 @@ class Grid:
                      zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
         looks = zip(self._colours.reshape(-1)[places].tolist(), shown, self._dark.reshape(-1)[places].tolist(),
                     strict=True)  # fmt: skip
-        for place, colour_and_text in zip(places.tolist(), looks, strict=True):
-            row, column = divmod(place, self.shape[1])
-            painter.drawPixmap(QPointF(column * self.cell, row * self.cell), self._cell(*colour_and_text))
+        tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
+        for left, top, key in zip(lefts.tolist(), tops.tolist(), looks, strict=True):
+            painter.drawPixmap(QPointF(left, top), self._cells.get(key) or self._cell(*key))
         painter.end()
 
     def _cell(self, colour: int, text: str, on_light: bool) -> QPixmap:

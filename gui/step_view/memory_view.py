@@ -258,10 +258,14 @@ class MemoryView(QWidget):
             size, count = rows * columns, int(warp_of.max(initial=0)) + 1
             looks = np.unique((mine[inside] * count + warp_of[inside]) * size + places[inside])
             groups, cells = looks // size, looks % size
-            for group in np.unique(groups).tolist():
+            found, starts = np.unique(groups, return_index=True)
+            boxes = squares(
+                area.left() + cells % columns * cell + 0.5, area.top() + cells // columns * cell + 0.5, cell - 1.5
+            )
+            for group, start, end in zip(
+                found.tolist(), starts.tolist(), [*starts[1:].tolist(), cells.size], strict=True
+            ):
                 own, warp = divmod(group, count)
-                here = cells[groups == group]
-                lefts, tops = area.left() + here % columns * cell + 0.5, area.top() + here // columns * cell + 0.5
                 colour = QColor(warp_colour(theme, warp))
                 strong = bool(own) or self.followed is None
                 tint = QColor(colour)
@@ -269,7 +273,7 @@ class MemoryView(QWidget):
                 colour.setAlphaF(1.0 if strong else 0.25)
                 painter.setPen(QPen(colour, 2 if strong and cell >= 10 else 1))
                 painter.setBrush(tint)
-                painter.drawRects(squares(lefts, tops, cell - 1.5))
+                painter.drawRects(boxes[start:end])
             yield np.unique(cells), touch.writes
 
     # --- mouse

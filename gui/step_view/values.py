@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from gpu.pattern import Array
@@ -32,10 +33,16 @@ def as_text(value: Any, room: int = 12) -> str:
     return text
 
 
+@lru_cache(maxsize=16_384, typed=True)
+def _known(value: Any, room: int) -> str:
+    return as_text(value, room)
+
+
 def texts(values: Array, room: int) -> list[str]:
     """Return every value in at most `room` characters where that can be, else nothing for it.
 
     Of -148 in four characters "-1e2" would remain: rather no text than one that says so little.
     """
-    shown = [as_text(value, room) for value in values.tolist()]
+    # The same values come again and again; of 0 there are two that are equal and written differently.
+    shown = [_known(value, room) if value else as_text(value, room) for value in values.tolist()]
     return [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]
