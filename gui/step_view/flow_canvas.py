@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
-from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPixmap
+from PyQt6.QtCore import QPointF, QRectF, Qt, QTimer
+from PyQt6.QtGui import QColor, QFontMetricsF, QPainter
 from PyQt6.QtWidgets import QWidget
 
+from gui.step_view.flow_bright import BrightPictures
 from gui.step_view.flow_labels import label_width
 from gui.step_view.flow_layout import LABELLED, NARROWEST, FlowLayout, Metrics, metrics
 from gui.step_view.flow_paint import FlowPainter
@@ -30,10 +31,8 @@ _BUDGET_S, _LEAST_S = 0.005, 0.002
 _MOVED_S = 0.008
 """How long after a move its frame comes late."""
 
-_KEPT_BRIGHT = 8
-"""Moments whose operations are kept as pictures."""
 _MOST_BRIGHT = 2
-"""How many times as large as the view such a picture may be."""
+"""How many times as large as the view a picture of the moment's operations may be."""
 
 Cell = tuple[int, int]
 
@@ -65,7 +64,7 @@ class FlowCanvas(QWidget):
         self._painter: FlowPainter | None = None
         self._tiles: Tiles | None = None
         self._longest = 1
-        self._bright: dict[int, tuple[QPointF, QPixmap] | None] = {}
+        self._bright: BrightPictures | None = None
         self._column = 34.0
         self._fitted = True
         self._offset = QPointF(0, 0)
@@ -194,8 +193,7 @@ class FlowCanvas(QWidget):
         self.update()
 
     def _forget(self) -> None:
-        self._painter = self._tiles = None
-        self._bright = {}
+        self._painter = self._tiles = self._bright = None
         self.update()
 
     def _ready(self) -> FlowPainter:
@@ -349,7 +347,7 @@ class FlowCanvas(QWidget):
             return False
         row = int(self.layout_.dataflow.row_at(moment)) if moment > 0 else -1
         if row >= 0:
-            self._bright_picture(row, moment)
+            self._ready_bright().at(row, self._current_cells(row, moment), moment)
         return True
 
     def _paint_current(self, painter: QPainter, flow: FlowPainter, row: int) -> None:
@@ -357,34 +355,17 @@ class FlowCanvas(QWidget):
         cells = self._current_cells(row, self.moment)
         if not cells.size:
             return
-        picture = None if self.patient else self._bright_picture(row, self.moment)
+        picture = None if self.patient else self._ready_bright().at(row, cells, self.moment)
         if picture is None:
             flow.paint_bright(painter, row, cells.tolist())
         else:
             painter.drawPixmap(picture[0], picture[1])
 
-    def _bright_picture(self, row: int, moment: int) -> tuple[QPointF, QPixmap] | None:
-        """Return the operations of a moment as a picture, and where it lies; None where that would be a large one."""
-        if moment not in self._bright:
-            while len(self._bright) >= _KEPT_BRIGHT:
-                del self._bright[next(iter(self._bright))]
-            flow, ratio = self._ready(), self.devicePixelRatioF()
-            cells = self._current_cells(row, moment)
-            area = flow.bright_area(row, cells).toAlignedRect() if cells.size else QRect()
-            if area.width() * area.height() > _MOST_BRIGHT * self.width() * self.height():
-                self._bright[moment] = None
-                return None
-            picture = QPixmap(area.size() * ratio)
-            picture.setDevicePixelRatio(ratio)
-            picture.fill(Qt.GlobalColor.transparent)
-            if cells.size:
-                painter = QPainter(picture)
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                painter.translate(QPointF(-area.topLeft()))
-                flow.paint_bright(painter, row, cells.tolist())
-                painter.end()
-            self._bright[moment] = (QPointF(area.topLeft()), picture)
-        return self._bright[moment]
+    def _ready_bright(self) -> BrightPictures:
+        if self._bright is None:
+            most = _MOST_BRIGHT * self.width() * self.height()
+            self._bright = BrightPictures(self._ready(), self.devicePixelRatioF(), most)
+        return self._bright
 
     def _paint_overlay(self, painter: QPainter, flow: FlowPainter, rows: range) -> None:
         assert self.layout_ is not None

@@ -14,6 +14,7 @@ from gpu.jobs import Failure, StepPattern
 from gpu.pattern import Array, Pattern
 from gui.editor.sources import KernelSources
 from gui.jobs import Jobs
+from gui.step_view.ahead import Ahead
 from gui.step_view.export_menu import Exports
 from gui.step_view.instants import Instant, Instants
 from gui.step_view.models import Models
@@ -50,14 +51,11 @@ class StepTab(Panes):
         self.image: Mapping[str, Array] = {}
         self.followed: tuple[int, int] | None = None
         self._file = pattern.file_of(variant)
-        self._files: tuple[str, ...] = ()
         self._kind_chosen: str | None = None
         self._stale = True
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
         self._soon.timeout.connect(self.record)
-        self._shown, self._direction = 0, 1
-        self._idle = QTimer(self, singleShot=True, interval=0)
-        self._idle.timeout.connect(self._prepare)
+        self.ahead = Ahead(self)
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
         self.exports = Exports(self)
         self._connect()
@@ -177,7 +175,7 @@ class StepTab(Panes):
         self.request, self.models, self.followed = request, models, None
         self.instants = Instants(models)
         recording = models.recording
-        self._files = tuple(self._known(file) for file in dict.fromkeys(models.files) if recording.text(file))
+        self.ahead.open(*(self._known(file) for file in dict.fromkeys(models.files) if recording.text(file)))
         if not recording.moments:
             self._say(
                 recording.failure or recording.stopped or "Nothing was launched: there is nothing to step through."
@@ -293,9 +291,7 @@ class StepTab(Panes):
         self.source.mark_line(line)
         self._show_instant(moment)
         self.counters.show_counts(models.tally.at(moment))
-        self._direction = -1 if moment < self._shown else 1
-        self._shown = moment
-        self._idle.start()
+        self.ahead.show_moment(moment)
 
     def _show_file(self, file: str, kernel: str, line: int | None) -> None:
         """Show the file of the statement that has just run, a header's where it is there, and the kernel that runs."""
@@ -324,6 +320,10 @@ class StepTab(Panes):
         assert self.instants is not None
         return self.instants.at(moment, self.followed)
 
+    def knows(self, moment: int) -> bool:
+        """Return whether `instant` has been worked out before."""
+        return self.instants is not None and self.instants.knows(moment, self.followed)
+
     def _show_instant(self, moment: int) -> None:
         told = self.instant(moment)
         self.lanes.show_lanes(told.lanes, told.block, told.blocks, told.threads, told.thread if self.followed else -1)
@@ -344,28 +344,6 @@ class StepTab(Panes):
         active = told.lanes.state[told.block, warp] == LaneState.ACTIVE
         variables = warp_variables(self.models.recording, moment, told.block, warp)
         self.warp.show_warp(variables, active.tolist(), told.block * told.lanes.state.shape[1] + warp)
-
-    def _prepare(self) -> None:
-        """Work out what the next move will show, as long as nothing else is to be done."""
-        models = self.models
-        if models is None or not models.recording.moments or not self.isVisible():
-            return
-        if not (self._prepare_moments() and self.source.prepare(self._files)):
-            self._idle.start()
-
-    def _prepare_moments(self) -> bool:
-        """Do a part of what keys can ask for next; return whether all is done."""
-        assert self.instants is not None
-        ways = (self._direction, -self._direction)
-        for moment in (self.player.moment + self._direction, *map(self.player.border, ways)):
-            if not 0 <= moment <= self.player.end:
-                continue
-            if not self.instants.knows(moment, self.followed):
-                self.instant(moment)
-                return False
-            if self.pictures.currentWidget() is self.flow and not self.flow.prepare(moment):
-                return False
-        return True
 
     # --- choosing
 

@@ -87,7 +87,7 @@ def whole(view):
 
 def rest(qtbot, tab):
     """Let the picture come to rest, and all be prepared that is worked out ahead."""
-    qtbot.waitUntil(lambda: not (tab._idle.isActive() or tab.flow._glide.isActive()))
+    qtbot.waitUntil(lambda: not (tab.ahead.busy or tab.flow._glide.isActive()))
 
 
 def check(qtbot, tab, kind, zooms=""):
