@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class _Model(QAbstractTableModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.values: Array = np.zeros((1, 1), np.float32)
+        self.largest = 1.0
+        """The largest magnitude, which the colours of all cells go by; 1 where all are 0."""
         self.read_only = False
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
@@ -63,14 +66,19 @@ class _Model(QAbstractTableModel):
         if self.values[index.row(), index.column()] != number:
             self.values = self.values.copy()
             self.values[index.row(), index.column()] = number
-            self.dataChanged.emit(index, index)
+            self._measure()
+            self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
         self.edited.emit()
         return True
 
     def replace(self, values: Array, *, read_only: bool) -> None:
         self.beginResetModel()
         self.values, self.read_only = np.array(values, np.float32), read_only
+        self._measure()
         self.endResetModel()
+
+    def _measure(self) -> None:
+        self.largest = float(np.abs(self.values).max(initial=0.0)) or 1.0
 
 
 def _number(text: str) -> np.float32:
@@ -95,18 +103,19 @@ def short_number(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
 
 
+@lru_cache(4096)
+def _mixed(ground: str, tone: str, share: float) -> tuple[int, ...]:
+    """Return the colour of a cell, whose value is such a share of the largest: red, green, blue."""
+    strength = 0.75 * share**0.7
+    pairs = zip(QColor(ground).getRgb()[:3], QColor(tone).getRgb()[:3], strict=True)
+    return tuple(round((1 - strength) * g + strength * c) for g, c in pairs)
+
+
 class _Painter(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         theme, model = look().theme, index.model()
         value = float(model.values[index.row(), index.column()])
-        largest = float(np.abs(model.values).max()) or 1.0
-        strength = (abs(value) / largest) ** 0.7
-        ground = QColor(theme.raised)
-        tone = QColor(theme.accent if value >= 0 else theme.bad)
-        mixed = [
-            round((1 - 0.75 * strength) * g + 0.75 * strength * c)
-            for g, c in zip(ground.getRgb()[:3], tone.getRgb()[:3], strict=True)
-        ]
+        mixed = _mixed(theme.raised, theme.accent if value >= 0 else theme.bad, abs(value) / model.largest)
         area = QRect(option.rect).adjusted(0, 0, -1, -1) if option.rect.width() > 6 else QRect(option.rect)
         painter.fillRect(area, QColor(*mixed))
         if option.rect.width() >= look().px(_LEGIBLE) and option.rect.height() >= look().px(14):

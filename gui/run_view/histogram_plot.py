@@ -64,6 +64,8 @@ class HistogramPlot(QWidget):
         self._redraw()
         if new_range:
             self.fit()
+        # Or it would find out while it is painted where things are, and be painted once more.
+        self.plot.getViewBox().prepareForPaint()
 
     def name_bins(self, names: tuple[str, ...]) -> None:
         """Write names below the bins, as many as there is room for; without any their numbers."""
@@ -141,7 +143,14 @@ class HistogramPlot(QWidget):
             axis = self.plot.getAxis(side)
             axis.setPen(pg.mkPen(theme.border))
             axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=code_font(max(10, look().small_px - 1)), tickLength=-4, autoExpandTextSpace=True)
+            # Finer lines are hardly seen and take half the time; what makes room while it is painted is painted twice.
+            axis.setStyle(
+                tickFont=code_font(max(10, look().small_px - 1)),
+                tickLength=-4,
+                maxTickLevel=1,
+                autoExpandTextSpace=False,
+                tickTextHeight=look().px(18),
+            )
             axis.enableAutoSIPrefix(False)
         self.plot.getAxis("left").setWidth(look().px(52))
         self._line.setPen(pg.mkPen(theme.text, width=1))
