@@ -44,6 +44,8 @@ class Pages(UserDict[str, PatternPage]):
             self._idle.start()
 
     def _prepare(self) -> None:
+        if self._window.jobs.busy:
+            return  # somebody waits for something
         stack = self._window.stack
         unseen = next((name for name in self._window.bench.patterns if name not in self), None)
         begun = next((page for page in self.values() if not page.complete), None)
