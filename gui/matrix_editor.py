@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.pattern import Array
+from gui.step_view.colours import mixed
 from gui.theme import code_font, look
 
 _LEGIBLE = 30
@@ -103,23 +103,16 @@ def short_number(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
 
 
-@lru_cache(4096)
-def _mixed(ground: str, tone: str, share: float) -> tuple[int, ...]:
-    """Return the colour of a cell, whose value is such a share of the largest: red, green, blue."""
-    strength = 0.75 * share**0.7
-    pairs = zip(QColor(ground).getRgb()[:3], QColor(tone).getRgb()[:3], strict=True)
-    return tuple(round((1 - strength) * g + strength * c) for g, c in pairs)
-
-
 class _Painter(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         theme, model = look().theme, index.model()
         value = float(model.values[index.row(), index.column()])
-        mixed = _mixed(theme.raised, theme.accent if value >= 0 else theme.bad, abs(value) / model.largest)
+        strength = (abs(value) / model.largest) ** 0.7
+        ground = mixed(theme.accent if value >= 0 else theme.bad, theme.raised, 0.75 * strength)
         area = QRect(option.rect).adjusted(0, 0, -1, -1) if option.rect.width() > 6 else QRect(option.rect)
-        painter.fillRect(area, QColor(*mixed))
+        painter.fillRect(area, ground)
         if option.rect.width() >= look().px(_LEGIBLE) and option.rect.height() >= look().px(14):
-            bright = 0.299 * mixed[0] + 0.587 * mixed[1] + 0.114 * mixed[2] > 140
+            bright = 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 140
             painter.setPen(QColor("#0b1118" if bright else "#f2f6fb"))
             size = min(look().small_px, round(option.rect.width() / 3.2), option.rect.height() - 2)
             painter.setFont(code_font(max(8, size)))

@@ -11,6 +11,7 @@ from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu.pattern import Array
+from gui.run_view.axes import dress, settle
 from gui.theme import Look, code_font, look
 from gui.widgets import as_count
 
@@ -26,8 +27,6 @@ class CountAxis(pg.AxisItem):
     def __init__(self, side: str) -> None:
         super().__init__(side)
         self.enableAutoSIPrefix(False)
-        # Finer ones are not seen behind bars, and take half the time to paint.
-        self.setStyle(maxTickLevel=1)
 
     def setRange(self, mn: float, mx: float) -> None:
         if [mn, mx] != getattr(self, "range", None):
@@ -127,8 +126,7 @@ class ArrayPlot(QWidget):
         if changed:
             self.fit()
         self._fit_heights()
-        # Or it would find out while it is painted where things are, and be painted once more.
-        self.box.prepareForPaint()
+        settle(self.box)
 
     def fit(self) -> None:
         """Show every element."""
@@ -250,15 +248,7 @@ class ArrayPlot(QWidget):
         self.plot.showGrid(x=False, y=True, alpha=0.12)
         for side, text in (("left", self._unit), ("bottom", "index")):
             axis = self.plot.getAxis(side)
-            axis.setPen(pg.mkPen(theme.border))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            # What makes room for itself while it is painted is painted twice.
-            axis.setStyle(
-                tickFont=code_font(max(10, look().small_px - 1)),
-                tickLength=-4,
-                autoExpandTextSpace=False,
-                tickTextHeight=look().px(18),
-            )
+            dress(axis)
             axis.setLabel(text, color=theme.muted, **{"font-size": f"{look().small_px}px"})
         self.plot.getAxis("left").setWidth(look().px(84))
         self._line.setPen(pg.mkPen(theme.text, width=1))

@@ -11,7 +11,8 @@ from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu.pattern import Array
-from gui.theme import Look, code_font, look
+from gui.run_view.axes import dress, settle
+from gui.theme import Look, look
 
 _MOST_NAMES = 14
 
@@ -64,8 +65,7 @@ class HistogramPlot(QWidget):
         self._redraw()
         if new_range:
             self.fit()
-        # Or it would find out while it is painted where things are, and be painted once more.
-        self.plot.getViewBox().prepareForPaint()
+        settle(self.plot.getViewBox())
 
     def name_bins(self, names: tuple[str, ...]) -> None:
         """Write names below the bins, as many as there is room for; without any their numbers."""
@@ -141,16 +141,7 @@ class HistogramPlot(QWidget):
         self.plot.showGrid(x=False, y=True, alpha=0.12)
         for side in ("left", "bottom"):
             axis = self.plot.getAxis(side)
-            axis.setPen(pg.mkPen(theme.border))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            # Finer lines are hardly seen and take half the time; what makes room while it is painted is painted twice.
-            axis.setStyle(
-                tickFont=code_font(max(10, look().small_px - 1)),
-                tickLength=-4,
-                maxTickLevel=1,
-                autoExpandTextSpace=False,
-                tickTextHeight=look().px(18),
-            )
+            dress(axis)
             axis.enableAutoSIPrefix(False)
         self.plot.getAxis("left").setWidth(look().px(52))
         self._line.setPen(pg.mkPen(theme.text, width=1))

@@ -20,20 +20,20 @@ In the order in which they lie upon each other."""
 
 def lines_between(x0: Any, y0: Any, x1: Any, y1: Any) -> Sequence[QLineF]:
     """Return lines from points to points, given as arrays or as numbers that all have in common."""
-    count = np.size(x0)
-    made = sip.array(QLineF, count)
-    ends = np.frombuffer(sip.voidptr(made, count * 32), np.float64).reshape(count, 4)
-    for column, each in enumerate((x0, y0, x1, y1)):
-        ends[:, column] = each
-    return made
+    return _of_four(QLineF, np.size(x0), (x0, y0, x1, y1))
 
 
 def squares(lefts: Array, tops: Array, side: float) -> Sequence[QRectF]:
     """Return squares by their left upper corners."""
-    made = sip.array(QRectF, lefts.size)
-    rects = np.frombuffer(sip.voidptr(made, lefts.size * 32), np.float64).reshape(-1, 4)
-    for column, each in enumerate((lefts, tops, side, side)):
-        rects[:, column] = each
+    return _of_four(QRectF, lefts.size, (lefts, tops, side, side))
+
+
+def _of_four(kind: Any, count: int, columns: Sequence[Any]) -> Any:
+    """Return objects of Qt's that are four float64 each, without making them one by one."""
+    made = sip.array(kind, count)
+    fields = np.frombuffer(sip.voidptr(made, count * 32), np.float64).reshape(count, 4)
+    for number, column in enumerate(columns):
+        fields[:, number] = column
     return made
 
 

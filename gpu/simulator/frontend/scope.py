@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import addressed_variables
-from gpu.simulator.frontend.clang import (
-    Cursor,
-)
+from gpu.simulator.frontend.clang import Cursor
 from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
 
 if TYPE_CHECKING:
