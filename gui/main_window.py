@@ -28,7 +28,7 @@ from gui.records import LevelCounts, OpenImage, OpenValues, Outcome
 from gui.settings import Memory
 from gui.sidebar import Sidebar
 from gui.status_line import StatusLine, Survey, survey_devices
-from gui.widgets import as_count, role
+from gui.widgets import Ground, as_count
 from gui.workbench import Workbench
 
 
@@ -90,8 +90,7 @@ class MainWindow(QMainWindow):
     # --- putting together
 
     def _lay_out(self) -> None:
-        middle = QWidget()
-        role(middle, "canvas")
+        middle = Ground()
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -33,7 +33,7 @@ from gui.run_view.view import shown_parameters, view_for
 from gui.source_pane import SourcePane
 from gui.step_view.tab import StepTab
 from gui.theme import look
-from gui.widgets import Card, Segments, as_count, as_figure, label, role, row
+from gui.widgets import Card, Ground, Segments, as_count, as_figure, label, role, row
 
 
 class Caution(QFrame):
@@ -81,7 +81,7 @@ def lesson_of(outcome: Outcome) -> str:
     return "Right this time; nothing makes sure of that"
 
 
-class PatternPage(QWidget):
+class PatternPage(Ground):
     """One pattern's settings, and its tabs: Run, Step, and Compare for a pattern of arrays.
 
     Parameters
@@ -109,7 +109,6 @@ class PatternPage(QWidget):
         engine: Jobs,
     ) -> None:
         super().__init__()
-        role(self, "canvas")
         self.pattern = pattern
         self._settings = settings
         self._has_outcome = False

@@ -20,7 +20,7 @@ def style_sheet(look: Look) -> str:
 
     return f"""
 QWidget {{ font-family: {families}; font-size: {look.text_px}px; color: {t.text}; }}
-QMainWindow, QWidget[role="canvas"] {{ background: {t.canvas}; }}
+QMainWindow {{ background: {t.canvas}; }}
 QDialog {{ background: {t.surface}; border: 1px solid {t.border}; }}
 QLabel {{ background: transparent; }}
 QToolTip {{ background: {t.raised}; color: {t.text}; border: 1px solid {t.border}; padding: 4px 6px; }}

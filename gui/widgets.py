@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from PyQt6.QtCore import QSize, Qt
-from PyQt6.QtGui import QPainter
+from PyQt6.QtGui import QColor, QPainter
 from PyQt6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -18,6 +18,8 @@ from PyQt6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+
+from gui.theme import look
 
 
 def role(widget: QWidget, name: str) -> None:
@@ -33,6 +35,20 @@ def restyle(widget: QWidget, name: str, value: object) -> None:
     if style := widget.style():
         style.unpolish(widget)
         style.polish(widget)
+
+
+class Ground(QWidget):
+    """What cards stand on. It covers what is behind it: that need not be painted again whenever a card is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Qt takes a ground that a style sheet paints to let everything through, and paints all that is below it.
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), QColor(look().theme.canvas))
+        painter.end()
 
 
 def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "") -> QLabel:

@@ -6,6 +6,7 @@ The rules are those of the counters (`gpu.simulator.counting.traffic`); here the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -131,15 +132,17 @@ class AccessTraffic:
         """Return how many different words each of the 32 banks must deliver to the warp that asks most; of atomics
         how many lanes want it.
         """
-        counts = np.zeros((len(self.bank), BANKS), np.int64)
-        wide = max(1, self.size // BANK_BYTES)
-        for row, (banks, words) in enumerate(zip(self.bank, self.word, strict=True)):
-            wanted = np.flatnonzero(banks >= 0)
-            if self.action != "atomic":
-                wanted = wanted[np.unique(words[wanted], return_index=True)[1]]
-            for bank in range(wide):
-                np.add.at(counts[row], banks[wanted] + bank, 1)
-        most: Array = counts[np.argmax(counts.max(axis=1))] if len(counts) else np.zeros(BANKS, np.int64)
+        if not len(self.bank):
+            return np.zeros(BANKS, np.int64)
+        rows, lanes = np.nonzero(self.bank >= 0)
+        banks, words = self.bank[rows, lanes], self.word[rows, lanes]
+        if self.action != "atomic":
+            _, first = np.unique(rows * (words.max(initial=0) + 1) + words, return_index=True)
+            rows, banks = rows[first], banks[first]
+        wide = np.arange(max(1, self.size // BANK_BYTES))
+        places = (rows * BANKS + banks)[:, np.newaxis] + wide
+        counts = np.bincount(places.reshape(-1), minlength=len(self.bank) * BANKS).reshape(-1, BANKS)
+        most: Array = counts[np.argmax(counts.max(axis=1))]
         return most
 
 
@@ -164,7 +167,7 @@ class Traffic:
         """The bank conflicts."""
         return sum(access.conflicts for access in self.accesses)
 
-    @property
+    @cached_property
     def banks(self) -> Array | None:
         """Of the access to shared memory with most conflicts: see `AccessTraffic.banks`; None where there is none."""
         shared = [access for access in self.accesses if access.space == "shared"]

@@ -22,6 +22,7 @@ from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 from gui.editor.document import KernelDocument, Problem
 from gui.editor.kernel_lines import kernel_lines
 from gui.editor.typing import closing_brace, indented_line, indented_selection
+from gui.lettering import Lettering
 from gui.theme import code_font, look
 from gui.widgets import role
 
@@ -77,6 +78,8 @@ class CodeEdit(QPlainTextEdit):
         self._pressed: QPoint | None = None
         self._placed = False
         """Whether the kernel has been brought into view; what is not seen has no lines in view."""
+        self._changing = False
+        self._numbers: Lettering | None = None
         self._gutter = _Gutter(self)
         self.updateRequest.connect(self._scroll_gutter)
         self.blockCountChanged.connect(self._place_gutter)
@@ -90,6 +93,7 @@ class CodeEdit(QPlainTextEdit):
 
     def show_document(self, document: KernelDocument, kernel: str, line: int | None = None) -> None:
         """Show a file with one of its kernels at the top; `line` is that which runs, which is brought into view."""
+        self._changing = True
         if document is not self.document():
             old = self.document()
             if isinstance(old, KernelDocument):
@@ -105,6 +109,7 @@ class CodeEdit(QPlainTextEdit):
         self.kernel, self._marked = kernel, line
         self._find_kernel()
         self._to_kernel()
+        self._changing = False
         self._colour()
 
     @property
@@ -234,7 +239,7 @@ class CodeEdit(QPlainTextEdit):
     def _colour(self) -> None:
         """Colour what is in view."""
         document = self.document()
-        if isinstance(document, KernelDocument) and self.isVisible():
+        if isinstance(document, KernelDocument) and self.isVisible() and not self._changing:
             first = self.firstVisibleBlock()
             document.colour(first, first.blockNumber() + self._lines_in_view() + 1)
 
@@ -265,7 +270,9 @@ class CodeEdit(QPlainTextEdit):
         painter = QPainter(column)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(theme.surface))
-        painter.setFont(self.font())
+        if self._numbers is None or self._numbers.font != self.font():
+            self._numbers = Lettering(self.font())
+        painter.setFont(self._numbers.font)
         first, last = self._range
         wrong = {problem.line: _colour_of(problem) for problem in reversed(self.problems)}
         here = self.textCursor().blockNumber() if self.hasFocus() else -1
@@ -288,18 +295,18 @@ class CodeEdit(QPlainTextEdit):
                 painter.drawEllipse(QPoint(look().px(8), place.center().y()), radius, radius)
             bright = number in (here, (self._marked or 0) - 1)
             painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
-            line = place.adjusted(0, 0, column.width() - look().px(8), 0)
-            painter.drawText(line, Qt.AlignmentFlag.AlignRight, str(number + 1))
+            line = QRectF(place.adjusted(0, 0, column.width() - look().px(8), 0))
+            self._numbers.right(painter, line, str(number + 1))
         painter.end()
 
     def _visible_lines(self) -> Iterator[tuple[QTextBlock, QRect]]:
-        block = self.firstVisibleBlock()
-        bottom = self.height()
-        while block.isValid():
-            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            if place.top() > bottom:
-                return
-            yield block, QRect(0, int(place.top()), 0, int(place.height()))
+        block, bottom = self.firstVisibleBlock(), self.height()
+        # The place of a line is asked for once: Qt finds one by adding up the heights of all lines above it in view.
+        top = self.blockBoundingGeometry(block).top() + self.contentOffset().y()
+        while block.isValid() and top <= bottom:
+            height = self.blockBoundingRect(block).height()
+            yield block, QRect(0, int(top), 0, int(height))
+            top += height
             block = block.next()
 
     def _scroll_gutter(self, area: QRect, moved: int) -> None:

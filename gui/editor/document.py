@@ -70,6 +70,9 @@ class KernelDocument(QTextDocument):
         self._text: str | None = None
         self._commented: frozenset[int] | None = None
         self._ahead = 0
+        self._ahead_in: Look | None = None
+        self._coloured: Look | None = None
+        """The look for which all lines have been coloured."""
         self.setDocumentLayout(QPlainTextDocumentLayout(self))
         self.original = _read(self.path) if text is None else text
         self.saved = self.original
@@ -151,6 +154,8 @@ class KernelDocument(QTextDocument):
 
     def colour(self, first: QTextBlock, last: int) -> None:
         """Colour the lines from a block to the block of a number, those that are not yet coloured as they should be."""
+        if self._coloured == look():
+            return
         if self._commented is None:
             self._commented = lines_within_comments(self.text)
         block = first
@@ -164,13 +169,17 @@ class KernelDocument(QTextDocument):
 
     def colour_more(self) -> bool:
         """Colour the next few lines that no one has coloured; return whether there are no more."""
+        if self._ahead_in != look():
+            self._ahead, self._ahead_in = 0, look()
         block = self.findBlockByNumber(self._ahead)
         for _ in range(_AT_ONCE):
             if not block.isValid():
-                return True
+                break
             self._ahead = block.blockNumber() + 1
             self.colour(block, block.blockNumber())
             block = block.next()
+        if not block.isValid():
+            self._coloured = self._ahead_in
         return not block.isValid()
 
     def _colour(self, block: QTextBlock, found: Sequence[tuple[int, int, str]]) -> None:
@@ -202,8 +211,7 @@ class KernelDocument(QTextDocument):
     def _take_change(self, position: int, removed: int, added: int) -> None:
         if not removed and not added:
             return
-        self._text = self._commented = None
-        self._ahead = 0
+        self._text = self._commented = self._coloured = self._ahead_in = None
         self._of_run = ()
         self._rest.start()
         if not self._edited:

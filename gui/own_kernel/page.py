@@ -18,12 +18,12 @@ from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import OwnStepTab
 from gui.source_pane import SourcePane
 from gui.theme import look
-from gui.widgets import Card, column, role, row
+from gui.widgets import Card, Ground, column, row
 
 _RUN, _DESCRIBE = "own run", "own kernels"
 
 
-class OwnKernelPage(QWidget):
+class OwnKernelPage(Ground):
     """A form for the launch, the text, and what came of it; a Step tab.
 
     Parameters
@@ -42,7 +42,6 @@ class OwnKernelPage(QWidget):
 
     def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
         super().__init__()
-        role(self, "canvas")
         self.path = path
         self.file = str(path)
         self._jobs = jobs

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtWidgets import QTabBar, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
 from gpu.jobs import StepPattern
 from gui.editor.sources import RecordedSources
@@ -15,7 +15,7 @@ from gui.jobs import Jobs
 from gui.own_kernel.step import NAME, declaration
 from gui.step_view.models import Models
 from gui.step_view.tab import StepTab
-from gui.widgets import role, row
+from gui.widgets import Ground, row
 
 
 class RecordedStepTab(StepTab):
@@ -53,7 +53,7 @@ class RecordedStepTab(StepTab):
         super()._take(request, models)
 
 
-class RecordedPage(QWidget):
+class RecordedPage(Ground):
     """A Step tab alone.
 
     Parameters
@@ -69,7 +69,6 @@ class RecordedPage(QWidget):
 
     def __init__(self, path: Path, jobs: Callable[[], Jobs]) -> None:
         super().__init__()
-        role(self, "canvas")
         self.path = path
         self.step = RecordedStepTab(path, jobs)
         self.step.failed.connect(self.failed)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
+from gui.lettering import Lettering
 from gui.step_view.colours import mixed
 from gui.step_view.flow_layout import FlowLayout, Metrics
 from gui.step_view.flow_words import row_title
-from gui.step_view.lettering import Lettering
 from gui.theme import Look, text_families
 
 

@@ -12,12 +12,12 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
 from gpu.pattern import Array
+from gui.lettering import Lettering
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_bands import BandGroup, band_groups, bands
 from gui.step_view.flow_labels import FlowLabels
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
 from gui.step_view.flow_lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
-from gui.step_view.lettering import Lettering
 from gui.step_view.values import texts
 from gui.theme import Look, code_font
 

@@ -85,11 +85,13 @@ class Instants:
 
         recording, event = self._models.recording, max(moment - 1, 0)
         lanes = self._models.lanes.at(event)
+        traffic = traffic_at(recording, event) if moment else None
+        _ = traffic and traffic.banks  # worked out here, which may be ahead of need
         block, thread = _looked_at(lanes, followed)
         code, words, variables = self._words(moment, block, thread)
         return Instant(
             lanes, lanes.state.shape[0], prod(recording.at(event)[0].trace.block), block, thread,
-            traffic_at(recording, event) if moment else None, code, words, variables,
+            traffic, code, words, variables,
         )  # fmt: skip
 
     def _words(self, moment: int, block: int, thread: int) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.traffic_pictures import WARP, AddressBars, BankRow
 from gui.theme import look
-from gui.widgets import Card, ElidedLabel, label
+from gui.widgets import Card, ElidedLabel
 
 if TYPE_CHECKING:
     from gpu.stepping.lanes import Lanes
@@ -160,9 +160,8 @@ class LanesCard(Card):
         self.body.setSpacing(5)
         self._detailed = True
         self._pictures = (True, False)
-        self.which = label("", "caption", name="Which block")
-        self.head.addStretch(1)
-        self.head.addWidget(self.which)
+        self.which = ElidedLabel("caption", "Which block", right=True)
+        self.head.addWidget(self.which, 1)
         self.grid = LaneGrid()
         self.words = ElidedLabel("caption", "What the lanes do")
         self.traffic = ElidedLabel("caption", "What is asked of memory")
@@ -174,7 +173,7 @@ class LanesCard(Card):
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
         """Show the lanes of one of `blocks` blocks of `threads` threads."""
         self.grid.show_lanes(lanes, block, threads, followed)
-        self.which.setText(f"block {block} of {blocks}" if blocks > 1 else "one block")
+        self.which.say(f"block {block} of {blocks}" if blocks > 1 else "one block")
         # Without its title line the card still says which of several blocks it shows.
         where = [self.which.text()] if blocks > 1 and not self._detailed else []
         groups = [group.text for group in lanes.groups(block)] if lanes is not None else []

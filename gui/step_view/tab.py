@@ -228,6 +228,8 @@ class StepTab(Panes):
             "Launches": (self.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
         }[self.kinds.chosen]
+        if flow:
+            self.flow.show_moment(self.player.moment)
         self.pictures.setCurrentWidget(shown)
         self.legend.say(legend)
         if shown is self.orders and self.request is not None and self.models is not None:
@@ -276,7 +278,8 @@ class StepTab(Panes):
         models = self.models
         if models is None or not models.recording.moments:
             return
-        self.flow.show_moment(moment)
+        if self.shows_flow:
+            self.flow.show_moment(moment)
         self.launches.show_moment(moment)
         self.timeline.show_moment(moment)
         if self.pictures.currentWidget() is self.orders:

@@ -90,6 +90,8 @@ class AddressBars(QWidget):
 
     def show_addresses(self, addresses: Sequence[Address], warps: int) -> None:
         """Show addresses, the most wanted first; a block has so many warps."""
+        if not addresses and not self.addresses:
+            return
         self.addresses, self._warps = tuple(addresses), warps
         self.setToolTip(
             "\n".join(f"{_name(each)}: {_lanes(each)}, one after the other" for each in self.addresses[:12])

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
 from PyQt6.QtWidgets import QWidget
 
+from gui.lettering import Lettering
 from gui.step_view.colours import mixed, warp_colour
-from gui.step_view.lettering import Lettering
 from gui.step_view.values import as_text
 from gui.theme import code_font, look
 
@@ -23,15 +25,21 @@ _LANES = 32
 _KEPT_ROWS = 256
 
 
-def cells_of(variable: WarpVariable, room: int) -> list[str]:
+def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
     """Return what stands in the lanes, in at most `room` characters; of a mask its bits, the lowest in lane 0."""
     if variable.is_mask:
         mask = int(variable.values[variable.defined][0])
-        return [str(mask >> lane & 1) for lane in range(_LANES)]
+        return tuple(str(mask >> lane & 1) for lane in range(_LANES))
+    return _cells(variable.values.tobytes(), variable.values.dtype, variable.defined.tobytes(), room)
+
+
+@lru_cache(maxsize=1024)
+def _cells(values: bytes, dtype: np.dtype[Any], defined: bytes, room: int) -> tuple[str, ...]:
+    """Return the cells of a variable; most are as they were a moment ago."""
     known: dict[Any, str] = {}
     shown = []
-    for value, defined in zip(variable.values.tolist(), variable.defined.tolist(), strict=True):
-        if not defined:
+    for value, there in zip(np.frombuffer(values, dtype).tolist(), defined, strict=True):
+        if not there:
             shown.append("")
             continue
         key = value or repr(value)  # of 0.0 and -0.0 each is itself
@@ -39,7 +47,7 @@ def cells_of(variable: WarpVariable, room: int) -> list[str]:
             text = as_text(value, room)
             known[key] = text if len(text) <= room else "…"
         shown.append(known[key])
-    return shown
+    return tuple(shown)
 
 
 def name_of(variable: WarpVariable) -> str:
@@ -112,7 +120,7 @@ class VariablesView(QWidget):
             painter.setPen(colour if active else QColor(theme.faint))
             self._values.centre(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
-            row = _Row(name, tuple(cells_of(variable, room)), tuple(variable.changed.tolist()))
+            row = _Row(name, cells_of(variable, room), tuple(variable.changed.tolist()))
             painter.drawPixmap(QPointF(0, 4 + number * high), self._row(row, left, wide, colour))
         painter.end()
 

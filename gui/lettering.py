@@ -31,6 +31,11 @@ class Lettering:
         laid, size = self._laid.get(text) or self._lay(text)
         painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), laid)
 
+    def right(self, painter: QPainter, box: QRectF, text: str) -> None:
+        """Paint a text at the right of a box, from its top."""
+        laid, size = self._laid.get(text) or self._lay(text)
+        painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), laid)
+
     def width(self, text: str) -> float:
         """Return how wide a text is."""
         return (self._laid.get(text) or self._lay(text))[1].width()
