@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+from pathlib import Path
 
 
 def _open_window() -> int:
@@ -24,6 +25,14 @@ def _tour(folder: str) -> int:
     except ImportError as error:
         return _cannot_open(error)
     return tour(folder) or 0
+
+
+def _measure(page: Path, repetitions: int) -> int:
+    try:
+        from gui.moves import measure
+    except ImportError as error:
+        return _cannot_open(error)
+    return measure(page, repetitions)
 
 
 def _no_display() -> str:
@@ -48,9 +57,9 @@ def _cannot_open(error: ImportError) -> int:
 
 
 def _run() -> int:
-    from gpu.cli import main
+    from gpu.cli import Desktop, main
 
-    return main(sys.argv[1:], window=_open_window, tour=_tour)
+    return main(sys.argv[1:], Desktop(_open_window, _tour, _measure))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The commands, made from the declarations: run, list, devices; tour and the window are handed in."""
+"""The commands, made from the declarations: run, list, devices; what needs the window is handed in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 from gpu import interrupts
 from gpu.errors import CompileError, KernelError, LockstepError
@@ -45,20 +46,35 @@ class _Parser(argparse.ArgumentParser):
         self.exit(REFUSED, f"{self.prog}: {message} (--help tells more)\n")
 
 
-def main(arguments: Sequence[str], *, window: Callable[[], int], tour: Callable[[str], int]) -> int:
+class Desktop(NamedTuple):
+    """What commands do with the window; each returns the exit code.
+
+    Parameters
+    ----------
+    open : callable
+        Opens it.
+    tour : callable
+        Drives it through every pattern and saves pictures in a folder.
+    measure : callable
+        Measures how long it takes for a move, each as often as is said, and writes that to a page.
+    """
+
+    open: Callable[[], int]
+    tour: Callable[[str], int]
+    measure: Callable[[Path, int], int]
+
+
+def main(arguments: Sequence[str], desktop: Desktop) -> int:
     """Run one command and return the exit code.
 
     Parameters
     ----------
     arguments : sequence of str
         What stands after the program's name.
-    window : callable
-        Opens the window, for no arguments; returns the exit code.
-    tour : callable
-        Drives the window through every pattern and saves pictures in a folder.
+    desktop : Desktop
     """
     try:
-        options = _parser(window, tour).parse_args(arguments)
+        options = _parser(desktop).parse_args(arguments)
         command: Command = options.command
         code = command(options)
         sys.stdout.flush()
@@ -78,7 +94,7 @@ def main(arguments: Sequence[str], *, window: Callable[[], int], tour: Callable[
         return STOPPED
 
 
-def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.ArgumentParser:
+def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     from gpu import cli_simulate
     from gpu.bench import command as benchmark
 
@@ -89,7 +105,7 @@ def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.A
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(command=lambda options: window())
+    parser.set_defaults(command=lambda options: desktop.open())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(commands)
 
@@ -123,11 +139,11 @@ def _parser(window: Callable[[], int], tour: Callable[[str], int]) -> argparse.A
 
     benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
     benchmark.add_options(benching)
-    benching.set_defaults(command=benchmark.run)
+    benching.set_defaults(command=lambda options: benchmark.run(options, desktop.measure))
 
     touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
     touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
-    touring.set_defaults(command=lambda options: tour(options.folder))
+    touring.set_defaults(command=lambda options: desktop.tour(options.folder))
     return parser
 
 

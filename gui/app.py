@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from PyQt6.QtGui import QIcon
 from PyQt6.QtWidgets import QApplication
 
 from gui.style import ICONS
+
+_MADE_MS = 10_000
+"""After which the window has made its pages."""
 
 
 def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
@@ -55,6 +59,8 @@ def main(argv: Sequence[str] = ()) -> int:
         window.resize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
     window.show()
     QTimer.singleShot(0, lambda: window.begin(given.image.absolute() if given.image else None))
+    # What is there when all pages are made stays: Python's collector, which stops everything, need not go through it.
+    QTimer.singleShot(_MADE_MS, gc.freeze)
     # Ctrl+C in the terminal closes the window as its button does. Python hears signals only between its own steps, so
     # a timer takes one now and then.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import csv
-import os
-import sys
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QCoreApplication, QEventLoop, QSettings, QTimer
-
 from gpu.jobs import Failure, Report
-from gui.aside import wait_for_aside
+from gui.driven import driven, wait
 
 if TYPE_CHECKING:
     from gui.main_window import MainWindow
 
-SIZE = (1280, 720)
 PATIENCE_S = 300
-_ASIDE_MS = 2000
 _SHOWN = 0.6
 """The share of a recording after which it is photographed."""
 
@@ -87,27 +79,10 @@ def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIEN
     int
         0 if every result was right (or wrong where a variant is there to show that), else 1.
     """
-    if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
-        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from gui.app import application
-
-    app = application()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    from gui.main_window import MainWindow
-    from gui.settings import Memory
-
-    with tempfile.TemporaryDirectory(prefix="lockstep-tour-") as scratch:
-        memory = Memory(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
-        window = MainWindow(memory, engine)
-        try:
-            window.resize(*SIZE)
-            window.show()
-            window.begin()
-            stops = _walk(window, folder, patience_s)
-        finally:
-            window.close()
-            app.processEvents()
+    with driven(engine) as window:
+        stops = _walk(window, folder, patience_s)
     write_results(folder, stops)
     for stop in stops:
         print(f"{stop.pattern} {stop.variant}: {stop.verdict}")
@@ -157,42 +132,16 @@ def _photograph_step(window: MainWindow, path: Path, failures: list[Failure], pa
     """Photograph the Step tab in the middle of what it plays; where nothing ran, there is nothing to wait for."""
     tabs, step = window.page.tabs, window.page.step
     tabs.setCurrentIndex(window.page.stack.indexOf(step))
-    _wait(lambda: bool(failures) or step.at_rest, patience_s)
+    wait(lambda: bool(failures) or step.at_rest, patience_s)
     step.player.go(round(_SHOWN * step.player.end))
-    _wait(lambda: bool(failures) or step.at_rest, patience_s)
+    wait(lambda: bool(failures) or step.at_rest, patience_s)
     _photograph(window, path)
     tabs.setCurrentIndex(0)
 
 
 def _settled(window: MainWindow, failures: list[Failure], patience_s: float) -> bool:
     """Wait until the run, its check and its counts are there; return False when that takes too long."""
-    return _wait(lambda: bool(failures) or window.at_rest, patience_s)
-
-
-def _wait(done: Callable[[], bool], patience_s: float) -> bool:
-    """Let the window go on until something is done; return False when that takes too long."""
-    loop = QEventLoop()
-    look, limit = QTimer(), QTimer(singleShot=True)
-    in_time = True
-
-    def check() -> None:
-        if done():
-            loop.quit()
-
-    def give_up() -> None:
-        nonlocal in_time
-        in_time = False
-        loop.quit()
-
-    look.timeout.connect(check)
-    limit.timeout.connect(give_up)
-    look.start(20)
-    limit.start(round(1000 * patience_s))
-    loop.exec()
-    # Pictures' smaller copies are made aside; let the last of them be painted.
-    wait_for_aside(_ASIDE_MS)
-    QCoreApplication.processEvents()
-    return in_time
+    return wait(lambda: bool(failures) or window.at_rest, patience_s)
 
 
 def _photograph(window: MainWindow, path: Path) -> None:

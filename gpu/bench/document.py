@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
 from pathlib import Path
-
-from gpu.bench.row import Row, table
 
 _HEAD = """# Benchmarks
 
@@ -18,7 +15,7 @@ traffic that the task needs: each input read once, each result written once.
 """
 
 
-def write_section(path: Path, name: str, device: str, rows: Sequence[Row], remarks: str) -> None:
+def write_section(path: Path, name: str, device: str, body: str) -> None:
     """Write a device's section of the page, and keep the others.
 
     Parameters
@@ -29,12 +26,11 @@ def write_section(path: Path, name: str, device: str, rows: Sequence[Row], remar
         The section, such as "GPU".
     device : str
         What the rows were measured on.
-    rows : sequence of Row
-    remarks : str
-        What to know about how they were measured.
+    body : str
+        How it was measured, and the figures.
     """
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    section = f"## {name}: {device}, {today}\n\n{remarks}\n\n{table(rows)}\n"
+    section = f"## {name}: {device}, {today}\n\n{body}\n"
     text = path.read_text(encoding="utf-8") if path.exists() else _HEAD
     head, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
     others = [other for other in sections if not other.startswith(f"## {name}:")]

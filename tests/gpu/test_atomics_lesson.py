@@ -14,6 +14,7 @@ from gpu.atomics import AtomicCounts, Contended, Latencies, model
 from gpu.atomics_lesson import count_atomics, interleavings, study
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
+from tests.gpu.desktops import NO_WINDOW
 
 PATTERN = find_pattern("histogram")
 
@@ -121,8 +122,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     def run(*arguments: str) -> tuple[int, str, str]:
         code = cli.main(
             ["atomics", "--engine", "simulator", "--executor", "lockstep", *arguments],
-            window=lambda: 77,
-            tour=lambda folder: len(folder),
+            NO_WINDOW,
         )
         return code, *capsys.readouterr()
 

@@ -17,6 +17,7 @@ from gpu.engines.null import NullEngine
 from gpu.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.patterns import all_patterns
 from gpu.probe import Facts
+from tests.gpu.desktops import NO_WINDOW
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +42,7 @@ class Finished:
 def command(capsys: pytest.CaptureFixture[str]):
     def run(*arguments: str) -> Finished:
         try:
-            code = cli.main(arguments, window=lambda: 77, tour=lambda folder: len(folder))
+            code = cli.main(arguments, NO_WINDOW)
         except SystemExit as end:
             code = int(end.code or 0)
         return Finished(code, *capsys.readouterr())
@@ -136,6 +137,10 @@ def test_help_of_an_array_pattern_offers_kinds_and_files(command):
 
 def test_no_command_opens_the_window(command):
     assert command().code == 77
+
+
+def test_bench_window_is_the_windows(command):
+    assert command("bench", "window").code == 78
 
 
 def test_tour_gets_its_folder(command):
@@ -494,7 +499,7 @@ def endless(*arguments, **options):
         {where}
 
 cli_run.run = endless
-sys.exit(cli.main(["run", "convolution"], window=int, tour=len))
+sys.exit(cli.main(["run", "convolution"], cli.Desktop(int, len, len)))
 """
     with subprocess.Popen(
         [sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

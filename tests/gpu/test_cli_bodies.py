@@ -12,6 +12,7 @@ import pytest
 from gpu import cli, images
 from gpu.patterns.nbody_files import read_bodies, write_bodies
 from gpu.patterns.nbody_presets import generate
+from tests.gpu.desktops import NO_WINDOW
 
 SMALL = ("--engine", "simulator", "--preset", "plummer", "--bodies", "40", "--softening", "0.1", "--dt", "0.01")
 
@@ -20,7 +21,7 @@ SMALL = ("--engine", "simulator", "--preset", "plummer", "--bodies", "40", "--so
 def command(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: str) -> tuple[int, str, str]:
         try:
-            code = cli.main(("run", "nbody", *arguments), window=lambda: 77, tour=lambda folder: 77)
+            code = cli.main(("run", "nbody", *arguments), NO_WINDOW)
         except SystemExit as end:
             code = int(end.code or 0)
         return code, *capsys.readouterr()

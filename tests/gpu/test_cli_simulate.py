@@ -18,6 +18,7 @@ from gpu import cli
 from gpu.simulate import MAXIMUM_STEPS
 from gpu.simulator.counting.counters import METRICS
 from gpu.simulator.trace.trace import Trace
+from tests.gpu.desktops import NO_WINDOW
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +58,7 @@ class Finished:
 def simulate(capsys: pytest.CaptureFixture[str]):
     def run(*arguments: Any) -> Finished:
         try:
-            code = cli.main(["simulate", *map(str, arguments)], window=lambda: 77, tour=lambda folder: 77)
+            code = cli.main(["simulate", *map(str, arguments)], NO_WINDOW)
         except SystemExit as end:
             code = int(end.code or 0)
         return Finished(code, *capsys.readouterr())

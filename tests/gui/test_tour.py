@@ -6,8 +6,9 @@ import pytest
 from PyQt6.QtGui import QImage
 
 from gpu.patterns import all_patterns
+from gui.driven import SIZE
 from gui.settings import Memory
-from gui.tour import SIZE, tour
+from gui.tour import tour
 
 # One fixture goes through everything that there is.
 pytestmark = pytest.mark.timeout(300)

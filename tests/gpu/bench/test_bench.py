@@ -14,6 +14,7 @@ from gpu.bench.row import Row, table
 from gpu.engines.base import PhaseTimes, kernel_text
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
+from tests.gpu.desktops import NO_WINDOW
 
 OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
 PEER = Row("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")
@@ -36,9 +37,9 @@ def test_the_table_compares_with_the_best_peer() -> None:
 
 def test_a_section_replaces_its_own_and_keeps_the_others(tmp_path) -> None:
     page = tmp_path / "docs" / "page.md"
-    write_section(page, "GPU", "first device", [OURS], "One.")
-    write_section(page, "Simulator", "a processor", [PEER], "Two.")
-    write_section(page, "GPU", "second device", [OURS], "Three.")
+    write_section(page, "GPU", "first device", table([OURS]))
+    write_section(page, "Simulator", "a processor", table([PEER]))
+    write_section(page, "GPU", "second device", table([OURS]))
     text = page.read_text()
     assert text.startswith("# Benchmarks")
     assert "first device" not in text
@@ -116,7 +117,7 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([OURS, PEER]))
     page = tmp_path / "page.md"
     arguments = ["bench", "simulator", "--document", str(page), "--repetitions", "2", "--seed", "5"]
-    assert cli.main(arguments, window=lambda: 0, tour=lambda folder: 0) == 0
+    assert cli.main(arguments, NO_WINDOW) == 0
     assert "Median of 2, seed 5." in page.read_text()
     assert "Naive" in capsys.readouterr().out
 
@@ -125,11 +126,11 @@ def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
     wrong = Row("sum", "Naive", True, (), 1.0, "GB/s", "WRONG, so not timed")
     monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([wrong]))
     arguments = ["bench", "simulator", "--document", str(tmp_path / "page.md")]
-    assert cli.main(arguments, window=lambda: 0, tour=lambda folder: 0) == 1
+    assert cli.main(arguments, NO_WINDOW) == 1
 
 
 def test_no_repetitions_are_refused(capsys) -> None:
-    assert cli.main(["bench", "simulator", "--repetitions", "0"], window=lambda: 0, tour=lambda folder: 0) == 2
+    assert cli.main(["bench", "simulator", "--repetitions", "0"], NO_WINDOW) == 2
     assert "--repetitions is a whole number from 1" in capsys.readouterr().err
 
 
