@@ -38,6 +38,13 @@ class BrightPictures:
             self._kept[moment] = self._made(row, cells)
         return self._kept[moment]
 
+    def prepare(self, row: int, cells: Array, moment: int) -> bool:
+        """Paint the operations of a moment for later; return whether that was still to be done."""
+        if moment in self._kept:
+            return False
+        self.at(row, cells, moment)
+        return True
+
     def _made(self, row: int, cells: Array) -> Placed | None:
         area = self._flow.bright_area(row, cells).toAlignedRect() if cells.size else QRect()
         if area.width() * area.height() > self._most:

@@ -26,10 +26,12 @@ _MOST_READ = 128
 """Columns up to which a picture keeps its text, if need be by scrolling."""
 _SMALL_PRINT, _PRINT = 9, 11
 """Pixels of values that are all to be seen at once, and of those that are scrolled."""
-_BUDGET_S, _LEAST_S = 0.005, 0.002
-"""How long one frame may paint rows anew, and where it comes late; what is left comes with the next."""
-_MOVED_S = 0.008
+_BUDGET_S, _LEAST_S = 0.003, 0.0015
+"""How long the frame of a move may paint rows anew, and where it comes late; what is left comes with the next."""
+_LATE_S = 0.007
 """How long after a move its frame comes late."""
+_MORE_S = 0.006
+"""How long the frames after it may."""
 
 _MOST_BRIGHT = 2
 """How many times as large as the view a picture of the moment's operations may be."""
@@ -72,7 +74,7 @@ class FlowCanvas(QWidget):
         self._glide = QTimer(self, interval=_GLIDE_MS)
         self._glide.timeout.connect(self._glide_on)
         # A timer, which lets keys and the mouse go first.
-        self._moved = 0.0
+        self._moved = -math.inf
         self._later = QTimer(self, singleShot=True, interval=0)
         self._later.timeout.connect(self.update)
 
@@ -122,9 +124,12 @@ class FlowCanvas(QWidget):
     @property
     def current_row(self) -> int:
         """The row of the statement that has just been executed; -1 where there is none."""
-        if self.layout_ is None or not self.layout_.rows or self.moment <= 0:
+        return self._row_at(self.moment)
+
+    def _row_at(self, moment: int) -> int:
+        if self.layout_ is None or not self.layout_.rows or moment <= 0:
             return -1
-        return int(self.layout_.dataflow.row_at(self.moment))
+        return int(self.layout_.dataflow.row_at(moment))
 
     # --- sizes
 
@@ -182,14 +187,14 @@ class FlowCanvas(QWidget):
         new = self.sizes
         self._glide.stop()
         self._offset = QPointF(new.label + place[0] * new.column - at.x(), place[1] * new.pitch - at.y())
-        self._clamp()
+        self._offset = self._within(self._offset)
         self.update()
 
     def scroll_by(self, way: QPointF) -> None:
         """Move what is seen, as far as there is more to see."""
         self._glide.stop()
         self._offset -= way
-        self._clamp()
+        self._offset = self._within(self._offset)
         self.update()
 
     def _forget(self) -> None:
@@ -210,20 +215,25 @@ class FlowCanvas(QWidget):
             self._tiles = Tiles(self._ready(), self.devicePixelRatioF())
         return self._tiles
 
-    def _origin(self) -> QPointF:
-        """Return where column 0 and the top of the picture are in the widget; a narrow picture stands in the middle."""
+    def _origin(self, offset: QPointF | None = None) -> QPointF:
+        """Return where column 0 and the top of the picture are in the widget; a narrow picture stands in the middle.
+
+        `offset` is how far it is scrolled, where that is not as it is.
+        """
         assert self.layout_ is not None
         sizes = self.sizes
         room = self.width() - sizes.label
         spare = max(0.0, (room - self.layout_.width(sizes)) / 2) if self._fitted else 0.0
-        return QPointF(sizes.label + min(spare, look().px(40)) - self._offset.x(), -self._offset.y())
+        offset = self._offset if offset is None else offset
+        return QPointF(sizes.label + min(spare, look().px(40)) - offset.x(), -offset.y())
 
-    def _clamp(self) -> None:
+    def _within(self, offset: QPointF) -> QPointF:
+        """Return where the picture can be scrolled to of where it should be."""
         assert self.layout_ is not None
         sizes = self.sizes
         widest = max(0.0, self.layout_.width(sizes) - (self.width() - sizes.label - look().px(10)))
         highest = max(0.0, self.layout_.height(sizes) - self.height())
-        self._offset = QPointF(min(max(self._offset.x(), 0), widest), min(max(self._offset.y(), 0), highest))
+        return QPointF(min(max(offset.x(), 0), widest), min(max(offset.y(), 0), highest))
 
     # --- following
 
@@ -231,7 +241,19 @@ class FlowCanvas(QWidget):
         """Bring the current row into the middle part of the picture, and its operations into its width."""
         if self.layout_ is None or not self.layout_.rows:
             return
-        row, sizes = max(self.current_row, 0), self.sizes
+        goal = self._goal_at(self.moment)
+        if at_once or not self.isVisible():
+            self._glide.stop()
+            self._offset = goal
+        elif goal != self._offset:
+            self._goal = goal
+            self._glide.start()
+        self.update()
+
+    def _goal_at(self, moment: int) -> QPointF:
+        """Return where the picture is to be scrolled to at a moment: where it is, if what counts is seen there."""
+        assert self.layout_ is not None
+        row, sizes = max(self._row_at(moment), 0), self.sizes
         before = QPointF(self._goal if self._goal is not None and self._glide.isActive() else self._offset)
         goal = QPointF(before)
         top = sizes.top(row)
@@ -240,23 +262,14 @@ class FlowCanvas(QWidget):
         if row == 0:
             goal.setY(0)
         room = self.width() - sizes.label
-        cells = self._current_cells(row, self.moment)
+        cells = self._current_cells(row, moment)
         if cells.size and self.layout_.width(sizes) > room:
             left, right = self._extent(row, cells)
             if right - left > 0.9 * room:
                 left, right = self._extent(row, cells, sources=False)
             if left < before.x() or right > before.x() + room:
                 goal.setX(left - 0.15 * room if right - left > 0.7 * room else (left + right - room) / 2)
-        kept, self._offset = self._offset, goal
-        self._clamp()
-        goal, self._offset = self._offset, kept
-        if at_once or not self.isVisible():
-            self._glide.stop()
-            self._offset = goal
-        elif goal != self._offset:
-            self._goal = goal
-            self._glide.start()
-        self.update()
+        return self._within(goal)
 
     def _extent(self, row: int, cells: Any, *, sources: bool = True) -> tuple[float, float]:
         """Return where cells of a row, and what they were made of, begin and end, from column 0."""
@@ -286,8 +299,7 @@ class FlowCanvas(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(look().theme.surface))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        now = time.perf_counter()
-        deadline = math.inf if self.patient else min(now + _BUDGET_S, max(now + _LEAST_S, self._moved + _MOVED_S))
+        deadline = self._deadline()
         if self.layout_ is None or not self.layout_.rows:
             painter.setPen(QColor(look().theme.muted))
             if self.layout_ is not None:
@@ -296,14 +308,14 @@ class FlowCanvas(QWidget):
             return
         flow, tiles, origin, sizes = self._ready(), self._ready_tiles(), self._origin(), self.sizes
         tiles.deadline, tiles.late = deadline, False
-        rows = self._rows_in_view()
+        rows = self._rows_in_view(self._offset)
         current = self.current_row
         if current >= 0:
             flow.labels.paint_band(painter, current, origin.y(), self.width())
         painter.setOpacity(0.35 if self.selected is not None else 1.0)
         painter.save()
         painter.setClipRect(QRectF(sizes.label, 0, self.width() - sizes.label, self.height()))
-        stretches = self._stretches()
+        stretches = self._stretches(self._offset)
         # What counts now comes first, if time should run out.
         nearest = sorted(rows, key=lambda row: abs(row - current))
         painted = {row: [tiles.at(row, tile, self.moment) for tile in stretches] for row in nearest}
@@ -321,34 +333,43 @@ class FlowCanvas(QWidget):
         if tiles.late:
             self._later.start()
 
-    def _stretches(self) -> range:
-        """Return the numbers of the tiles of a row that are in view."""
+    def _deadline(self) -> float:
+        """Return the time of `time.perf_counter` from which older pictures of rows have to do."""
+        now, moved, self._moved = time.perf_counter(), self._moved, -math.inf
+        if self.patient:
+            return math.inf
+        if moved < 0:
+            return now + _MORE_S
+        return min(now + _BUDGET_S, max(now + _LEAST_S, moved + _LATE_S))
+
+    def _stretches(self, offset: QPointF) -> range:
+        """Return the numbers of the tiles of a row that are in view of a picture that is scrolled so far."""
         assert self.layout_ is not None
-        sizes, origin = self.sizes, self._origin()
+        sizes, origin = self.sizes, self._origin(offset)
         left = max(0, int((sizes.label - origin.x()) // TILE))
         width = self.layout_.width(sizes)
         return range(left, int(min(self.width() - origin.x(), width + 2 * sizes.column) // TILE) + 1)
 
-    def _rows_in_view(self) -> range:
+    def _rows_in_view(self, offset: QPointF) -> range:
         assert self.layout_ is not None
         sizes = self.sizes
-        first = max(0, int((self._offset.y() - sizes.head) // sizes.pitch))
-        last = min(len(self.layout_.rows) - 1, int((self._offset.y() + self.height() - sizes.head) // sizes.pitch) + 1)
+        first = max(0, int((offset.y() - sizes.head) // sizes.pitch))
+        last = min(len(self.layout_.rows) - 1, int((offset.y() + self.height() - sizes.head) // sizes.pitch) + 1)
         return range(first, last + 1)
 
     def prepare(self, moment: int) -> bool:
-        """Paint a part of what is in view as it will be at a moment; return whether all has been painted."""
+        """Paint a part of what will be in view at a moment; return whether all has been painted."""
         if self.layout_ is None or not self.layout_.rows:
             return True
-        tiles = self._ready_tiles()
-        missing = tiles.missing(self._rows_in_view(), self._stretches(), moment)
+        row, goal, tiles = self._row_at(moment), self._goal_at(moment), self._ready_tiles()
+        if row >= 0 and self._ready_bright().prepare(row, self._current_cells(row, moment), moment):
+            return False
+        # What counts then comes first, if the next move should come before all is painted.
+        nearest = sorted(self._rows_in_view(goal), key=lambda each: abs(each - row))
+        missing = tiles.missing(nearest, self._stretches(goal), moment)
         if missing is not None:
             tiles.prepare(*missing, moment)
-            return False
-        row = int(self.layout_.dataflow.row_at(moment)) if moment > 0 else -1
-        if row >= 0:
-            self._ready_bright().at(row, self._current_cells(row, moment), moment)
-        return True
+        return missing is None
 
     def _paint_current(self, painter: QPainter, flow: FlowPainter, row: int) -> None:
         """Paint the operations of the moment, from the picture that has been made of them where there is one."""
@@ -392,7 +413,7 @@ class FlowCanvas(QWidget):
         if self._fitted:
             self.fit()
         elif self.layout_ is not None:
-            self._clamp()
+            self._offset = self._within(self._offset)
 
     def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)

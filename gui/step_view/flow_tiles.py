@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Tiles:
         self._latest[row, tile] = key
         return self._paint(row, tile, moment, key)
 
-    def missing(self, rows: range, tiles: range, moment: int) -> tuple[int, int] | None:
+    def missing(self, rows: Sequence[int], tiles: range, moment: int) -> tuple[int, int] | None:
         """Return a row and a stretch that have not been painted as they are at a moment; None where all have been."""
         for row in rows:
             for tile in tiles:
