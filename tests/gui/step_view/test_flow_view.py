@@ -57,6 +57,31 @@ def test_lines_begin_at_the_last_row_that_shows_the_value():
     assert not layout.through
 
 
+def rowless():
+    layout = FlowLayout(FakeDataflow(VALUES))
+    layout.rows = layout.edges = layout.kept = ()
+    return layout
+
+
+@pytest.mark.parametrize("layout", [lambda: None, rowless], ids=["no recording", "no operation on data"])
+def test_where_there_is_nothing_to_see_keys_wheel_and_mouse_do_nothing(qtbot, view, layout):
+    view.open(layout(), (1,), several_blocks=False)
+    for key in (Qt.Key.Key_Plus, Qt.Key.Key_Minus, Qt.Key.Key_F):
+        qtbot.keyClick(view, key)
+    middle = QPointF(view.rect().center())
+    for kind, buttons, place in (
+        (QEvent.Type.MouseButtonPress, Qt.MouseButton.LeftButton, middle),
+        (QEvent.Type.MouseMove, Qt.MouseButton.LeftButton, middle + QPointF(40, 30)),
+        (QEvent.Type.MouseButtonRelease, Qt.MouseButton.NoButton, middle + QPointF(40, 30)),
+    ):
+        button = Qt.MouseButton.LeftButton
+        event = QMouseEvent(kind, place, view.mapToGlobal(place), button, buttons, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(view, event)
+    view.show_moment(3)
+    assert view.grab().toImage().pixelColor(3, 3) == QColor(look().theme.surface)
+    assert view.current_row == -1
+
+
 def test_the_future_is_empty_and_the_past_is_not(view):
     first, last = row_named(view, "up 1"), row_named(view, "up 8")
     view.show_moment(view.layout_.rows[first].last + 1)
