@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gpu.pattern import Array
 
-_WRAP = 32
 _MOST = 4096
 
 
@@ -39,6 +38,21 @@ class Panel:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.values.shape[0], self.values.shape[1]
+
+    def wrapped(self, width: int) -> Panel:
+        """Return the elements of a single row in rows of at most `width`; what has rows stays as it is."""
+        shape = wrapped(self.shape, width)
+        if shape == self.shape:
+            return self
+        values, known = np.zeros(shape, self.values.dtype), np.zeros(shape, bool)
+        values.reshape(-1)[: self.values.size], known.reshape(-1)[: self.known.size] = self.values, self.known
+        return replace(self, values=values, known=known)
+
+
+def wrapped(shape: tuple[int, int], width: int) -> tuple[int, int]:
+    """Return the rows and columns of a single row that is written in rows of at most `width`."""
+    rows, columns = shape
+    return shape if rows > 1 or columns <= width else (-(-columns // width), width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +97,8 @@ def panels(
 ) -> list[Panel]:
     """Return the arrays to show at a step of a launch: those of the launch, and the shared ones of a block.
 
+    What has no rows is a single one.
+
     `given` are the names of those that held something before.
     """
     made = []
@@ -106,13 +122,7 @@ def panels(
             values, there, shape = values[first : first + plane], there[first : first + plane], shape[-2:]
         if values.size > _MOST:
             continue
-        if len(shape) < 2 or shape[0] == 1:
-            width = min(max(values.size, 1), _WRAP)
-            shape = (-(-values.size // width), width)
-        padded, known = np.zeros(shape[0] * shape[1], values.dtype), np.zeros(shape[0] * shape[1], bool)
-        padded[: values.size], known[: values.size] = values, there
-        space = "shared" if array.space == "shared" else array.space
-        made.append(
-            Panel(array.number, f"{array.name}  {space}{where}", first, padded.reshape(shape), known.reshape(shape))
-        )
+        shape = (1, values.size) if len(shape) < 2 else shape
+        title = f"{array.name}  {array.space}{where}"
+        made.append(Panel(array.number, title, first, values.reshape(shape), there.reshape(shape)))
     return made

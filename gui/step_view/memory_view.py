@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 from gui.step_view.colours import warp_colour
 from gui.step_view.flow_words import who
 from gui.step_view.memory_paint import READABLE, Grid
-from gui.step_view.memory_panels import Panel, Touched, panels, touched
+from gui.step_view.memory_panels import Panel, Touched, panels, touched, wrapped
 from gui.step_view.memory_shades import Mark
 from gui.step_view.memory_tints import TintedGrid
 from gui.step_view.values import as_text
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from gui.step_view.models import Models
 
 _GAP = 22
+_WRAPS = (32, 64, 128)
+"""Elements of a row of an array that has none of its own: whole warps."""
 
 
 @lru_cache(maxsize=256)
@@ -45,6 +48,15 @@ def _shelves(
         if y + low <= height - 4:
             return cell, tuple(places)
     return 2, tuple(places)
+
+
+@lru_cache(maxsize=256)
+def _best_wrap(
+    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
+) -> int:
+    """Return how many elements of an array without rows to write beside each other, so that cells are largest."""
+    return max(_WRAPS, key=lambda wrap: _shelves(
+        tuple(wrapped(shape, wrap) for shape in shapes), titles, width, height, title)[0])  # fmt: skip
 
 
 class MemoryView(QWidget):
@@ -90,7 +102,9 @@ class MemoryView(QWidget):
         if launch.number not in self._given:
             self._given[launch.number] = self.models.given(launch.number)
         given = self._given[launch.number]
-        self.panels = panels(trace, launch.shapes, step, block, self.touches, given)
+        shown = panels(trace, launch.shapes, step, block, self.touches, given)
+        wrap = _best_wrap(*self._frame(shown))
+        self.panels = [panel.wrapped(wrap) for panel in shown]
         if launch.number not in self._seen:
             # Shades that mean the same from the first step to the last are those of what is there in the end.
             self._seen.add(launch.number)
@@ -112,10 +126,15 @@ class MemoryView(QWidget):
         super().showEvent(event)
         self.show_moment(self.moment, self.block, self.followed)
 
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self.show_moment(self.moment, self.block, self.followed)
+
     def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)
         if event.type() == event.Type.StyleChange:
             self._grids = {}
+            self.show_moment(self.moment, self.block, self.followed)
 
     # --- painting
 
@@ -123,10 +142,14 @@ class MemoryView(QWidget):
         return look().px(22)
 
     def _arranged(self) -> tuple[float, Any]:
-        shapes = tuple(panel.shape for panel in self.panels)
+        return _shelves(*self._frame(self.panels))
+
+    def _frame(self, shown: Sequence[Panel]) -> tuple[Any, ...]:
+        """Return what is to be arranged, and in which room."""
+        shapes = tuple(panel.shape for panel in shown)
         measure = QFontMetrics(self._title_font()).horizontalAdvance
-        titles = tuple(measure(panel.title) for panel in self.panels)
-        return _shelves(shapes, titles, self.width(), self.height(), self._title_height())
+        titles = tuple(measure(panel.title) for panel in shown)
+        return shapes, titles, self.width(), self.height(), self._title_height()
 
     def _title_font(self) -> QFont:
         font = QFont(self.font())
