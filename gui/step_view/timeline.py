@@ -16,6 +16,17 @@ from gui.step_view.models import Segment
 from gui.theme import look
 
 _LEAST = 26.0
+_FEWEST = 3
+"""Characters that an elided word keeps, else it says nothing."""
+
+
+def shortened(label: str, metric: QFontMetricsF, room: float) -> str:
+    """Return a label, or what can be read of it in `room` pixels: of "distance = 64" the number says most."""
+    if metric.horizontalAdvance(label) <= room:
+        return label
+    text = metric.elidedText(label.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, room)
+    kept = text.removesuffix("…").strip()
+    return text if kept == text or kept.isdigit() or len(kept) >= _FEWEST else ""
 
 
 class Timeline(QWidget):
@@ -189,13 +200,10 @@ class Timeline(QWidget):
         font = QFont(self.font())
         font.setPixelSize(look().small_px)
         painter.setFont(font)
-        metric, text = QFontMetricsF(font), segment.label
-        if metric.horizontalAdvance(text) > box.width() - 6:
-            # Of "distance = 64" the number says most.
-            text = metric.elidedText(text.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, box.width() - 6)
-        if text != "…":
-            painter.setPen(QColor(theme.text if passed else theme.muted))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        painter.setPen(QColor(theme.text if passed else theme.muted))
+        painter.drawText(
+            box, Qt.AlignmentFlag.AlignCenter, shortened(segment.label, QFontMetricsF(font), box.width() - 6)
+        )
 
     def _paint_launches(self, painter: QPainter, edges: Any, bottom: float) -> None:
         if len(self._names) < 2:
