@@ -207,7 +207,7 @@ class CompareTab(QWidget):
         choices.addWidget(self.measure_button, 0, 2)
         choices.setColumnStretch(2, 1)
         ladder.body.addLayout(choices)
-        ladder.setFixedWidth(look().px(380))
+        self.ladder = ladder
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
@@ -263,13 +263,15 @@ class CompareTab(QWidget):
     def _end(self) -> None:
         self.measure_button.setText("Measure")
         self._say_at_rest()
+        if self._why and not self.points:
+            self.failed.emit(f"Nothing could be measured: {next(iter(self._why.values()))}", "")
 
     def _say_at_rest(self) -> None:
         if self.points:
             last = self.points[-1]
             self.about.say(f"measured, {last.device}; median of 3, every point verified")
         else:
-            self.about.say("Kernel time only. Each point is verified before it counts.")
+            self.about.say("Kernel time only, each point verified.")
 
     def _add(self, point: Point) -> None:
         self.points.append(point)
@@ -322,6 +324,19 @@ class CompareTab(QWidget):
                 each.show_figure("wrong" if "wrong" in why else "–" if figures or why else "", best=False, tip=why)
             else:
                 each.show_figure(as_figure(value), best=value == best)
+
+    def _share_width(self) -> None:
+        """Give the ladder the width that goes with the text's size, but the curves the larger part."""
+        self.ladder.setFixedWidth(min(look().px(380), round(0.4 * self.width())))
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._share_width()
 
     def hideEvent(self, event: Any) -> None:
         super().hideEvent(event)

@@ -162,6 +162,33 @@ def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
     assert tab._why == {"ballot": "There is no room."}
 
 
+def test_where_every_variant_fails_the_window_says_why(qtbot, comparing):
+    host = comparing.host
+    result_of = host.result_of
+    failure = Failure("compile", "compact.cu:9:9: use of undeclared identifier 't'")
+    host.result_of = lambda request: failure if isinstance(request, RunPattern) else result_of(request)
+    measured(qtbot, comparing)
+    assert comparing.page.compare.points == []
+    assert comparing.banner.isVisible()
+    assert comparing.banner.message.text() == f"Nothing could be measured: {failure.message}"
+
+
+@pytest.mark.parametrize("size", ["normal", "lecture hall"])
+def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing, size):
+    tab = comparing.page.compare
+    comparing.appearance.set_text_size(size)
+    for width in (1280, 1920):
+        comparing.resize(width, 720)
+        qtbot.waitUntil(lambda width=width: comparing.width() == width)
+        qtbot.wait(20)
+        for each in (tab.ladder, tab.measure_button, *tab.unit.buttons.values()):
+            assert not each.visibleRegion().isEmpty()
+            right = each.mapTo(tab, each.rect().bottomRight()).x()
+            assert right < tab.width(), "nothing is cut at the window's edge"
+        assert tab.curves.width() > tab.ladder.width()
+        assert tab.ladder.width() == min(look().px(380), round(0.4 * tab.width()))
+
+
 def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkeypatch):
     monkeypatch.setattr(sweep, "DEFAULT_BUDGET_S", 0.0)
     measured(qtbot, comparing)
