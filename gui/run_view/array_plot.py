@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,15 @@ class CountAxis(pg.AxisItem):
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
         return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)
+
+    def tickSpacing(self, low: float, high: float, size: float) -> list[tuple[float, float]]:
+        levels: list[tuple[float, float]] = super().tickSpacing(low, high, size)
+        # How high its figures are pyqtgraph does not ask: on a low axis they would stand on each other.
+        least = 1.3 * look().small_px * abs(high - low) / max(size, 1.0)
+        if self.orientation != "left" or not levels or levels[0][0] >= least:
+            return levels
+        power = 10.0 ** math.floor(math.log10(least))
+        return [(next(step * power for step in (1, 2, 5, 10) if step * power >= least), 0)]
 
     def updateAutoSIPrefix(self) -> None:
         """Leave numbers as they are: pyqtgraph divides large ones by 10^9, also where that is switched off."""

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QFileDialog
 
 from gpu.jobs import LoadArray, SaveArray
 from gui.run_view.array import ArrayPlot
+from gui.theme import look
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -331,6 +332,20 @@ def test_large_values_keep_their_magnitude_in_every_theme(qtbot, make_window):
         axis = max(axes, key=lambda axis: axis.range[1])  # the input's: this engine's result is zeros
         assert axis.range[1] > 1e9
         assert axis.tickStrings([-2e9, 0.0, 2e9], axis.autoSIPrefixScale * axis.scale, 1e9) == ["-2e+09", "0", "2e+09"]
+
+
+@pytest.mark.parametrize("height", [60, 110, 400])
+@pytest.mark.parametrize("most", [0.7, 99, 13_000_000])
+def test_figures_of_a_low_axis_do_not_stand_on_each_other(qtbot, make_window, most, height):
+    make_window().appearance.set_text_size("lecture hall")
+    plot = ArrayPlot("Input")
+    qtbot.addWidget(plot)
+    plot.show()
+    plot.show_outline(np.array([[0.0, 0.0], [0.0, most]]), 2)
+    axis = plot.plot.getAxis("left")
+    ((spacing, _), *_) = axis.tickSpacing(0.0, most, height)
+    assert spacing / most * height >= look().small_px
+    assert spacing <= 1.05 * most, "there is a figure"
 
 
 def test_an_axis_is_painted_anew_when_its_range_changes(qtbot):
