@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
-from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
 from gpu.jobs import Failure, Result, RunPattern, StudyAtomics
@@ -79,7 +79,7 @@ class AtomicsTab(QWidget):
         contention.setToolTip("Exact numbers, counted by the simulator: neither measured nor modelled")
         contention.head.addWidget(self.about, 1)
         grid = QGridLayout()
-        grid.setHorizontalSpacing(10)
+        grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(2)
         for column, (name, what) in enumerate(_COUNTED.items(), 2):
             head = label(name, "caption")
@@ -133,11 +133,20 @@ class AtomicsTab(QWidget):
         # What height is left over keeps the variants apart in both tables.
         left.addWidget(contention, 7)
         left.addWidget(cost, 6)
-        layout = QHBoxLayout(self)
+        cards = QWidget()
+        layout = QHBoxLayout(cards)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addLayout(left, 1)
         layout.addWidget(self.lost)
+        # Figures and verdicts keep their width: in a window too small for them they are scrolled.
+        self.scroll = QScrollArea()
+        self.scroll.setWidgetResizable(True)
+        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.scroll.setWidget(cards)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.scroll)
 
     # --- asking
 

@@ -53,6 +53,23 @@ def test_every_order_has_its_verdict(tab):
     assert len(lost.scroll.widget().findChildren(Badge)) == 2 * 3
 
 
+@pytest.mark.parametrize(("width", "size"), [(1280, "normal"), (1024, "normal"), (1280, "lecture hall")])
+def test_a_window_too_small_for_it_cuts_nothing_off(qtbot, window, tab, width, size):
+    window.appearance.set_text_size(size)
+    window.resize(width, 640)
+    qtbot.waitUntil(lambda: window.width() == width)
+    qtbot.wait(50)
+    bar, words = tab.scroll.horizontalScrollBar(), [*tab.counted.values(), *tab.timed.values()]
+    assert (bar.maximum() > 0) == ((width, size) != (1280, "normal"))
+    assert all(word.width() >= word.sizeHint().width() for word in words)
+    verdicts = [
+        each for each in tab.lost.scroll.widget().findChildren(Badge) if each.text().endswith(("right", "lost"))
+    ]
+    bar.setValue(bar.maximum())
+    right = max(each.mapTo(tab, each.rect().bottomRight()).x() for each in verdicts)
+    assert right < tab.width(), "the verdicts can be scrolled to"
+
+
 def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
     studies = [each for host in window.host.made for each in host.requests if isinstance(each, StudyAtomics)]
     window.page.tabs.setCurrentIndex(0)
