@@ -40,7 +40,7 @@ class ProblemStrip(QFrame):
         self.more.setVisible(bool(problems))
         if shown is None:
             self._tone("good" if checked else "neutral")
-            self._say("No problems: it compiles." if checked else "Checking…")
+            self._say("It compiles." if checked else "Checking…")
             return
         self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
         self._say(f"Line {shown.line}: {shown.diagnostic.message}")

@@ -182,6 +182,13 @@ def test_what_was_found_in_an_older_text_is_not_shown(qtbot, pane):
     assert pane.strip.message.text() == "Checking…"
 
 
+def test_that_a_text_compiles_is_all_that_is_said_of_it(qtbot, pane):
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, "//")
+    pane.document.show_diagnostics(pane.document.text, [])
+    assert pane.strip.message.text() == "It compiles.", "what its run does wrong, the compiler cannot see"
+
+
 def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
     text = pane.document.text
     pane.document.show_run(text, [Diagnostic(74, 1, 10_000, "error", "Out of bounds.")])
