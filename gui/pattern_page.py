@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
@@ -18,7 +19,6 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from gpu.jobs import Report
 from gpu.pattern import Pattern, Preset
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
@@ -111,7 +111,7 @@ class PatternPage(Ground):
         super().__init__()
         self.pattern = pattern
         self._settings = settings
-        self._has_outcome = False
+        self._ran: Outcome | None = None
         self.form = ParameterForm(shown_parameters(pattern))
         self._enter(settings.params)
         self.caution = Caution()
@@ -147,6 +147,7 @@ class PatternPage(Ground):
         layout.addLayout(row(self.tabs, self.corner))
         layout.addWidget(self.stack, 1)
         self.form.changed.connect(self._take_params)
+        sources.settled.connect(self._take_edit)
         self.show_variant(settings.variant)
         self._show_params(settings.params)
 
@@ -279,18 +280,30 @@ class PatternPage(Ground):
 
     def show_progress(self, words: str) -> None:
         """Say what a run is at that cannot tell how far it is, where there is no result to look at yet."""
-        self.view.show_note("" if self._has_outcome else words)
+        self.view.show_note(words if self._ran is None else "")
 
     def show_outcome(self, outcome: Outcome) -> None:
         """Show what a run gave."""
         self.view.show_note("")
-        self._has_outcome = True
+        # Not its arrays, which may be large.
+        self._ran = replace(outcome, image=None, handles={}, arrays={})
         self.view.show_outcome(outcome)
         variant = self.pattern.variant(outcome.variant)
         if variant.cautionary:
             self.caution.show_outcome(outcome)
-        report: Report = outcome.report
-        self.numbers.show_report(report, expected_wrong=bool(variant.cautionary))
+        self._show_numbers(outcome)
+
+    def _show_numbers(self, outcome: Outcome) -> None:
+        """Show what a run cost; whether it was right only while its text is still the one that is seen."""
+        variant = self.pattern.variant(outcome.variant)
+        self.numbers.show_report(outcome.report, expected_wrong=bool(variant.cautionary))
+        if self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
+            self.numbers.take_back()
+
+    def _take_edit(self, file: str) -> None:
+        ran = self._ran
+        if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.step.variant, file):
+            self._show_numbers(ran)
 
     def show_counts(self, counts: LevelCounts) -> None:
         """Show counted levels."""

@@ -140,6 +140,10 @@ class NumbersCard(Card):
         """Say nothing of right or wrong while the next run is on its way."""
         self.verdict.say("", "neutral")
 
+    def take_back(self) -> None:
+        """Say that the kernel's text is another by now than the one that ran."""
+        self.verdict.say("edited since", "warn", "The text as it is now has not run yet: F5 runs it.")
+
 
 def as_time(milliseconds: float) -> str:
     """Return a time in the unit that suits it."""

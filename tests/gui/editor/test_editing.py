@@ -128,6 +128,28 @@ def test_a_compile_error_of_a_run_is_shown_at_its_line(qtbot, window):
     qtbot.waitUntil(lambda: not pane.code.problems)
 
 
+def test_a_verdict_is_of_the_text_that_ran(qtbot, window):
+    verdict = window.page.numbers.verdict
+    assert verdict.text() == "✓ verified"
+    type_at(qtbot, window, "__syncthreads();", " // mine")
+    qtbot.waitUntil(lambda: verdict.text() == "edited since")
+    for _ in range(len(" // mine")):
+        qtbot.keyClick(window.page.source.code, Qt.Key.Key_Z, CONTROL)
+    qtbot.waitUntil(lambda: verdict.text() == "✓ verified")
+    qtbot.keyClicks(window.page.source.code, " ")
+    qtbot.waitUntil(lambda: verdict.text() == "edited since")
+    window.host.patient = True
+    window.run()
+    qtbot.keyClicks(window.page.source.code, " ")
+    window.host.patient = False
+    window.host.answer_all()
+    settle(qtbot, window)
+    assert verdict.text() == "edited since", "it was edited while it ran"
+    window.run()
+    settle(qtbot, window)
+    assert verdict.text() == "✓ verified"
+
+
 def test_closing_asks_for_what_is_not_saved_and_cancel_keeps_it(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " // mine")
     text = window.page.source.document.text
