@@ -11,7 +11,7 @@ from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.pattern import Choice, Integer, Parameter, Pattern
+from gpu.pattern import Choice, Integer, Parameter, Pattern, Real
 from gpu.patterns.array_inputs import FROM_FILE
 from gui.forms import ParameterForm
 from gui.theme import look
@@ -103,7 +103,7 @@ class SettingsPanel(QFrame):
                 parts.insert(0, f"{value} {parameter.unit}")
             else:
                 # A word speaks for itself, a number does not.
-                worded = isinstance(value, str) and not value.isdecimal()
+                worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
                 parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
         return " · ".join([*parts, self.schedule])
 

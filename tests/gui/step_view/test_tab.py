@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QImage
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWidgets import QApplication, QWidget
 
 from gpu.jobs import Failure, StepPattern
+from gpu.patterns import find_pattern
 from gpu.stepping.recording import Recording
 from gui.editor.kernel_lines import kernel_lines
 from gui.step_view.lanes_card import ACTIVE
+from gui.step_view.settings_panel import SettingsPanel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
 
@@ -212,6 +214,16 @@ def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(ta
 
 def test_the_button_names_numbers_and_lets_words_speak(tab):
     assert tab.settings.text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
+
+
+def test_a_number_with_a_point_is_named_too(qtbot):
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    panel = SettingsPanel(find_pattern("nbody"), parent)
+    assert "time step 0.005 · softening 0.03 ·" in panel.text
+    panel = SettingsPanel(find_pattern("compaction"), parent)
+    panel.form.change(threshold=0.5)
+    assert "than 0.5 ·" in panel.text
 
 
 def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, tab):
