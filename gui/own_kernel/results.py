@@ -156,7 +156,8 @@ def _described(name: str, array: Array) -> str:
     """Return an array's name, type and first elements."""
     flat = array.reshape(-1)
     more = f" … ({as_count(flat.size - _SHOWN)} more)" if flat.size > _SHOWN else ""
-    with np.printoptions(precision=5, suppress=True, threshold=_SHOWN + 1, linewidth=96):
+    # Lines are broken where they are shown, which knows how wide it is.
+    with np.printoptions(precision=5, suppress=True, threshold=_SHOWN + 1, linewidth=20 * _SHOWN):
         values = str(flat[:_SHOWN]).strip("[]")
     shape = " × ".join(map(str, array.shape))
     return f"{name}   {array.dtype}, {shape}\n{values}{more}"

@@ -83,7 +83,12 @@ def test_a_run_shows_findings_arrays_what_was_printed_and_counts(qtbot, window, 
     assert [problem.line for problem in page.source.code.problems] == [3]
     qtbot.mouseClick(results.kinds.buttons["Arrays"], Qt.MouseButton.LeftButton)
     assert results.arrays.isVisible()
-    assert "data   float32, 64" in results.arrays.toPlainText()
+    assert results.arrays.toPlainText().startswith("data   float32, 64\n")
+    data = results.arrays.document().findBlockByNumber(1)
+    assert len(data.text().split()) == 64
+    lines = [data.layout().lineAt(each) for each in range(data.layout().lineCount())]
+    figures = [len(data.text()[line.textStart() :][: line.textLength()].split()) for line in lines]
+    assert len(set(figures[:-1])) == 1, "each line is full, and none is broken twice"
     qtbot.mouseClick(results.kinds.buttons["Printed"], Qt.MouseButton.LeftButton)
     assert results.printed.toPlainText() == "here 3\n"
     qtbot.mouseClick(results.kinds.buttons["Line by line"], Qt.MouseButton.LeftButton)
