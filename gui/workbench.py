@@ -266,7 +266,9 @@ class Workbench(QObject):
     @property
     def _unasked(self) -> bool:
         """Whether a run waits until it is asked for: bodies that move need the engine, and many of them take long."""
-        many = self.pattern.view == "bodies" and self.settings[self.chosen].params.get("bodies", 0) > MANY_BODIES
+        if self.pattern.view != "bodies":
+            return False
+        many = self.settings[self.chosen].params.get("bodies", 0) > MANY_BODIES
         return self.live or (many and self._device_engine != "cuda")
 
     def set_live(self, live: bool) -> None:

@@ -10,7 +10,7 @@ from PyQt6.QtCore import Qt
 from gpu.jobs import Failure, Ready, RunPattern
 from gui.bodies_view.simulation import FRAME_S
 from tests.gui.bodies_view.conftest import asked, rest
-from tests.gui.conftest import DEVICE
+from tests.gui.conftest import DEVICE, settle
 
 
 def play(window):
@@ -306,3 +306,17 @@ def test_another_engine_begins_anew(qtbot, bodies):
     qtbot.waitUntil(lambda: len(asked(bodies)) > 2)
     assert asked(bodies)[-1].simulation != number
     play(bodies)
+
+
+def test_other_patterns_run_while_bodies_play_unseen(qtbot, bodies):
+    play(bodies)
+    bodies.choose_pattern("scan")
+    settle(qtbot, bodies)
+    assert bodies.page.numbers.verdict.text() == "✓ verified"
+    bodies.choose_variant("naive")
+    qtbot.waitUntil(lambda: bodies.bench.outcomes["scan"].variant == "naive")
+    before = len(bodies.host.runs("nbody"))
+    bodies.choose_pattern("nbody")
+    qtbot.waitUntil(lambda: bodies.view.frame.figures.steps > 3)
+    assert bodies.view.simulation.playing
+    assert len(bodies.host.runs("nbody")) == before, "while they play they are not verified"
