@@ -6,7 +6,7 @@ from typing import Any
 
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QIcon, QPainter, QPixmap
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QWidget
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from gui.step_view.player import SPEEDS, Player
 from gui.theme import look
@@ -31,6 +31,8 @@ class Transport(QWidget):
         self.player = player
         self.buttons: dict[str, QPushButton] = {}
         self.count = ElidedLabel("card-title", "Step")
+        # Its text does not decide its width, but what is reserved for it is its own.
+        self.count.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred)
         self._end = 0
         self.speed = QComboBox()
         self.speed.setAccessibleName("Speed")

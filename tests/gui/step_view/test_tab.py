@@ -216,6 +216,21 @@ def test_the_button_names_numbers_and_lets_words_speak(tab):
     assert tab.settings.text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
 
 
+@pytest.mark.parametrize("size", ["normal", "lecture hall"])
+def test_the_buttons_do_not_stand_on_the_count(qtbot, window, tab, size):
+    window.appearance.set_text_size(size)
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.width() == 1280)
+    tab.settings.form.change(n=64)
+    shown(qtbot, tab)
+    tab.player.to_end(last=True)
+    qtbot.wait(50)
+    count = tab.transport.count
+    assert tab.player.end > 99
+    assert count.text() == f"step {tab.player.end} of {tab.player.end}"
+    assert count.geometry().right() < tab.transport.geometry().left()
+
+
 def test_a_number_with_a_point_is_named_too(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)
