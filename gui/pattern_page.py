@@ -294,10 +294,12 @@ class PatternPage(Ground):
         self._show_numbers(outcome)
 
     def _show_numbers(self, outcome: Outcome) -> None:
-        """Show what a run cost; whether it was right only while its text is still the one that is seen."""
+        """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
         variant = self.pattern.variant(outcome.variant)
         self.numbers.show_report(outcome.report, expected_wrong=bool(variant.cautionary))
-        if self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
+        if outcome.variant != self.step.variant:
+            self.numbers.forget_verdict()
+        elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
             self.numbers.take_back()
 
     def _take_edit(self, file: str) -> None:

@@ -639,3 +639,19 @@ def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qt
     assert card.sum.text().endswith(", does not separate")
     assert "singular values are 0.625 and 0.125" in card.sum.toolTip()
     settle(qtbot, window)
+
+
+def test_a_verdict_is_of_the_variant_that_is_shown(qtbot, window):
+    verdict = window.page.numbers.verdict
+    window.host.patient = True
+    window.choose_variant("naive")
+    qtbot.waitUntil(lambda: bool(window.host.open))
+    window.choose_variant("constant")
+    window.host.answer()
+    qtbot.waitUntil(lambda: window.bench.outcomes["convolution"].variant == "naive")
+    assert verdict.text() == "", "the one that is shown has not run yet"
+    window.host.patient = False
+    window.host.answer_all()
+    settle(qtbot, window)
+    assert window.bench.outcomes["convolution"].variant == "constant"
+    assert verdict.text() == "✓ verified"
