@@ -180,8 +180,10 @@ class Exports(QObject):
 
     def _frame_painter(self) -> Callable[[QPainter, int], None]:
         tab = self._tab
-        models, caption = tab.models, self._caption
+        # Of the recording as it is now: another may be shown before all frames are painted.
+        models, caption, instants, end = tab.models, self._caption, tab.instants, tab.player.end
         assert models is not None
+        assert instants is not None
         view: FlowView | MemoryView
         if tab.pictures.currentWidget() is tab.memory:
             view = MemoryView()
@@ -201,7 +203,7 @@ class Exports(QObject):
             if isinstance(view, FlowView):
                 view.show_moment(moment)
             else:
-                view.show_moment(moment, tab.instant(moment).block, followed)
+                view.show_moment(moment, instants.at(moment, followed).block, followed)
             painter.fillRect(QRectF(0, 0, FRAME.width(), FRAME.height()), QColor(look().theme.surface))
             painter.setPen(QColor(look().theme.text))
             font = painter.font()
@@ -216,8 +218,8 @@ class Exports(QObject):
             painter.setPen(QColor(look().theme.muted))
             painter.drawText(head, _RIGHT, caption.settings)
             view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
-            told = tab.instant(moment)
-            step = f"step {moment} of {tab.player.end}"
+            told = instants.at(moment, followed)
+            step = f"step {moment} of {end}"
             paint_footer(
                 painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), told.code, told.words, step
             )

@@ -510,6 +510,24 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_pa
     assert np.abs(frames[0].astype(int) - frames[-1]).max() > 60
 
 
+def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping, tmp_path):
+    window = stepping(n=4, block="16")
+    tab, said = window.page.step, []
+    tab.exports.said.connect(said.append)
+    tab.transport.speed.setCurrentIndex(tab.transport.speed.count() - 1)
+    films = [tmp_path / "alone.gif", tmp_path / "disturbed.gif"]
+    tab.exports.write_film(films[0])
+    qtbot.waitUntil(lambda: bool(said), timeout=60_000)
+    tab.exports.write_film(films[1])
+    window.choose_variant("kogge-stone")
+    tab.settings.form.change(n=1)
+    shown(qtbot, tab)
+    assert tab.exports.film is not None, "it is still being written"
+    qtbot.waitUntil(lambda: len(said) == 2, timeout=60_000)
+    alone, disturbed = (path.read_bytes() for path in films)
+    assert disturbed == alone
+
+
 def test_an_animation_can_be_given_up(qtbot, tab, tmp_path):
     path = tmp_path / "scan.mp4"
     tab.exports.write_film(path)
