@@ -398,6 +398,7 @@ class MainWindow(QMainWindow):
         for name, settings in self.bench.settings.items():
             self.memory.store_settings(name, settings.variant, settings.params)
         self.pages.close_down()
+        self.own.close_down()
         self.memory.store_bytes("geometry", self.saveGeometry())
         self.memory.sync()
         self.bench.close()

@@ -67,6 +67,8 @@ class OwnKernel:
         self._forget()
         self.page = page
         page.failed.connect(window.show_failure)
+        page.step.exports.said.connect(window.status.say)
+        page.step.exports.failed.connect(window.banner.say)
         for pane in {page.source, page.step.source}:
             pane.failed.connect(window.banner.say)
             pane.saved.connect(window.bench.saved)
@@ -87,7 +89,13 @@ class OwnKernel:
         window.actions_.show_variants([])
         window.status.say(f"{self.page.path.name} {'is played, not run' if recorded else 'runs on the simulator'}")
 
+    def close_down(self) -> None:
+        """Let nothing play on, and give up an animation: the window closes, or another file takes the page's place."""
+        if self.page is not None:
+            self.page.step.close_down()
+
     def _forget(self) -> None:
+        self.close_down()
         if self.page is not None:
             self.page.stop()
             self._window.stack.removeWidget(self.page)

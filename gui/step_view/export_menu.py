@@ -133,6 +133,9 @@ class Exports(QObject):
 
     def write_recording(self, path: Path) -> bool:
         """Copy the recording's file; say so, or why not."""
+        if self._tab.models is None:
+            self.failed.emit("There is nothing to save yet.", "")
+            return False
         try:
             shutil.copyfile(self._tab.stepper.path, path)
         except OSError as error:

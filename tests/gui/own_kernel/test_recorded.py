@@ -86,6 +86,10 @@ def test_it_is_saved_again_as_it_was(qtbot, window, recording, tmp_path):
     page = opened(qtbot, window, recording)
     assert page.step.exports.write_recording(tmp_path / "copy.lockstep")
     assert (tmp_path / "copy.lockstep").read_bytes() == recording.read_bytes()
+    assert window.status.word.text() == "Saved copy.lockstep"
+    assert not page.step.exports.write_picture(tmp_path / "nowhere" / "copy.png")
+    assert window.banner.isVisible()
+    assert window.banner.message.text() == "copy.png cannot be written."
 
 
 def test_a_file_that_is_no_recording_says_so_and_another_opens_in_its_place(qtbot, window, recording, tmp_path):
@@ -106,3 +110,28 @@ def test_run_reads_the_file_again(qtbot, window, recording, trace):
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.step.models is not first)
     assert page.source.code.toPlainText() == TEXT
+
+
+@pytest.mark.parametrize("way", ["another file", "close"])
+def test_an_animation_is_given_up_with_its_page(qtbot, window, recording, trace, tmp_path, way):
+    page = opened(qtbot, window, recording)
+    page.step.transport.speed.setCurrentIndex(0)
+    path = tmp_path / "rotate.gif"
+    page.step.exports.write_film(path)
+    film = page.step.exports.film
+    qtbot.waitUntil(path.exists, timeout=10_000)
+    if way == "close":
+        window.close()
+    else:
+        opened(qtbot, window, trace)
+    assert not film._thread.is_alive()
+    assert not path.exists(), "half a film is none"
+
+
+def test_what_could_not_be_read_is_not_saved(qtbot, window, tmp_path):
+    damaged = tmp_path / "damaged.lockstep"
+    damaged.write_bytes(b"no recording")
+    page = opened(qtbot, window, damaged)
+    assert not page.step.exports.write_recording(tmp_path / "copy.lockstep")
+    assert not (tmp_path / "copy.lockstep").exists()
+    assert window.banner.message.text() == "There is nothing to save yet."
