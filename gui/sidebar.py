@@ -87,6 +87,8 @@ class SampleScroll(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        # Where height is short it is the samples that give way, not the words above and below.
+        self.setMinimumHeight(1)
 
     def fit(self, samples: int) -> None:
         """Learn how many samples there are."""

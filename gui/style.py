@@ -85,7 +85,7 @@ QPushButton[role="segment"]:hover {{ color: {t.text}; }}
 QPushButton[role="segment"]:focus {{ border-color: {t.accent}; }}
 QPushButton[role="transport"] {{ padding: {look.px(5)}px {look.px(6)}px; }}
 QPushButton[role="nav"] {{ text-align: left; background: transparent; border: none; border-radius: 0;
-    border-left: 3px solid transparent; color: {t.muted}; padding: {look.px(7)}px {look.px(13)}px; }}
+    border-left: 3px solid transparent; color: {t.muted}; padding: 7px {look.px(13)}px; }}
 QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}
 QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft}; border-left-color: {t.accent};
     font-weight: 600; }}

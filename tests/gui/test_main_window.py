@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QApplication, QFileDialog, QToolButton, QWidget
+from PyQt6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
 
 from gpu.engines.base import Device
 from gpu.jobs import Failure, LoadImage, SaveArray, StepPattern
@@ -655,3 +655,15 @@ def test_a_verdict_is_of_the_variant_that_is_shown(qtbot, window):
     settle(qtbot, window)
     assert window.bench.outcomes["convolution"].variant == "constant"
     assert verdict.text() == "✓ verified"
+
+
+@pytest.mark.parametrize("size", ["normal", "large", "lecture hall"])
+def test_no_word_of_the_sidebar_is_cut_in_a_low_window(qtbot, window, size):
+    window.appearance.set_text_size(size)
+    window.sidebar.mark_own("Own kernel", "mine.cu")
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.height() == 720)
+    qtbot.wait(20)
+    words = [each for each in window.sidebar.findChildren(QPushButton) if each.isVisible()]
+    assert len(words) == len(window.bench.patterns) + 4
+    assert all(each.height() >= each.sizeHint().height() for each in words)
