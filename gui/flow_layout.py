@@ -16,12 +16,16 @@ class FlowLayout(QLayout):
     parent : QWidget, optional
     across, down : int
         Pixels between neighbours and between lines.
+    spread : bool
+        Whether a line reaches from one end to the other, its room between the neighbours.
     """
 
-    def __init__(self, parent: QWidget | None = None, *, across: int = 20, down: int = 10) -> None:
+    def __init__(
+        self, parent: QWidget | None = None, *, across: int = 20, down: int = 10, spread: bool = False
+    ) -> None:
         super().__init__(parent)
         self.setContentsMargins(0, 0, 0, 0)
-        self._across, self._down = across, down
+        self._across, self._down, self._spread = across, down, spread
         self._items: list[QLayoutItem] = []
 
     def addItem(self, item: QLayoutItem | None) -> None:
@@ -44,7 +48,9 @@ class FlowLayout(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return self._place(QRect(0, 0, width, 0), apply=False)
+        around = self.contentsMargins()
+        inside = width - around.left() - around.right()
+        return self._place(QRect(0, 0, inside, 0), apply=False) + around.top() + around.bottom()
 
     def sizeHint(self) -> QSize:
         return self.minimumSize()
@@ -53,11 +59,11 @@ class FlowLayout(QLayout):
         size = QSize()
         for item in self._visible():
             size = size.expandedTo(item.minimumSize())
-        return size
+        return size.grownBy(self.contentsMargins())
 
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
-        self._place(rect, apply=True)
+        self._place(rect.marginsRemoved(self.contentsMargins()), apply=True)
 
     def _visible(self) -> list[QLayoutItem]:
         return [item for item in self._items if not item.isEmpty()]
@@ -72,12 +78,14 @@ class FlowLayout(QLayout):
             over = sum(widths) + self._across * (len(line) - 1) - rect.width()
             slack = [width - self._least(item, rect.width()) for item, width in zip(line, widths, strict=True)]
             x, height = rect.x(), max(item.sizeHint().height() for item in line)
+            between = -over // (len(line) - 1) if self._spread and over < 0 and len(line) > 1 else 0
             for item, width, spare in zip(line, widths, slack, strict=True):
                 if over > 0:
                     width -= -(-over * spare // max(1, sum(slack)))
                 if apply:
-                    item.setGeometry(QRect(x, y, width, item.sizeHint().height()))
-                x += width + self._across
+                    lower = (height - item.sizeHint().height()) // 2 if self._spread else 0
+                    item.setGeometry(QRect(x, y + lower, width, item.sizeHint().height()))
+                x += width + self._across + between
             y += height + self._down
         return max(0, y - self._down - rect.y())
 

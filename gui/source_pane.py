@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
@@ -108,18 +108,27 @@ class SourcePane(Card):
         self.title.setText(document.path.name)
         self.title.setToolTip(str(document.path))
         self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
-        self._place()
         self.code.show_document(document, kernel, line)
         self._show_edited(document.edited)
 
     def _place(self) -> None:
-        """Name the kernel only where there is room for it: its lines stand out anyway."""
+        """Name the kernel only where there is room: its lines stand out; offer other texts only where that fits."""
         rest = sum(each.sizeHint().width() for each in (self.title, self.edited, self.revert, self.save, self.open))
         self.kernel.setVisible(bool(self.kernel.text()) and self.kernel.sizeHint().width() + rest < self.width() - 60)
+        own = (self.title, self.revert, self.save, self.open, *((self.edited,) if not self.edited.isHidden() else ()))
+        fits = sum(each.sizeHint().width() for each in own) + 8 * len(own) < self.width() - 24
+        self.open.setVisible(self.sources.editable and self.note.isHidden() and fits)
 
-    def resizeEvent(self, event: Any) -> None:
-        super().resizeEvent(event)
-        self._place()
+    def event(self, event: Any) -> bool:
+        # Also when what stands there has become wider, as in larger text.
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._place()
+        return super().event(event)
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            self.setMinimumWidth(look().px(220))
 
     @property
     def document(self) -> KernelDocument:
@@ -181,6 +190,7 @@ class SourcePane(Card):
     def _show_edited(self, edited: bool) -> None:
         self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
         self.edited.setVisible(edited)
+        self._place()
         self.revert.setEnabled(edited)
         self._show_problem()
 

@@ -15,6 +15,8 @@ from PyQt6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
     QVBoxLayout,
     QWidget,
 )
@@ -154,6 +156,34 @@ class ElidedLabel(QLabel):
     def _elide(self) -> None:
         self._shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
         self.update()
+
+
+class ElidedButton(QPushButton):
+    """A flat button that ends in an ellipsis where there is not enough room, and says all of it in its tool tip."""
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        role(self, "flat")
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._tip = tip
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def say(self, text: str) -> None:
+        """Show another text."""
+        self.setText(text)
+        self.setToolTip(f"{text}\n{self._tip}")
+        self.setAccessibleDescription(text)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 4, super().minimumSizeHint().height())
+
+    def initStyleOption(self, option: QStyleOptionButton | None) -> None:
+        super().initStyleOption(option)
+        style = self.style()
+        if option is not None and style is not None:
+            room = style.subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
+            option.text = self.fontMetrics().elidedText(option.text, Qt.TextElideMode.ElideRight, room)
 
 
 class Badge(QLabel):

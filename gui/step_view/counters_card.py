@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QGridLayout
+from PyQt6.QtWidgets import QGridLayout, QLabel
 
 from gui.theme import look
 from gui.widgets import Card, ElidedLabel, as_count, label
@@ -22,6 +22,8 @@ FIGURES = {
     "idle lanes": "Lanes that did nothing in statements that operate on data",
 }
 ROWS = ("so far", "in all", "textbook")
+_FIRST_TO_GO = ("efficiency", "parallelism", "idle lanes")
+"""Figures that leave their room to the others where there is too little for all."""
 
 
 class CountersCard(Card):
@@ -32,13 +34,15 @@ class CountersCard(Card):
         self.body.removeItem(self.head)
         self.setToolTip("Exact numbers from the recording, neither measured nor modelled")
         self.cells: dict[tuple[str, str], ElidedLabel] = {}
+        self._names: dict[str, QLabel] = {}
+        self._detailed = True
         grid = QGridLayout()
         grid.setHorizontalSpacing(look().px(8))
         grid.setVerticalSpacing(1)
         grid.addWidget(self.title, 0, 0)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         for column, (name, what) in enumerate(FIGURES.items(), 1):
-            head = label(name, "caption")
+            head = self._names[name] = label(name, "caption")
             head.setToolTip(what)
             grid.addWidget(head, 0, column, right)
             grid.setColumnStretch(column, 1)
@@ -55,9 +59,33 @@ class CountersCard(Card):
 
     def show_details(self, shown: bool) -> None:
         """Show what it comes to in all, or leave its room to others."""
-        self._heads["in all"].setVisible(shown)
-        for name in FIGURES:
-            self.cells["in all", name].setVisible(shown)
+        self._detailed = shown
+        self._lay_out()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Show as many figures as there is room for, and the card's title where there is room for that too."""
+        wide = {name: self._names[name].sizeHint().width() + look().px(8) for name in FIGURES}
+        words = max(each.sizeHint().width() for each in self._heads.values())
+        room = self.width() - sum(self.body.getContentsMargins()[::2])
+        left_out: list[str] = []
+        for name in _FIRST_TO_GO:
+            if words + sum(wide.values()) - sum(wide[each] for each in left_out) > room:
+                left_out.append(name)
+        self.title.setVisible(self.title.sizeHint().width() + sum(wide.values()) <= room)
+        self._heads["in all"].setVisible(self._detailed)
+        for name, head in self._names.items():
+            head.setVisible(name not in left_out)
+            for row in ROWS:
+                self.cells[row, name].setVisible(name not in left_out and (self._detailed or row != "in all"))
 
     def text(self, row: str, name: str) -> str:
         """Return what a cell of the table shows."""
@@ -70,6 +98,11 @@ class CountersCard(Card):
         self._say(row, "parallelism", "–" if counts.parallelism is None else f"{counts.parallelism:.1f}")
         self._say(row, "efficiency", _efficiency(sequential, counts.operations))
         self._say(row, "idle lanes", "–" if counts.idle_fraction is None else f"{counts.idle_fraction:.0%}")
+
+    def clear(self) -> None:
+        """Show no figures: nothing is recorded."""
+        for cell in self.cells.values():
+            cell.say("")
 
     def show_textbook(self, book: Textbook | None, sequential: int | None = None) -> None:
         """Show what the textbook says; None where it says nothing."""

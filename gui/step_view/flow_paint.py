@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
+from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen, QRegion
 
 from gpu.pattern import Array
 from gui.lettering import Lettering
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_bands import BandGroup, band_groups, bands
+from gui.step_view.flow_clip import clipped_off, region_of
 from gui.step_view.flow_labels import FlowLabels
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
 from gui.step_view.flow_lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
@@ -22,6 +23,8 @@ from gui.step_view.values import texts
 from gui.theme import Look, code_font
 
 _SMALLEST_TEXT = 8
+_LETTERED = 5
+"""Pixels of an operation's radius from which its thread is written in it."""
 _ROUND = 4
 _MOST_PASSING = 8
 """Rows whose lines may pass a row of narrow columns."""
@@ -241,13 +244,11 @@ class FlowPainter:
         radius = self._circle
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
-        if not self.labelled or radius < 5:
+        if not self.labelled or radius < _LETTERED:
             for cell in cells:
                 painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
             return
-        if number not in self._ovals:
-            self._ovals[number] = self._ovals_of(number, whos)
-        ovals = self._ovals[number]
+        ovals = self._ovals_of_row(number)
         for cell in cells:
             painter.drawRoundedRect(ovals[cell][0], radius, radius)
         painter.setFont(self.small.font)
@@ -257,10 +258,12 @@ class FlowPainter:
             if fits:
                 self.small.centre(painter, box, whos[cell])
 
-    def _ovals_of(self, number: int, whos: list[str]) -> list[tuple[QRectF, bool]]:
+    def _ovals_of_row(self, number: int) -> list[tuple[QRectF, bool]]:
         """Return where the operations of a row are, and whether their threads have room there."""
-        found, radius = [], self._circle
-        for cell, who in enumerate(whos):
+        if number in self._ovals:
+            return self._ovals[number]
+        found, radius = self._ovals.setdefault(number, []), self._circle
+        for cell, who in enumerate(self.whos(number)):
             middle, wide = self.circle_at(number, cell), self.small.width(who)
             half = min(max(radius, wide / 2 + 3), self.sizes.column / 2 - 0.5)
             found.append((QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius), wide <= 2 * half))
@@ -340,12 +343,15 @@ class FlowPainter:
         y1 = sizes.top(number) - self._circle * 0.75
         narrow = sizes.column < AGGREGATED
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
+        above = int(edges.row[wanted].min(initial=number))
+        passed = QRegion() if narrow else self._cells_between(above, number)
         for warp in np.unique(warps[wanted]).tolist():
             mine = wanted & (warps == warp)
-            self._draw_lines(
-                painter, QPen(warp_colour(theme, warp), 1 if narrow else 2), x0[mine], y0[mine], x1[mine], y1
-            )
+            pen = QPen(warp_colour(theme, warp), 1 if narrow else 2)
+            with clipped_off(painter, passed):
+                self._draw_lines(painter, pen, x0[mine], y0[mine], x1[mine], y1)
             if not narrow:
+                painter.setPen(pen)
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 # Many read one source.
                 for start, column in set(zip(edges.row[mine].tolist(), edges.column[mine].tolist(), strict=True)):
@@ -378,6 +384,18 @@ class FlowPainter:
             painter.setPen(QColor(theme.text))
             for cell in chosen.tolist():
                 lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+
+    def _cells_between(self, above: int, below: int) -> QRegion:
+        """Return where the cells and the operations of the rows between two are: lines pass below them."""
+        found = QRegion()
+        for number in range(above + 1, below):
+            cells = self.layout.rows[number].column.size
+            made = np.flatnonzero(self.layout.rows[number].made & self.layout.rows[number].worked).tolist()
+            found += region_of([self.cell_rect(number, cell) for cell in range(cells)])
+            if self.labelled and self._circle >= _LETTERED:
+                ovals = self._ovals_of_row(number)
+                found += region_of([ovals[cell][0] for cell in made])
+        return found
 
     def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
         """Frame a cell that is not the same in another order."""

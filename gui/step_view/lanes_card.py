@@ -42,7 +42,8 @@ class LaneGrid(QWidget):
         self.threads = 0
         self.followed = -1
         self.most_rows = _MOST_ROWS
-        self._first = 0
+        self.first = 0
+        """The first warp that is shown."""
         self._strips: dict[tuple[Any, ...], QPixmap] = {}
 
     def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
@@ -51,9 +52,9 @@ class LaneGrid(QWidget):
         self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
         if lanes is not None:
             active = np.flatnonzero((lanes.state[block] == ACTIVE).any(axis=1))
-            if active.size and not self._first <= active[0] < self._first + self.most_rows:
-                self._first = int(active[0])
-            self._first = min(self._first, max(0, lanes.state.shape[1] - self.most_rows))
+            if active.size and not self.first <= active[0] < self.first + self.most_rows:
+                self.first = int(active[0])
+            self.first = min(self.first, max(0, lanes.state.shape[1] - self.most_rows))
         if rows != self.rows:
             self.updateGeometry()
         self.update()
@@ -80,13 +81,13 @@ class LaneGrid(QWidget):
         painter = QPainter(self)
         warps = self.lanes.state.shape[1]
         for row in range(self.rows):
-            warp = self._first + row
+            warp = self.first + row
             colour = warp_colour(look().theme, self.block * warps + warp)
             painter.drawPixmap(0, round(row * self.height() / self.rows), self._strip(warp, colour))
-        if self._first * WARP <= self.followed < (self._first + self.rows) * WARP:
+        if self.first * WARP <= self.followed < (self.first + self.rows) * WARP:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(look().theme.text), 2))
-            row, lane = divmod(self.followed - self._first * WARP, WARP)
+            row, lane = divmod(self.followed - self.first * WARP, WARP)
             painter.drawRoundedRect(self._box(lane).translated(0, row * self.height() / self.rows), 3, 3)
         painter.end()
 
@@ -135,7 +136,7 @@ class LaneGrid(QWidget):
         lane = int(point.x() // (self.width() / WARP))
         if not (0 <= row < self.rows and 0 <= lane < WARP):
             return -1
-        return (self._first + row) * WARP + lane
+        return (self.first + row) * WARP + lane
 
     def mousePressEvent(self, event: Any) -> None:
         thread = self._thread_at(event.position())
@@ -173,17 +174,21 @@ class LanesCard(Card):
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
         """Show the lanes of one of `blocks` blocks of `threads` threads."""
         self.grid.show_lanes(lanes, block, threads, followed)
-        self.which.say(f"block {block} of {blocks}" if blocks > 1 else "one block")
+        parts = [f"block {block} of {blocks}"] if blocks > 1 else []
+        if lanes is not None and self.grid.rows < (warps := lanes.state.shape[1]):
+            parts.append(f"warps {self.grid.first} to {self.grid.first + self.grid.rows - 1} of {warps}")
+        self.which.say("  ·  ".join(parts) or ("one block" if lanes is not None else ""))
         # Without its title line the card still says which of several blocks it shows.
-        where = [self.which.text()] if blocks > 1 and not self._detailed else []
+        where = parts if not self._detailed else []
         groups = [group.text for group in lanes.groups(block)] if lanes is not None else []
         self.words.say("  ·  ".join([*where, *groups]))
 
     def show_traffic(self, traffic: Traffic | None) -> None:
         """Show what the statement asks of memory."""
-        self.traffic.say((traffic.summary if traffic is not None else "") or "no memory is touched")
-        self.banks.show_threads(traffic.banks if traffic is not None else None)
         lanes = self.grid.lanes
+        untouched = "no memory is touched" if lanes is not None else ""
+        self.traffic.say((traffic.summary if traffic is not None else "") or untouched)
+        self.banks.show_threads(traffic.banks if traffic is not None else None)
         self.queues.show_addresses(
             traffic.addresses(self.grid.block) if traffic is not None else (), lanes.state.shape[1] if lanes else 1
         )

@@ -12,12 +12,14 @@ from gpu.pattern import Array
 from gui.lettering import Lettering
 from gui.step_view.flow_lines import squares
 from gui.step_view.memory_panels import Panel
-from gui.step_view.memory_shades import Mark, Range, Shades
+from gui.step_view.memory_shades import Mark, Range, Shades, are_light, laid_over
 from gui.step_view.values import texts
 from gui.theme import code_font, look
 
 READABLE = 17
 """Pixels of a cell from which it carries its value."""
+_SHORT = 4
+"""Characters of values that are told apart without more room between them."""
 _KEPT_CELLS = 1024
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
 
@@ -44,7 +46,10 @@ class Grid:
         self._cells: dict[tuple[int, str, bool], QPixmap] = {}
         font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
         self._lettering = Lettering(font)
-        self._room = max(1, int((cell - 3) / QFontMetricsF(font).horizontalAdvance("0")))
+        wide = QFontMetricsF(font).horizontalAdvance("0")
+        room = int((cell - 3) / wide)
+        # Long values, which fill their cells, are kept apart.
+        self._room = max(1, room if room <= _SHORT else int((cell - wide) / wide))
 
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
         """Paint an array, dark for the least of a pair of values, light for the greatest, and what is touched of it."""
@@ -97,11 +102,10 @@ class Grid:
         return self._cells[key]
 
     def _letter(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
-        """Paint the values of cells over what marks them: in dark letters over filled ones, else in those they had."""
+        """Paint the values of cells over what marks them, dark where that is light."""
         places = np.unique(np.concatenate([mark.cells for mark in marks]))
         places = places[panel.known.reshape(-1)[places]]
-        filled = np.concatenate([np.zeros(0, int), *(mark.cells for mark in marks if mark.writes)])
-        on_light = self._shades.light.reshape(-1)[places] | np.isin(places, filled)
+        on_light = are_light(laid_over(self._shades.colours.reshape(-1), marks)[places])
         painter.setFont(self._lettering.font)
         for colour, here in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
             painter.setPen(QColor(colour))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from PyQt6.QtGui import QColor
@@ -12,7 +14,8 @@ from gui.step_view.colours import mixed
 from gui.step_view.memory_panels import Panel
 from gui.theme import look
 
-_BRIGHT = 0.55
+_BRIGHT = 0.18
+"""The relative luminance from which dark letters are read more easily than light ones."""
 
 Range = tuple[float, float]
 
@@ -76,11 +79,40 @@ class Shades:
         if before is not None and self._range == values and _same(before, panel):
             return np.zeros(panel.shape, bool)
         self._range = values
-        share, old = _shares(panel, values), self.colours
-        self.colours, self.light = _colours(panel, share), share > _BRIGHT
+        old, self.colours = self.colours, _colours(panel, _shares(panel, values))
+        self.light = are_light(self.colours)
         if before is None or before.values.dtype != panel.values.dtype:
             return np.ones(panel.shape, bool)
         return (self.colours != old) | (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+
+
+def laid_over(colours: Array, marks: Sequence[Mark], *, frames: bool = False) -> Array:
+    """Return the colours of cells, uint32 as QRgb, with the marks' fillings over them, or else their frames.
+
+    Of several marks of one kind the last one is seen.
+    """
+    found: Array = colours.copy()
+    for _, alike in groupby(marks, lambda mark: (mark.writes, mark.strong)):
+        group = list(alike)
+        over = [mark.frame if frames else mark.filling for mark in group]
+        share = over[0].alphaF()
+        cells = np.concatenate([mark.cells for mark in group])
+        laid = np.repeat([colour.getRgb()[:3] for colour in over], [mark.cells.size for mark in group], axis=0)
+        parts = np.round((1 - share) * _parts(found[cells]) + share * laid).astype(np.uint32)
+        found[cells] = np.uint32(0xFF000000) | parts[:, 0] << 16 | parts[:, 1] << 8 | parts[:, 2]
+    return found
+
+
+def are_light(colours: Array) -> Array:
+    """Return which colours, uint32 as QRgb, want dark letters: by their relative luminance, as WCAG 2 has it."""
+    found: Array = (_parts(colours) / 255) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) > _BRIGHT
+    return found
+
+
+def _parts(colours: Array) -> Array:
+    """Return red, green and blue, a last axis more."""
+    found: Array = colours[..., np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
+    return found
 
 
 def _same(one: Panel, other: Panel) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 from PyQt6.QtCore import QPointF
@@ -11,7 +10,7 @@ from PyQt6.QtGui import QColor, QImage, QPainter
 
 from gpu.pattern import Array
 from gui.step_view.memory_panels import Panel
-from gui.step_view.memory_shades import Mark, Range, Shades
+from gui.step_view.memory_shades import Mark, Range, Shades, laid_over
 from gui.theme import look
 
 _GAPPED, _WIDE = 7, 10
@@ -42,12 +41,8 @@ class TintedGrid:
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
         """Paint an array, dark for the least of a pair of values, light for the greatest, and what is touched of it."""
         self._shades.take(panel, values)
-        filled = self._shades.colours.reshape(-1).copy()
-        framed = filled.copy()
-        for _, alike in groupby(marks, lambda mark: (mark.writes, mark.strong)):
-            group = list(alike)
-            _lay_over(filled, group, [mark.filling for mark in group])
-            _lay_over(framed, group, [mark.frame for mark in group])
+        plain = self._shades.colours.reshape(-1)
+        filled, framed = laid_over(plain, marks), laid_over(plain, marks, frames=True)
         colours = np.concatenate((filled, framed, np.array([QColor(look().theme.surface).rgb()], np.uint32)))
         if not np.array_equal(colours, self._colours):
             self._colours = colours
@@ -80,13 +75,3 @@ def _along(count: int, cell: float, frame: float, gap: float) -> tuple[Array, Ar
     within = middle - number * cell
     between = within > cell - gap
     return number, (within < frame) | (within > cell - gap - frame), between
-
-
-def _lay_over(colours: Array, marks: Sequence[Mark], over: Sequence[QColor]) -> None:
-    """Lay a colour over the cells of each mark; all are equally opaque, and the last one of a cell is seen."""
-    cells = np.concatenate([mark.cells for mark in marks])
-    share = over[0].alphaF()
-    laid = np.repeat([colour.getRgb()[:3] for colour in over], [mark.cells.size for mark in marks], axis=0)
-    under = colours[cells, np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
-    parts = np.round((1 - share) * under + share * laid).astype(np.uint32)
-    colours[cells] = np.uint32(0xFF000000) | parts[:, 0] << 16 | parts[:, 1] << 8 | parts[:, 2]

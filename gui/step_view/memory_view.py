@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gui.step_view.models import Models
 
 _GAP = 22
-_WRAPS = (32, 64, 128)
-"""Elements of a row of an array that has none of its own: whole warps."""
+_WRAPS = (32, 64, 128, 16)
+"""Elements of a row of an array that has none of its own, the first that makes cells largest: whole warps, or half."""
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.pattern import Pattern
 from gui.editor.sources import KernelSources
+from gui.flow_layout import FlowLayout
 from gui.jobs import Jobs
 from gui.source_pane import SourcePane
 from gui.step_view.counters_card import CountersCard
@@ -25,7 +26,7 @@ from gui.step_view.transport import Transport
 from gui.step_view.variables_view import VariablesView
 from gui.step_view.verdict import Verdict
 from gui.theme import look
-from gui.widgets import Badge, Card, ElidedLabel, Segments, button, column, label, row
+from gui.widgets import Badge, Card, ElidedButton, ElidedLabel, Segments, button, column, label, row
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
 ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
@@ -49,7 +50,7 @@ class Panes(QWidget):
         self._make_pictures(pattern, jobs)
         right = self._make_right(sources)
         time = self._make_time()
-        self.chosen = button("", "flat", name="What is recorded", tip="Size, input and order of what is recorded")
+        self.chosen = ElidedButton("What is recorded", "Size, input and order of what is recorded")
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(8)
@@ -81,15 +82,12 @@ class Panes(QWidget):
         self.pictures.addWidget(self.message)
         self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
         self.picture.body.setSpacing(4)
-        self.picture.head.setContentsMargins(12, 0, 8, 0)
+        self.picture.body.removeItem(self.picture.head)
         self.picture.title.hide()
         self.kinds = Segments(("Flow", "Arrays", "Variables", "Launches", "Two orders"), "Picture")
         self.kinds.buttons["Launches"].hide()
         self.state = Badge()
         self.state.hide()
-        self.picture.head.addWidget(self.kinds)
-        self.picture.head.addWidget(self.state)
-        self.picture.head.addStretch(1)
         self.zooms = {
             "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
             "fit": button("fit", "flat", tip="All columns  (F)", name="Fit"),
@@ -97,16 +95,25 @@ class Panes(QWidget):
         }
         for each in self.zooms.values():
             each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            self.picture.head.addWidget(each)
         self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
         self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.picture.head.addWidget(self.export)
         self.legend = ElidedLabel("caption", "Legend")
         self.legend.say(FLOW_LEGEND)
         foot = row(self.legend)
         foot.setContentsMargins(14, 0, 14, 0)
+        self.picture.body.addLayout(self._head())
         self.picture.body.addWidget(self.pictures, 1)
         self.picture.body.addLayout(foot)
+
+    def _head(self) -> FlowLayout:
+        """Return the line above the picture; what is done with it goes below the kinds where there is little room."""
+        head = FlowLayout(across=8, down=2, spread=True)
+        head.setContentsMargins(12, 0, 8, 0)
+        for items in ((self.kinds, self.state), (*self.zooms.values(), self.export)):
+            together = QWidget()
+            together.setLayout(row(*items))
+            head.addWidget(together)
+        return head
 
     def _make_right(self, sources: KernelSources) -> QWidget:
         self.source = SourcePane(sources)
@@ -134,9 +141,12 @@ class Panes(QWidget):
         time.title.hide()
         time.body.setSpacing(4)
         time.body.addWidget(self.timeline)
-        controls = row(self.transport.count, 0, self.transport, 10, self.transport.speed, self.transport.loop, 0,
-                       self.verdict)  # fmt: skip
-        time.body.addLayout(controls)
+        controls = QWidget()
+        controls.setLayout(row(self.transport, 10, self.transport.speed, self.transport.loop))
+        line = FlowLayout(across=8, down=4, spread=True)
+        for each in (self.transport.count, controls, self.verdict):
+            line.addWidget(each)
+        time.body.addLayout(line)
         return time
 
     def resizeEvent(self, event: Any) -> None:

@@ -160,7 +160,7 @@ class StepTab(Panes):
         return self.stepper.stop() or self.orders.stepper.stop()
 
     def _describe_settings(self) -> None:
-        self.chosen.setText(f"{self.settings.text}  ▾")
+        self.chosen.say(f"{self.settings.text}  ▾")
 
     def _show_busy(self, busy: bool) -> None:
         self.state.say("recording…" if busy else "", "neutral")
@@ -260,6 +260,10 @@ class StepTab(Panes):
         self.lanes.show_traffic(None)
         self.statement.say("")
         self.variables.say("")
+        self.counters.clear()
+        self.verdict.clear()
+        self.source.mark_line(None)
+        self.source.set_markers({})
 
     # --- moving
 

@@ -76,8 +76,13 @@ class Timeline(QWidget):
             self._forget()
 
     def sizeHint(self) -> QSize:
-        captions = look().px(16) if len(self._names) > 1 else 0
+        captions = look().px(16) + self._lower if len(self._names) > 1 else 0
         return QSize(300, look().px(42) + captions)
+
+    @property
+    def _lower(self) -> int:
+        """How much lower the kernels' names stand where findings are marked above them."""
+        return look().px(6) if self.findings else 0
 
     def minimumSizeHint(self) -> QSize:
         return QSize(100, self.sizeHint().height())
@@ -217,13 +222,15 @@ class Timeline(QWidget):
                 continue
             last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
             left, right = edges[number], edges[last + 1]
-            box = QRectF(left, bottom + 5, right - left - 6, look().px(15))
+            box = QRectF(left, bottom + 5 + self._lower, right - left - 6, look().px(15))
             painter.setPen(QColor(look().theme.muted))
             text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
             if number:
                 painter.setPen(QPen(QColor(look().theme.faint), 1))
-                painter.drawLine(QPointF(left - 1, bottom - look().px(28)), QPointF(left - 1, bottom + look().px(16)))
+                painter.drawLine(
+                    QPointF(left - 1, bottom - look().px(28)), QPointF(left - 1, bottom + look().px(16) + self._lower)
+                )
 
     # --- mouse
 

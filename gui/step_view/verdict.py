@@ -38,6 +38,11 @@ class Verdict(QLabel):
         self._bad = bool(count or recording.failure)
         self._restyle()
 
+    def clear(self) -> None:
+        """Say nothing: nothing is recorded."""
+        super().clear()
+        self.setToolTip("")
+
     def _restyle(self) -> None:
         theme = look().theme
         wanted = f"color: {theme.bad if self._bad else theme.good}; font-weight: 600;"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import subprocess
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtCore import QPoint, QPointF, QRect, Qt
 from PyQt6.QtGui import QImage
-from PyQt6.QtWidgets import QApplication, QWidget
+from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
 from gpu.jobs import Failure, StepPattern
 from gpu.patterns import find_pattern
@@ -14,6 +15,7 @@ from gpu.stepping.recording import Recording
 from gui.editor.kernel_lines import kernel_lines
 from gui.step_view.lanes_card import ACTIVE
 from gui.step_view.settings_panel import SettingsPanel
+from gui.widgets import ElidedLabel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
 
@@ -217,18 +219,53 @@ def test_the_button_names_numbers_and_lets_words_speak(tab):
 
 
 @pytest.mark.parametrize("size", ["normal", "lecture hall"])
-def test_the_buttons_do_not_stand_on_the_count(qtbot, window, tab, size):
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 640)])
+def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height):
     window.appearance.set_text_size(size)
-    window.resize(1280, 720)
-    qtbot.waitUntil(lambda: window.width() == 1280)
+    window.resize(width, height)
+    qtbot.waitUntil(lambda: window.width() == width)
     tab.settings.form.change(n=64)
     shown(qtbot, tab)
     tab.player.to_end(last=True)
     qtbot.wait(50)
-    count = tab.transport.count
+    transport, source = tab.transport, tab.source
     assert tab.player.end > 99
-    assert count.text() == f"step {tab.player.end} of {tab.player.end}"
-    assert count.geometry().right() < tab.transport.geometry().left()
+    assert transport.count.text() == f"step {tab.player.end} of {tab.player.end}"
+    lines = {
+        tab.picture: [*tab.kinds.buttons.values(), *tab.zooms.values(), tab.export],
+        transport.parentWidget().parentWidget(): [
+            transport.count, *transport.buttons.values(), transport.speed, transport.loop, tab.verdict,
+        ],
+        source: [source.title, source.edited, source.kernel, source.revert, source.save, source.open],
+        tab.counters: [*tab.counters.findChildren(QLabel)],
+    }  # fmt: skip
+    for card, pieces in lines.items():
+        seen = [each for each in pieces if each.isVisible()]
+        boxes = [QRect(each.mapTo(card, QPoint(0, 0)), each.size()) for each in seen]
+        for each, box in zip(seen, boxes, strict=True):
+            assert card.rect().contains(box), each.accessibleName()
+            if not isinstance(each, ElidedLabel):
+                assert each.width() >= each.minimumSizeHint().width(), each.accessibleName() or each.text()
+        for one, other in itertools.combinations(boxes, 2):
+            assert not one.intersects(other)
+    assert tab.chosen.width() <= window.width()
+
+
+def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtbot, tab):
+    tab.player.to_end(last=True)
+    assert tab.counters.text("so far", "operations") not in ("", "–")
+    document = tab.source.document
+    document.replace(document.text.replace("__syncthreads();", "oops __syncthreads();"))
+    qtbot.waitUntil(lambda: tab.models is None, timeout=20_000)
+    assert "oops" in tab.message.text()
+    assert {cell.text() for cell in tab.counters.cells.values()} == {""}
+    assert tab.verdict.text() == tab.lanes.which.text() == tab.lanes.traffic.text() == ""
+    assert not any(button.isEnabled() for button in tab.transport.buttons.values())
+    document.replace(document.original)
+    qtbot.waitUntil(lambda: tab.models is not None, timeout=20_000)
+    shown(qtbot, tab)
+    assert tab.counters.text("in all", "operations") not in ("", "–")
+    assert tab.verdict.text() == "no findings"
 
 
 def test_a_number_with_a_point_is_named_too(qtbot):
