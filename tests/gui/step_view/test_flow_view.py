@@ -258,3 +258,33 @@ def test_numbers_of_which_too_little_would_be_left_are_left_out():
     assert texts(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
     assert texts(np.array([-14825.0, 7.0]), 4) == ["", "7"]
     assert texts(np.array([-14825.0]), 6) == ["-14825"]
+
+
+def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
+    tab = stepping("reduction", "atomic").page.step
+    tab.kinds.choose("Flow")
+    flow, rows = tab.flow, tab.flow.layout_.rows
+    last = len(rows) - 1
+    above = int(flow.layout_.edges[last].row.min())
+    assert above < last - 2, "a line over several rows"
+
+    # What is read is framed.
+    framed = {int(each) for number in (last - 1, last) for each in flow.layout_.edges[number].row} | {last - 1}
+
+    def cells():
+        image, origin = flow.grab().toImage(), flow._origin()
+        boxes = {
+            (row, cell): flow._ready().cell_rect(row, cell).translated(origin).toRect().adjusted(2, 2, -2, -2)
+            for row in set(range(above + 1, last)) - framed
+            for cell in np.flatnonzero(rows[row].block == 0).tolist()
+        }
+        return {place: image.copy(box) for place, box in boxes.items()}
+
+    tab.player.go(rows[last].first)
+    qtbot.wait(300)
+    before = cells()
+    tab.player.to_end(last=True)
+    qtbot.wait(300)
+    after = cells()
+    assert len(after) > 15
+    assert [place for place in after if after[place] != before[place]] == []

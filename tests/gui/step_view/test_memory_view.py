@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, Qt
-from PyQt6.QtGui import QFontMetrics
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor, QFontMetrics, QImage, QPainter
 
-from gui.step_view.memory_view import MemoryView
+from gui.step_view.memory_panels import Panel, wrapped
+from gui.step_view.memory_shades import Mark
+from gui.step_view.memory_tints import TintedGrid
+from gui.step_view.memory_view import MemoryView, _shelves
+from gui.theme import look
 from tests.gui.step_view.conftest import shown
 
 
@@ -84,3 +88,44 @@ def test_constants_of_other_kernels_are_left_out(stepping):
     names = {panel.title.split()[0] for panel in tab.memory.panels}
     assert names == {"image", "out", "FILTER", "tile"}
     assert not tab.models.several_blocks, "one channel of a few pixels"
+
+
+@pytest.mark.parametrize(("n", "columns"), [(16, {16}), (64, {16, 32}), (1024, {64, 128})])
+def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, stepping, n, columns):
+    tab = stepping("scan", "kogge-stone", n=n, block=str(n)).page.step
+    tab.kinds.choose("Arrays")
+    tab.player.go(9)
+    panel = next(each for each in tab.memory.panels if each.title.startswith("in "))
+    assert panel.shape[1] in columns
+    assert panel.values.reshape(-1)[:n].tolist() == tab.models.recording.at(0)[0].trace.array(panel.number, 0).tolist()
+    assert not panel.known.reshape(-1)[n:].any()
+    largest, _ = tab.memory._arranged()
+    for width in (16, 32, 64, 128):
+        shapes = tuple(wrapped((1, each.values.size), width) for each in tab.memory.panels)
+        assert _shelves(shapes, *tab.memory._frame(tab.memory.panels)[1:])[0] <= largest
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
+def test_a_grid_of_small_cells_shows_each_cell_where_it_is(qtbot, ratio):
+    rows, columns, cell = 5, 32, 11
+    values = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    panel = Panel(0, "s", 0, values, np.ones_like(values, bool))
+    mark = Mark(np.array([0, 70]), QColor("#ff0000"), True, True)
+    image = QImage(round(columns * cell * ratio), round(rows * cell * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    painter = QPainter(image)
+    TintedGrid((rows, columns), cell, ratio).paint(painter, panel, QPointF(0, 0), (0.0, 159.0), [mark])
+    painter.end()
+
+    def at(place, x, y):
+        row, column = divmod(place, columns)
+        return image.pixelColor(int((column * cell + x) * ratio), int((row * cell + y) * ratio))
+
+    middles = [at(place, cell / 2, cell / 2) for place in range(rows * columns)]
+    greys = [each.lightness() for place, each in enumerate(middles) if place not in (0, 70)]
+    assert greys == sorted(greys)
+    assert greys[-1] > greys[0] + 150
+    for place in (0, 70):
+        assert at(place, 1, 1).name() == "#ff0000"
+        assert middles[place].red() > middles[place].green() + 60
+    assert at(33, cell - 0.4, cell / 2).name() == look().theme.surface
