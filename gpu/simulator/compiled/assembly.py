@@ -66,6 +66,12 @@ class Assembly:
         self.entry.append(f"  {name} = alloca [{max(size, 1)} x i8], align 16")
         return name
 
+    def fill(self, address: str, byte: int, count: str | int, *, align: int = 1) -> None:
+        """Write so many times the same byte."""
+        self.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        aligned = f" align {align}" if align > 1 else ""
+        self.emit(f"call void @llvm.memset.p0.i64(ptr{aligned} {address}, i8 {byte}, i64 {count}, i1 false)")
+
     def declare(self, signature: str) -> None:
         """Declare a function of LLVM's or of the C library's."""
         self.declared.add(f"declare {signature}")

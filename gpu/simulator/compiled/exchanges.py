@@ -3,54 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Protocol
 
 import numpy as np
 
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.compiled.lanes import Lanes
 from gpu.simulator.types import INT32, Scalar
 
 _WARP = 32
 _UINT32 = Scalar("uint32")
 _WIDTHS = ("1", "2", "4", "8", "16", "32")
-
-
-class Lanes(Protocol):
-    """The threads of a block, by their number, which is an i64."""
-
-    @property
-    def asm(self) -> Assembly: ...
-
-    @property
-    def threads(self) -> int:
-        """How many threads the block has."""
-        ...
-
-    def agreed(self, number: int) -> str | None:
-        """Return what all threads gave, None where they may differ."""
-        ...
-
-    def each(self) -> AbstractContextManager[str]:
-        """Run what is written inside for the number of every thread, also of those that do not take part."""
-        ...
-
-    def argument(self, number: int, thread: str) -> str:
-        """Return what a thread gave."""
-        ...
-
-    def kind(self, number: int) -> Scalar:
-        """Return the type of what threads gave."""
-        ...
-
-    def here(self, thread: str) -> str:
-        """Return whether a thread takes part."""
-        ...
-
-    def give(self, thread: str, value: str) -> None:
-        """Let a thread have its result."""
-        ...
 
 
 def write(lanes: Lanes, op: str, type: Scalar) -> None:
@@ -72,7 +35,7 @@ def write(lanes: Lanes, op: str, type: Scalar) -> None:
 
 
 def _shuffle(lanes: Lanes, op: str) -> None:
-    width = lanes.agreed(3) if _has(lanes, 3) else str(_WARP)
+    width = lanes.agreed(3) if lanes.has(3) else str(_WARP)
     by = lanes.agreed(2)
     if by is not None and width in _WIDTHS:
         _shuffle_alike(lanes, op, by, int(width))
@@ -121,7 +84,7 @@ def _shuffle_each(lanes: Lanes, op: str) -> None:
         asm.place(taking)
         lane = asm.value(f"and i64 {thread}, {_WARP - 1}")
         by = asm.value(f"sext i32 {lanes.argument(2, thread)} to i64")
-        width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if _has(lanes, 3) else str(_WARP)
+        width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if lanes.has(3) else str(_WARP)
         outside_of = asm.value(f"urem i64 {lane}, {width}")
         first = asm.value(f"sub i64 {lane}, {outside_of}")
         if op == "__shfl_sync":
@@ -136,14 +99,6 @@ def _shuffle_each(lanes: Lanes, op: str) -> None:
         chosen = asm.value(f"select i1 {inside}, i64 {source}, i64 {lane}")
         start = asm.value(f"sub i64 {thread}, {lane}")
         lanes.give(thread, lanes.argument(1, asm.value(f"add i64 {start}, {chosen}")))
-
-
-def _has(lanes: Lanes, number: int) -> bool:
-    try:
-        lanes.kind(number)
-    except IndexError:
-        return False
-    return True
 
 
 def _warps(lanes: Lanes) -> int:
@@ -178,7 +133,7 @@ def _takes_part(lanes: Lanes, thread: str, lane: str) -> str:
     """Return whether a lane is here, and named by the mask that it gives, where there is one."""
     asm = lanes.asm
     here = lanes.here(thread)
-    if not _has(lanes, 0):
+    if not lanes.has(0):
         return here
     shifted = asm.value(f"lshr i32 {lanes.argument(0, thread)}, {asm.value(f'trunc i64 {lane} to i32')}")
     return asm.value(f"and i1 {here}, {asm.value(f'trunc i32 {shifted} to i1')}")

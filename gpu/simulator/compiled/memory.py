@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.assembly import Assembly, memory_type
 from gpu.simulator.compiled.own_memory import OwnMemory, Part, Rows
-from gpu.simulator.compiled.plan import Frame, handed_on, places
-from gpu.simulator.compiled.planner import plan
+from gpu.simulator.compiled.plan import Frame, Plan, handed_on, places
+from gpu.simulator.compiled.planner import Planned
 from gpu.simulator.compiled.recompute import Recomputable
+from gpu.simulator.compiled.scratch import Scratch
+from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import walk
-from gpu.simulator.types import Type
-
-_WARP = 32
+from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
 
 FAILED = "lockstep.failed"
 """The variable that a failed assertion writes 7 words of 8 bytes to: its number from 1, threadIdx, blockIdx."""
 
-AROUND = 32 * 8
-"""The bytes before and after a worker's memory, so that the lane next to the first or the last one may be read."""
-
-
-@dataclass
-class _Scratch:
-    size: int = AROUND
-    offsets: dict[object, int] = field(default_factory=dict)
-
-    def take(self, key: object, size: int) -> int:
-        if key not in self.offsets:
-            self.offsets[key] = self.size
-            self.size += -(-size // 64) * 64
-        return self.offsets[key]
+Value = str | tuple[str, ...]
+"""What an instruction gives; of a struct, one for each leaf."""
 
 
 class Memory:
-    """The memory that a kernel's plan needs, of blocks of one shape.
+    """The memory of a kernel, for the thread that is being written.
 
     Parameters
     ----------
-    function : ir.Function
-    block : sequence of int
-    constants : frozenset of str
-        The names of `__constant__` variables.
+    asm : Assembly
+    block : ThreadBlock
+    scratch : Scratch
+    planned : Planned
+    own : OwnMemory
+        Which memory of a thread's own is taken apart.
+
+    Attributes
+    ----------
+    shared_bytes : int
+        What shared arrays of a known size take up.
+    module_variables : dict of str to str
+        The addresses of `__constant__` and `__device__` variables that the kernel uses.
+    assertions : list of ir.Assertion
     """
 
-    def __init__(self, function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> None:
-        self._function = function
-        self.threads = block[0] * block[1] * block[2]
-        self._padded = -(-self.threads // _WARP) * _WARP
-        self._own = OwnMemory()
-        planned = plan(function, constants, self._own)
-        self._plan, self._frames, self._varying = planned.items, planned.frames, planned.varying
-        self._computed = planned.computed
+    def __init__(self, asm: Assembly, block: ThreadBlock, scratch: Scratch, planned: Planned, own: OwnMemory) -> None:
+        self._asm = asm
+        self._block = block
+        self._scratch = scratch
+        self._own = own
+        self._frames, self._varying, self._computed = planned.frames, planned.varying, planned.computed
         self._recomputable = {
             path: Recomputable(
                 frame.function,
@@ -62,23 +55,20 @@ class Memory:
             )
             for path, frame in self._frames.items()
         }
-        self.asm = Assembly()
-        self._scratch = _Scratch()
         self._shared: dict[object, int] = {}
-        self._shared_bytes = 0
         self._variables: dict[tuple[str, int], str] = {}
         self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
         self._parts: dict[tuple[str, int], Part] = {}
-        self._module_variables: dict[str, str] = {}
-        self._assertions: list[ir.Assertion] = []
         self._wide: set[tuple[str, int]] = set()
-        self._thread = ""
-        self._survey()
+        self.shared_bytes = 0
+        self.module_variables: dict[str, str] = {}
+        self.assertions: list[ir.Assertion] = []
+        self._survey(planned.items)
 
-    def _survey(self) -> None:
+    def _survey(self, items: Plan) -> None:
         """Find the variables that outlive a place: those that are used in two, and those that such ones are made of."""
         seen: dict[tuple[str, int], int] = {}
-        for number, used in enumerate(places(self._plan)):
+        for number, used in enumerate(places(items)):
             for key in used:
                 if seen.setdefault(key, number) != number:
                     self._wide.add(key)
@@ -88,8 +78,10 @@ class Memory:
             for node in walk(frame.function.body)
             if isinstance(node, ir.DeclareMemory)
         }
-        self._wide |= declared.intersection(handed_on(self._plan))
-        self._wide |= {("", slot) for slot in range(len(self._function.parameters)) if ("", slot) in self._varying}
+        self._wide |= declared.intersection(handed_on(items))
+        self._wide |= {
+            ("", slot) for slot in range(len(self._frames[""].function.parameters)) if ("", slot) in self._varying
+        }
         for path, frame in self._frames.items():
             reached = [slot for each, slot in (*self._wide, *self._computed) if each == path]
             for slot in reached:
@@ -99,33 +91,77 @@ class Memory:
                         reached.append(node.slot)
                         self._wide.add((path, node.slot))
 
+    # Variables.
+
     def computed(self, frame: Frame, slot: int) -> ir.Expression | None:
+        """Return what is computed wherever a variable is used, None for one that is kept."""
         key = (frame.path, slot)
         if key in self._computed:
             return self._computed[key]
         return self._recomputable[frame.path].value(slot) if key in self._varying and key in self._wide else None
 
     def variable(self, frame: Frame, slot: int, type: Type) -> str:
+        """Return the address of a variable."""
         key = (frame.path, slot)
         if key in self._varying and key in self._wide:
-            return self.element(self._scratch.take(key, type.size * self._padded), type.size, self._thread)
+            return self._scratch.element(self._scratch.take(key, type.size), type.size, self._block.thread)
         if key not in self._variables:
-            self._variables[key] = self.asm.alloca(type.size, "variable")
+            self._variables[key] = self._asm.alloca(type.size, "variable")
         return self._variables[key]
 
-    def element(self, offset: int, size: int, thread: str) -> str:
-        """Return the address of a thread's element of an array of the scratch memory."""
-        start = self.asm.offset("%scratch", offset)
-        if size in (1, 2, 4, 8):
-            return self.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {thread}", "p")
-        return self.asm.offset(start, self.asm.value(f"mul nsw i64 {thread}, {size}"))
+    def variable_of_module(self, name: str) -> str:
+        """Return the address of a `__constant__` or `__device__` variable."""
+        return self.module_variables.setdefault(name, f"%module.{len(self.module_variables)}")
 
-    def memory(self, frame: Frame, slot: int) -> str | None:
+    def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
+        """Return the address of the word that a failure leaves, and the assertion's number, from 1."""
+        self.assertions.append(assertion)
+        return self.variable_of_module(FAILED), len(self.assertions)
+
+    # Arrays and structs.
+
+    def array(self, frame: Frame, slot: int) -> str | None:
+        """Return the address of an array: the thread's own, or a shared one; None for a slot that holds a pointer."""
         for shared in frame.function.shared:
             if shared.slot == slot:
                 return self._shared_address(shared)
         found = self._memories.get((frame.path, slot))
-        return self.element(*found, self._thread) if isinstance(found, tuple) else found
+        return self._scratch.element(*found, self._block.thread) if isinstance(found, tuple) else found
+
+    def _shared_address(self, shared: ir.SharedArray) -> str:
+        key: object = "extern" if shared.dynamic else shared
+        if key not in self._shared:
+            if shared.dynamic:
+                self._shared[key] = -1
+            else:
+                self._shared[key] = self.shared_bytes
+                self.shared_bytes += -(-shared.size // 64) * 64
+        return "%extern" if shared.dynamic else self._asm.offset("%shared", self._shared[key])
+
+    def is_shared(self, frame: Frame, pointer: ir.Expression) -> bool:
+        """Whether a pointer surely leads to shared memory, which only this block uses."""
+        match pointer:
+            case ir.Local(_, slot, _):
+                return any(shared.slot == slot for shared in frame.function.shared)
+            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
+                return self.is_shared(frame, inner)
+        return False
+
+    def own_memory(self, frame: Frame, slot: int, size: int) -> str:
+        """Return the address of memory of the thread's own that comes to life."""
+        key = (frame.path, slot)
+        if key in self._wide:
+            stride = -(-size // 16) * 16
+            wide = (self._scratch.take(key, stride), stride)
+            self._memories[key] = wide
+            return self._scratch.element(*wide, self._block.thread)
+        if key not in self._memories:
+            self._memories[key] = self._asm.alloca(size, "own")
+        place = self._memories[key]
+        assert isinstance(place, str)
+        return place
+
+    # Memory that is taken apart.
 
     def part(self, frame: Frame, slot: int) -> Part | None:
         """Return the memory that is taken apart and that a variable holds, or leads to."""
@@ -139,12 +175,12 @@ class Memory:
         self._parts[frame.path, slot] = part
 
     def member(self, part: Part, size: int) -> str:
-        """Return the address of a thread's member."""
+        """Return the address of a thread's member of memory that is taken apart."""
         rows = self.rows(part)
         if rows is not None:
             return self.in_row(part, str(part.offset // rows.width))
         key = (part.frame, part.slot, part.offset)
-        return self.element(self._scratch.take(key, size * self._padded), size, self._thread)
+        return self._scratch.element(self._scratch.take(key, size), size, self._block.thread)
 
     def members(self, part: Part) -> dict[int, int]:
         """Return the members of memory that is taken apart: their offsets and sizes in bytes."""
@@ -158,50 +194,37 @@ class Memory:
         return self._own.in_rows(self._frames[part.frame].function).get(part.slot)
 
     def in_row(self, part: Part, row: str) -> str:
-        """Return the address of a thread's value in a row."""
+        """Return the address of a thread's value in a row, an i64."""
         rows = self.rows(part)
         assert rows is not None
-        start = self._scratch.take((part.frame, part.slot, "rows"), rows.count * rows.width * self._padded)
-        before = self.asm.value(f"mul nsw i64 {row}, {self._padded}")
-        return self.element(start, rows.width, self.asm.value(f"add nsw i64 {before}, {self._thread}"))
+        start = self._scratch.take((part.frame, part.slot, "rows"), rows.count * rows.width)
+        before = self._asm.value(f"mul nsw i64 {row}, {self._scratch.stride}")
+        return self._scratch.element(start, rows.width, self._asm.value(f"add nsw i64 {before}, {self._block.thread}"))
+
+    def apart(self, frame: Frame) -> set[int]:
+        """Return the slots of a frame whose memory is taken apart."""
+        return {slot for slot in self._slots_apart(frame.function) if (frame.path, slot) in self._wide}
 
     def _slots_apart(self, function: ir.Function) -> set[int]:
         return {*self._own.taken_apart(function), *self._own.in_rows(function)}
 
-    def _shared_address(self, shared: ir.SharedArray) -> str:
-        key: object = "extern" if shared.dynamic else shared
-        if key not in self._shared:
-            if shared.dynamic:
-                self._shared[key] = -1
-            else:
-                self._shared[key] = self._shared_bytes
-                self._shared_bytes += -(-shared.size // 64) * 64
-        return "%extern" if shared.dynamic else self.asm.offset("%shared", self._shared[key])
+    # Values.
 
-    def own_memory(self, frame: Frame, slot: int, size: int) -> str:
-        key = (frame.path, slot)
-        if key in self._wide:
-            stride = -(-size // 16) * 16
-            wide = (self._scratch.take(key, stride * self._padded), stride)
-            self._memories[key] = wide
-            return self.element(*wide, self._thread)
-        if key not in self._memories:
-            self._memories[key] = self.asm.alloca(size, "own")
-        place = self._memories[key]
-        assert isinstance(place, str)
-        return place
+    def load(self, address: str, type: Type, *, private: bool = False) -> Value:
+        """Return the value at an address; `private` says that it is in memory of what is being written alone."""
+        access = "" if private else self._block.access
+        values = []
+        for offset, leaf in leaves(type):
+            place = self._asm.offset(address, offset)
+            value = self._asm.value(f"load {memory_type(leaf)}, ptr {place}, align {leaf.size}{access}", "l")
+            values.append(self._asm.value(f"icmp ne i8 {value}, 0") if leaf == BOOL else value)
+        return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
 
-    def variable_of_module(self, name: str) -> str:
-        return self._module_variables.setdefault(name, f"%module.{len(self._module_variables)}")
-
-    def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
-        self._assertions.append(assertion)
-        return self.variable_of_module(FAILED), len(self._assertions)
-
-    def is_shared(self, frame: Frame, pointer: ir.Expression) -> bool:
-        match pointer:
-            case ir.Local(_, slot, _):
-                return any(shared.slot == slot for shared in frame.function.shared)
-            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
-                return self.is_shared(frame, inner)
-        return False
+    def store(self, address: str, type: Type, value: Value, *, private: bool = False) -> None:
+        """Write a value to an address."""
+        access = "" if private else self._block.access
+        given = value if isinstance(value, tuple) else (value,)
+        for (offset, leaf), part in zip(leaves(type), given, strict=True):
+            place = self._asm.offset(address, offset)
+            what = self._asm.value(f"zext i1 {part} to i8") if leaf == BOOL else part
+            self._asm.emit(f"store {memory_type(leaf)} {what}, ptr {place}, align {leaf.size}{access}")

@@ -1,0 +1,283 @@
+"""What one thread computes: expressions as LLVM instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.compiled import arithmetic
+from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
+from gpu.simulator.compiled.intervals import Intervals
+from gpu.simulator.compiled.memory import Memory, Value
+from gpu.simulator.compiled.places import Places
+from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
+
+_PLAIN = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
+_WORDS = {
+    "Print": "printf",
+    "Warp": "an exchange between threads in a lazy place",
+    "IndirectCall": "a call through a function pointer",
+    "GridBarrier": "a barrier of the whole grid",
+    "Clock": "a clock",
+    "WaitForChildren": "a wait for kernels that it launched",
+}
+
+
+class Expressions:
+    """Writes what a thread computes.
+
+    Parameters
+    ----------
+    asm : Assembly
+    block : ThreadBlock
+    memory : Memory
+    call : callable
+        (frame, call) -> the value that a function returns, whose body it writes.
+
+    Attributes
+    ----------
+    places : Places
+        What is read and written.
+    """
+
+    def __init__(
+        self, asm: Assembly, block: ThreadBlock, memory: Memory, call: Callable[[Frame, ir.Call], Value]
+    ) -> None:
+        self._asm = asm
+        self._block = block
+        self._memory = memory
+        self._call = call
+        self._intervals = Intervals(block.shape)
+        self.places = Places(asm, block, memory, self.scalar)
+
+    def scalar(self, frame: Frame, expression: ir.Expression) -> str:
+        """Return the value of an expression that is no struct."""
+        value = self.value(frame, expression)
+        assert isinstance(value, str)
+        return value
+
+    def value(self, frame: Frame, expression: ir.Expression) -> Value:
+        """Write what computes an expression, and return its value; of a struct, one for each leaf."""
+        asm = self._asm
+        match expression:
+            case ir.Const(type, value):
+                return arithmetic.literal(type, value)
+            case ir.Null():
+                return "null"
+            case ir.Local(type, slot, _):
+                computed = self._memory.computed(frame, slot)
+                if computed is not None:
+                    return self.value(frame, computed)
+                array = self._memory.array(frame, slot)
+                if array is not None:
+                    return array
+                return self._memory.load(self._memory.variable(frame, slot, type), type)
+            case ir.Global(_, name):
+                return self._memory.variable_of_module(name)
+            case ir.Special(_, name, axis):
+                return self._block.special(name, axis)
+            case ir.Unary(_, op, operand):
+                assert isinstance(operand.type, Scalar)
+                return arithmetic.unary(asm, op, operand.type, self.scalar(frame, operand))
+            case ir.Binary(_, op, left, right):
+                assert isinstance(left.type, Scalar)
+                quotient = self._block.quotient(frame, expression)
+                if quotient is not None:
+                    return arithmetic.cast(asm, INT64, left.type, quotient)
+                first, second = self.scalar(frame, left), self.scalar(frame, right)
+                if op in ("<<", ">>") and isinstance(right.type, Scalar):
+                    second = arithmetic.cast(asm, right.type, left.type, second)
+                return arithmetic.binary(
+                    asm, op, left.type, first, second, flags=self._intervals.flags(frame, expression)
+                )
+            case ir.Logical(_, op, left, right):
+                return self._logical(frame, op, left, right)
+            case ir.Select(type, condition, chosen, other):
+                return self._select(frame, type, condition, chosen, other)
+            case ir.Sequence(_, before, after):
+                self.value(frame, before)
+                return self.value(frame, after)
+            case ir.Cast():
+                return self._cast(frame, expression)
+            case ir.Offset(type, pointer, index):
+                return self.places.moved(frame, self.scalar(frame, pointer), index, type.element.size)
+            case ir.Member(_, pointer, offset):
+                return asm.offset(self.scalar(frame, pointer), offset)
+            case ir.Construct(_, parts):
+                flat: list[str] = []
+                for part in parts:
+                    given = self.value(frame, part)
+                    flat += given if isinstance(given, tuple) else (given,)
+                return tuple(flat)
+            case ir.Extract(type, operand, first_leaf):
+                whole = self.value(frame, operand)
+                assert isinstance(whole, tuple)
+                if isinstance(type, Scalar | Pointer):
+                    return whole[first_leaf]
+                return whole[first_leaf : first_leaf + len(leaves(type))]
+            case ir.Temporary(type, inner):
+                place = asm.alloca(type.element.size, "temporary")
+                if inner is not None:
+                    self._memory.store(place, type.element, self.value(frame, inner))
+                return place
+            case ir.Distance():
+                return self._distance(frame, expression)
+            case ir.Load(type, place):
+                return self.places.read(frame, place, type)
+            case ir.Assign(type, place, inner):
+                new = self.value(frame, inner)
+                self.places.write(frame, place, type, new)
+                return new
+            case ir.Update():
+                return self._update(frame, expression)
+            case ir.Intrinsic(type, name, arguments):
+                kinds: list[Any] = [argument.type for argument in arguments]
+                given_values = [self.scalar(frame, argument) for argument in arguments]
+                return arithmetic.intrinsic(asm, name, type, kinds, given_values)
+            case ir.Atomic():
+                return self._atomic(frame, expression)
+            case ir.Fence():
+                asm.emit("fence seq_cst")
+                return "0"
+            case ir.Assertion():
+                return self._assert(frame, expression)
+            case ir.Call():
+                return self._call(frame, expression)
+        kind = expression.__class__.__name__
+        raise NotCompiled(_WORDS.get(kind, f"{kind.lower()} expressions"))
+
+    def _logical(self, frame: Frame, op: str, left: ir.Expression, right: ir.Expression) -> str:
+        asm = self._asm
+        first = self.scalar(frame, left)
+        if _is_cheap(right):
+            second = self.scalar(frame, right)
+            return asm.value(f"{'and' if op == '&&' else 'or'} i1 {first}, {second}")
+        result = asm.alloca(1, "logical")
+        asm.emit(f"store i1 {first}, ptr {result}")
+        needed = first if op == "&&" else asm.value(f"xor i1 {first}, true")
+        with asm.when(needed):
+            asm.emit(f"store i1 {self.scalar(frame, right)}, ptr {result}")
+        return asm.value(f"load i1, ptr {result}")
+
+    def _select(
+        self, frame: Frame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
+    ) -> Value:
+        asm = self._asm
+        decided = self.scalar(frame, condition)
+        if isinstance(type, Scalar | Pointer) and _is_cheap(chosen) and _is_cheap(other):
+            first, second = self.scalar(frame, chosen), self.scalar(frame, other)
+            return asm.value(f"select i1 {decided}, {value_type(type)} {first}, {value_type(type)} {second}")
+        place = asm.alloca(type.size, "select")
+        then, otherwise, after = asm.fresh("then"), asm.fresh("else"), asm.fresh("after")
+        asm.branch(decided, then, otherwise)
+        for label, side in ((then, chosen), (otherwise, other)):
+            asm.place(label)
+            self._memory.store(place, type, self.value(frame, side), private=True)
+            asm.jump(after)
+        asm.place(after)
+        return self._memory.load(place, type, private=True)
+
+    def _cast(self, frame: Frame, expression: ir.Cast) -> Value:
+        source, target = expression.operand.type, expression.type
+        operand = self.value(frame, expression.operand)
+        if not isinstance(operand, str):
+            return operand
+        if isinstance(source, Scalar) and isinstance(target, Scalar):
+            return arithmetic.cast(self._asm, source, target, operand)
+        if isinstance(source, Pointer) and isinstance(target, Scalar):
+            return arithmetic.pointer_number(self._asm, operand, target)
+        if isinstance(source, Scalar) and isinstance(target, Pointer):
+            number = arithmetic.cast(self._asm, source, INT64, operand)
+            return self._asm.value(f"inttoptr i64 {number} to ptr")
+        return operand
+
+    def _distance(self, frame: Frame, expression: ir.Distance) -> str:
+        asm = self._asm
+        assert isinstance(expression.left.type, Pointer)
+        numbers = [
+            asm.value(f"ptrtoint ptr {self.scalar(frame, side)} to i64") for side in (expression.left, expression.right)
+        ]
+        difference = asm.value(f"sub i64 {numbers[0]}, {numbers[1]}")
+        return asm.value(f"sdiv i64 {difference}, {expression.left.type.element.size}")
+
+    def _update(self, frame: Frame, expression: ir.Update) -> Value:
+        asm, place = self._asm, expression.place
+        by = expression.value
+        if isinstance(expression.compute, Pointer):
+            where = self.places.address(frame, place)
+            old = self._memory.load(where, place.type)
+            assert isinstance(old, str)
+            new = self.places.moved(frame, old, by, expression.compute.element.size)
+        else:
+            held, compute = expression.type, expression.compute
+            assert isinstance(held, Scalar)
+            right = self.scalar(frame, by)
+            where = self.places.address(frame, place)
+            old = self._memory.load(where, place.type)
+            assert isinstance(old, str)
+            if expression.op in ("<<", ">>") and isinstance(by.type, Scalar):
+                right = arithmetic.cast(asm, by.type, compute, right)
+            widened = arithmetic.cast(asm, held, compute, old)
+            computed = arithmetic.binary(asm, expression.op, compute, widened, right)
+            new = arithmetic.cast(asm, compute, held, computed)
+        self._memory.store(where, place.type, new)
+        return old if expression.gives_old else new
+
+    def _atomic(self, frame: Frame, expression: ir.Atomic) -> str:
+        asm, type = self._asm, expression.type
+        what = memory_type(type)
+        where = self.places.address(frame, expression.place)
+        values = [self.scalar(frame, argument) for argument in expression.arguments]
+        if expression.op == "cas":
+            ints = f"i{8 * type.size}"
+            pair = asm.value(f"cmpxchg ptr {where}, {ints} {values[0]}, {ints} {values[1]} seq_cst seq_cst")
+            return asm.value(f"extractvalue {{ {ints}, i1 }} {pair}, 0")
+        if self._memory.is_shared(frame, expression.place.pointer) and expression.op in _PLAIN:
+            old = asm.value(f"load {what}, ptr {where}")
+            new = arithmetic.binary(asm, _PLAIN[expression.op], type, old, values[0])
+            asm.emit(f"store {what} {new}, ptr {where}")
+            return old
+        kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(expression.op, expression.op)
+        if type.is_float:
+            kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")
+        elif kind in ("min", "max") and not type.is_signed:
+            kind = f"u{kind}"
+        return asm.value(f"atomicrmw {kind} ptr {where}, {what} {values[0]} monotonic")
+
+    def _assert(self, frame: Frame, assertion: ir.Assertion) -> str:
+        """The first thread that finds the condition false leaves word of it, and its worker runs nothing more."""
+        asm = self._asm
+        holds, fails = asm.fresh("holds"), asm.fresh("fails")
+        asm.branch(self.scalar(frame, assertion.condition), holds, fails)
+        asm.place(fails)
+        word, number = self._memory.assertion(assertion)
+        pair = asm.value(f"cmpxchg ptr {word}, i64 0, i64 {number} seq_cst seq_cst")
+        with asm.when(asm.value(f"extractvalue {{ i64, i1 }} {pair}, 1")):
+            axes = [self._block.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
+            for place, axis in enumerate(axes, start=1):
+                asm.emit(f"store i64 {asm.value(f'zext i32 {axis} to i64')}, ptr {asm.offset(word, 8 * place)}")
+        asm.emit("ret void")
+        asm.ended = True
+        asm.place(holds)
+        return "0"
+
+
+def _is_cheap(expression: Any) -> bool:
+    """Whether an expression may be computed where C would not: it has no effect, and cannot fail."""
+    match expression:
+        case ir.Const() | ir.Local() | ir.Special() | ir.Null():
+            return True
+        case ir.Unary(_, _, operand) | ir.Cast(_, operand):
+            return _is_cheap(operand)
+        case ir.Binary(_, op, left, right):
+            return op not in ("/", "%") and _is_cheap(left) and _is_cheap(right)
+        case ir.Logical(_, _, left, right):
+            return _is_cheap(left) and _is_cheap(right)
+        case ir.Select(_, condition, chosen, other):
+            return _is_cheap(condition) and _is_cheap(chosen) and _is_cheap(other)
+        case ir.Intrinsic(_, name, arguments):
+            return name in ("min", "max", "fminf", "fmaxf") and all(map(_is_cheap, arguments))
+    return False

@@ -1,0 +1,99 @@
+"""The threads of a block where they exchange values: what each gave, and what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.masks import Masks
+from gpu.simulator.compiled.memory import Memory
+from gpu.simulator.compiled.plan import Exchange
+from gpu.simulator.compiled.scratch import Scratch
+from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.types import Scalar
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument of an exchange: what all threads give, or the offset of an array with the value of each."""
+
+    type: Scalar
+    value: str | int
+
+
+class Lanes:
+    """The threads of a block in one exchange, by their number, which is an i64.
+
+    Parameters
+    ----------
+    asm : Assembly
+    block : ThreadBlock
+    scratch : Scratch
+    memory : Memory
+    masks : Masks
+    item : Exchange
+    arguments : sequence of Given
+
+    Attributes
+    ----------
+    threads : int
+        How many threads the block has.
+    """
+
+    def __init__(
+        self,
+        asm: Assembly,
+        block: ThreadBlock,
+        scratch: Scratch,
+        memory: Memory,
+        masks: Masks,
+        item: Exchange,
+        arguments: Sequence[Given],
+    ) -> None:
+        self.asm = asm
+        self.threads = block.threads
+        self._block = block
+        self._scratch = scratch
+        self._memory = memory
+        self._masks = masks
+        self._item = item
+        self._arguments = arguments
+
+    def agreed(self, number: int) -> str | None:
+        """Return what all threads gave, None where they may differ."""
+        value = self._arguments[number].value
+        return value if isinstance(value, str) else None
+
+    def each(self) -> AbstractContextManager[str]:
+        """Run what is written inside for the number of every thread, also of those that do not take part."""
+        return self._masks.each_lane()
+
+    def argument(self, number: int, thread: str) -> str:
+        """Return what a thread gave."""
+        given = self._arguments[number]
+        if isinstance(given.value, str):
+            return given.value
+        value = self._memory.load(self._scratch.element(given.value, given.type.size, thread), given.type)
+        assert isinstance(value, str)
+        return value
+
+    def has(self, number: int) -> bool:
+        """Whether threads gave so many arguments, counted from 0."""
+        return number < len(self._arguments)
+
+    def kind(self, number: int) -> Scalar:
+        """Return the type of what threads gave."""
+        return self._arguments[number].type
+
+    def here(self, thread: str) -> str:
+        """Return whether a thread takes part."""
+        with self._block.as_thread(thread):
+            return self._masks.takes_part()
+
+    def give(self, thread: str, value: str) -> None:
+        """Let a thread have its result."""
+        type = self._item.expression.type
+        with self._block.as_thread(thread):
+            self._memory.store(self._memory.variable(self._item.frame, self._item.slot, type), type, value)

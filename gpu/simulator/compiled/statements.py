@@ -1,0 +1,202 @@
+"""What one thread runs: statements, and the bodies of the functions that it calls, as LLVM instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.compiled.expressions import Expressions
+from gpu.simulator.compiled.masks import Masks
+from gpu.simulator.compiled.memory import Memory, Value
+from gpu.simulator.compiled.plan import Bind, Frame
+from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.types import Scalar, Type, leaves
+
+_DEEPEST = 24
+
+
+@dataclass
+class _Targets:
+    """Where jumps of a function lead; "" is out of the region."""
+
+    breaks: str = ""
+    continues: str = ""
+    returns: str = ""
+    result: Callable[[Value, Type], None] | None = None
+    """What takes the value that is returned."""
+
+
+class Statements:
+    """Writes what a thread runs.
+
+    Parameters
+    ----------
+    asm : Assembly
+    block : ThreadBlock
+    memory : Memory
+    masks : Masks
+        What a jump out of all that is written here takes the thread out of.
+
+    Attributes
+    ----------
+    expressions : Expressions
+        What statements compute.
+    """
+
+    def __init__(self, asm: Assembly, block: ThreadBlock, memory: Memory, masks: Masks) -> None:
+        self._asm = asm
+        self._block = block
+        self._memory = memory
+        self._masks = masks
+        self._targets = _Targets()
+        self._depth = 0
+        self.expressions = Expressions(asm, block, memory, self._call)
+        self._places = self.expressions.places
+
+    def run(self, frame: Frame, statement: ir.Statement | Bind) -> None:
+        """Write a statement of a plan, or a parameter that comes to life."""
+        if isinstance(statement, Bind):
+            self._bind(frame, statement)
+        else:
+            self._statement(frame, statement)
+
+    def _statement(self, frame: Frame, statement: ir.Statement) -> None:
+        asm = self._asm
+        match statement:
+            case ir.Block(statements):
+                for inner in statements:
+                    self._statement(frame, inner)
+            case ir.Evaluate(expression):
+                self.expressions.value(frame, expression)
+            case ir.Declare(slot, type, value):
+                if value is not None and self._memory.computed(frame, slot) is None:
+                    self._memory.store(
+                        self._memory.variable(frame, slot, type), type, self.expressions.value(frame, value)
+                    )
+            case ir.DeclareMemory(slot, size, values, zeroed):
+                self._declare_memory(frame, slot, size, values, zeroed)
+            case ir.If(condition, then, orelse):
+                labels = [asm.fresh(part) for part in ("then", "else", "after")]
+                asm.branch(self.expressions.scalar(frame, condition), labels[0], labels[1])
+                for label, side in ((labels[0], then), (labels[1], orelse)):
+                    asm.place(label)
+                    if side is not None:
+                        self._statement(frame, side)
+                    if not asm.ended:
+                        asm.jump(labels[2])
+                asm.place(labels[2])
+            case ir.Loop():
+                self._loop(frame, statement)
+            case ir.Switch():
+                self._switch(frame, statement)
+            case ir.Jump(kind):
+                label = self._targets.breaks if kind == "break" else self._targets.continues
+                if label:
+                    asm.jump(label)
+                else:
+                    self._masks.leave(frame, kind)
+            case ir.Return(value):
+                self._return(frame, value)
+            case _:
+                raise NotCompiled(f"a {statement.__class__.__name__.lower()} here")
+
+    def _declare_memory(self, frame: Frame, slot: int, size: int, values: Any, zeroed: bool) -> None:
+        asm = self._asm
+        part = self._memory.part(frame, slot)
+        if part is not None:
+            for offset, width in self._memory.members(part).items() if zeroed else ():
+                place = self._memory.member(part.moved(offset), width)
+                asm.emit(f"store i{8 * width} 0, ptr {place}{self._block.access}")
+            for offset, value in values:
+                self._places.write_part(part.moved(offset), value.type, self.expressions.value(frame, value))
+            return
+        place = self._memory.own_memory(frame, slot, size)
+        if zeroed:
+            asm.fill(place, 0, size, align=16)
+        for offset, value in values:
+            self._memory.store(asm.offset(place, offset), value.type, self.expressions.value(frame, value))
+
+    def _loop(self, frame: Frame, loop: ir.Loop) -> None:
+        asm = self._asm
+        test, body, step, end = (asm.fresh(part) for part in ("test", "body", "step", "end"))
+        outer = (self._targets.breaks, self._targets.continues)
+        self._targets.breaks, self._targets.continues = end, step
+        asm.jump(test if loop.tests_first else body)
+        asm.place(test)
+        if loop.condition is not None:
+            asm.branch(self.expressions.scalar(frame, loop.condition), body, end)
+        asm.place(body)
+        self._statement(frame, loop.body)
+        asm.place(step)
+        if loop.step is not None:
+            self.expressions.value(frame, loop.step)
+        asm.jump(test)
+        asm.place(end)
+        self._targets.breaks, self._targets.continues = outer
+
+    def _switch(self, frame: Frame, switch: ir.Switch) -> None:
+        asm = self._asm
+        assert isinstance(switch.value.type, Scalar)
+        what, value, end = value_type(switch.value.type), self.expressions.scalar(frame, switch.value), asm.fresh("end")
+        labels = [asm.fresh("section") for _ in switch.sections]
+        default = next((label for label, each in zip(labels, switch.sections, strict=True) if each.is_default), end)
+        cases = " ".join(
+            f"{what} {case}, label %{label}"
+            for label, section in zip(labels, switch.sections, strict=True)
+            for case in section.values
+        )
+        asm.emit(f"switch {what} {value}, label %{default} [ {cases} ]")
+        asm.ended = True
+        outer, self._targets.breaks = self._targets.breaks, end
+        for label, section in zip(labels, switch.sections, strict=True):
+            asm.place(label)
+            self._statement(frame, section.body)
+        asm.place(end)
+        self._targets.breaks = outer
+
+    def _return(self, frame: Frame, value: ir.Expression | None) -> None:
+        if not self._targets.returns:
+            if value is not None and frame.result is not None:
+                caller, slot, type = frame.result
+                self._memory.store(
+                    self._memory.variable(caller, slot, type), type, self.expressions.value(frame, value)
+                )
+            self._masks.leave(frame, "return")
+            return
+        if value is not None:
+            assert self._targets.result is not None
+            self._targets.result(self.expressions.value(frame, value), value.type)
+        self._asm.jump(self._targets.returns)
+
+    # Functions.
+
+    def _bind(self, frame: Frame, bind: Bind) -> None:
+        if not self._places.lead(bind.frame, bind.slot, frame, bind.value):
+            place = self._memory.variable(bind.frame, bind.slot, bind.type)
+            self._memory.store(place, bind.type, self.expressions.value(frame, bind.value))
+
+    def _call(self, frame: Frame, call: ir.Call) -> Value:
+        """Write a function's body in place."""
+        asm = self._asm
+        if self._depth >= _DEEPEST:
+            raise NotCompiled("recursion")
+        inner = Frame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
+        for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
+            if not self._places.lead(inner, slot, frame, argument):
+                value = self.expressions.value(frame, argument)
+                self._memory.store(self._memory.variable(inner, slot, type), type, value, private=True)
+        place = asm.alloca(call.type.size, "result")
+        end = asm.fresh("returned")
+        outer, self._targets = (
+            self._targets,
+            _Targets(returns=end, result=lambda value, type: self._memory.store(place, type, value, private=True)),
+        )
+        self._depth += 1
+        self._statement(inner, call.function.body)
+        self._depth -= 1
+        self._targets = outer
+        asm.place(end)
+        return self._memory.load(place, call.type, private=True) if leaves(call.type) else "0"

@@ -1,0 +1,160 @@
+"""The threads of a block: loops over them, and what is known of the one that is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gpu.simulator import ir
+from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.divisions import Divisions
+from gpu.simulator.compiled.plan import Bind, Frame
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Threads that are written as one loop: the number of the first along x, and that of each from there."""
+
+    start: str
+    lane: str
+    threads: int
+
+
+class ThreadBlock:
+    """Writes what runs for the threads of a block.
+
+    Parameters
+    ----------
+    asm : Assembly
+    shape : sequence of int
+        How many threads there are along x, y and z.
+
+    Attributes
+    ----------
+    thread : str
+        The number of the thread that is being written, an i64.
+    latch : str
+        Where the next thread begins.
+    access : str
+        What is appended to loads and stores: the group of accesses that threads make independently.
+    """
+
+    def __init__(self, asm: Assembly, shape: Sequence[int]) -> None:
+        self._asm = asm
+        self.shape = tuple(shape)
+        self.threads = shape[0] * shape[1] * shape[2]
+        self.in_line = shape[1] == shape[2] == 1
+        self.thread = ""
+        self.latch = ""
+        self.access = ""
+        self._thread_index: Sequence[str] = ("0", "0", "0")
+        self._block_index: Sequence[str] = ("0", "0", "0")
+        self._strip: Strip | None = None
+        self._divisions = Divisions()
+
+    def begin(self, number: str) -> None:
+        """Write what finds blockIdx from a block's number in the grid, an i64."""
+        asm = self._asm
+        columns, rows = asm.value("zext i32 %gx to i64"), asm.value("zext i32 %gy to i64")
+        row = asm.value(f"udiv i64 {number}, {columns}")
+        axes = (
+            asm.value(f"urem i64 {number}, {columns}"),
+            asm.value(f"urem i64 {row}, {rows}"),
+            asm.value(f"udiv i64 {row}, {rows}"),
+        )
+        self._block_index = [asm.value(f"trunc i64 {axis} to i32", "bid") for axis in axes]
+
+    # What is known of the thread that is being written.
+
+    def special(self, name: str, axis: int) -> str:
+        """Return a value of threadIdx, blockIdx, blockDim or gridDim: i32."""
+        match name:
+            case "threadIdx":
+                return self._thread_index[axis]
+            case "blockIdx":
+                return self._block_index[axis]
+            case "blockDim":
+                return str(self.shape[axis])
+        return ("%gx", "%gy", "%gz")[axis]
+
+    def quotient(self, frame: Frame, expression: ir.Binary) -> str | None:
+        """Return threadIdx.x divided by a constant, or the rest, as i64, where that is known of a whole strip."""
+        strip = self._strip
+        found = self._divisions.of(frame, expression) if strip is not None else None
+        if strip is None or found is None or found.by % strip.threads:
+            return None
+        if found.rest:
+            rest = self._asm.value(f"urem i64 {strip.start}, {found.by}")
+            return self._asm.value(f"add nuw nsw i64 {rest}, {strip.lane}")
+        return self._asm.value(f"udiv i64 {strip.start}, {found.by}")
+
+    # Loops.
+
+    @contextmanager
+    def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
+        """Run what is written inside for every thread, or for so many of the first ones.
+
+        `parallel` says that they do not touch each other's memory. Threads may go in strips of so many along x.
+        """
+        asm = self._asm
+        marks = self._independently() if parallel else []
+        outer = (self.thread, self._thread_index, self.latch)
+        x, y, z = self.shape
+        with (
+            asm.loop(z, "tz", asm.not_unrolled) as (k, _),
+            asm.loop(y, "ty", asm.not_unrolled) as (j, _),
+            self._along_x(first if first is not None else x, strip, marks) as (i, latch),
+        ):
+            row = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {k}, {y}')}, {j}")
+            self.thread = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {row}, {x}')}, {i}", "t")
+            self._thread_index = [asm.value(f"trunc nuw nsw i64 {axis} to i32", "tid") for axis in (i, j, k)]
+            self.latch = latch
+            yield
+        self.thread, self._thread_index, self.latch = outer
+        self._strip = None
+        self.access = ""
+
+    @contextmanager
+    def _along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:
+        if not strip:
+            with self._asm.loop(count, "tx", *marks) as (i, latch):
+                yield i, latch
+            return
+        assert isinstance(count, int)
+        with self._asm.loop(count // strip, "strip", self._asm.not_unrolled) as (number, _):
+            start = self._asm.value(f"mul nuw nsw i64 {number}, {strip}")
+            with self._asm.loop(strip, "tx", *marks) as (lane, latch):
+                self._strip = Strip(start, lane, strip)
+                yield self._asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
+
+    def strip(self, statements: Iterable[tuple[Frame, ir.Statement | Bind]]) -> int:
+        """Return of how many threads strips are that make the divisions in statements simple, 0 where none do."""
+        return self._divisions.strip(statements, self.shape[0])
+
+    @contextmanager
+    def each_number(self) -> Iterator[str]:
+        """Run what is written inside for every thread, by its number alone; gives that number."""
+        with self._asm.loop(self.threads, "lane", self._asm.not_unrolled) as (thread, _), self.as_thread(thread):
+            yield thread
+
+    @contextmanager
+    def each_lane(self, count: str | int) -> Iterator[str]:
+        """Run what is written inside for so many numbers of threads, which do not touch each other's memory."""
+        with self._asm.loop(count, "lane", *self._independently()) as (thread, _):
+            yield thread
+        self.access = ""
+
+    @contextmanager
+    def as_thread(self, number: str) -> Iterator[None]:
+        """Let what is written inside be of the thread of a number."""
+        outer, self.thread = self.thread, number
+        yield
+        self.thread = outer
+
+    def _independently(self) -> list[str]:
+        """Return the marks of a loop whose rounds do not touch each other's memory; accesses are of its group now."""
+        asm = self._asm
+        group = asm.node("", distinct=True)
+        self.access = f", !llvm.access.group {group}"
+        return [asm.not_unrolled, asm.node(f'!"llvm.loop.parallel_accesses", {group}')]
