@@ -13,8 +13,9 @@ from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.own_memory import OwnMemory
 from gpu.simulator.compiled.plan import Bind, Exchange, Frame, Once, Plan, PlannedCall, PlannedIf, PlannedLoop, Region
 from gpu.simulator.compiled.recompute import Recomputable, changes_of
+from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.compiled.waiting import exchanges, sees, waits
-from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, parts, walk
+from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, walk
 from gpu.simulator.executor.gangs import reachable
 from gpu.simulator.types import Scalar, Type, Void
 
@@ -65,7 +66,7 @@ class _Planner:
     def __init__(self, varying: frozenset[tuple[str, int]], constants: frozenset[str], own: OwnMemory) -> None:
         self._varying = varying
         self._own = own
-        self._constants = constants
+        self._uniformity = Uniformity(varying, constants)
         self.found: set[tuple[str, int]] = set()
         self._masked = 0
         self._context: list[int] = [0]
@@ -76,36 +77,7 @@ class _Planner:
         self._nodes: dict[int, list[Any]] = {}
         self._recomputable: dict[str, Recomputable] = {}
 
-    # Which values all threads agree on.
-
-    def uniform(self, frame: Frame, expression: ir.Expression | None) -> bool:
-        """Whether all threads of a block compute the same value."""
-        match expression:
-            case None | ir.Const() | ir.Null() | ir.Global():
-                return True
-            case ir.Special(_, name, _):
-                return name != "threadIdx"
-            case ir.Local(_, slot, _):
-                shared = any(each.slot == slot for each in frame.function.shared)
-                return shared or (frame.path, slot) not in self._varying
-            case ir.Load(_, place):
-                return self._is_constant(place.pointer) and all(
-                    self.uniform(frame, part) for part in (place.pointer, place.index)
-                )
-            case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
-                return False
-            case ir.Temporary() | ir.Fence() | ir.IndirectCall() | ir.Clock():
-                return False
-        return all(self.uniform(frame, part) for part in parts(expression))
-
-    def _is_constant(self, pointer: ir.Expression) -> bool:
-        """Whether a pointer is a __constant__ variable, moved perhaps."""
-        match pointer:
-            case ir.Global(_, name):
-                return name in self._constants
-            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
-                return self._is_constant(inner)
-        return False
+    # Which variables differ between threads.
 
     def _assigned(self, frame: Frame, slot: int, value: ir.Expression | None, *, declared: bool) -> bool:
         """Take note of an assignment that the block may do once; whether it can."""
@@ -113,7 +85,7 @@ class _Planner:
         if declared:
             self._declared[key] = self._context[-1]
         here = self._declared.setdefault(key, 0) == self._context[-1]
-        if here and self.uniform(frame, value) and key not in self._varying:
+        if here and self._uniformity.holds(frame, value) and key not in self._varying:
             return True
         self.found.add(key)
         return False
@@ -136,7 +108,7 @@ class _Planner:
                 and compute == type
                 and type.size in (4, 8)
                 and (type.is_signed or (op == "+" and not type.is_float))
-                and self.uniform(frame, by)
+                and self._uniformity.holds(frame, by)
             ):
                 pass
             case _:
@@ -270,8 +242,8 @@ class _Planner:
             return False
         if is_unrolled(loop):
             return False
-        steps = isinstance(loop.step, ir.Update) and self.uniform(frame, loop.step.value)
-        return self.uniform(frame, loop.condition) or (steps and _touches_memory(loop.body))
+        steps = isinstance(loop.step, ir.Update) and self._uniformity.holds(frame, loop.step.value)
+        return self._uniformity.holds(frame, loop.condition) or (steps and _touches_memory(loop.body))
 
     def _is_whole(self, frame: Frame, node: Any) -> bool:
         """Whether a node uses an array of the thread's own that is not taken apart: it is best kept in registers."""
@@ -287,7 +259,7 @@ class _Planner:
         condition = self._hoisted(frame, statement.condition, planned)
         assert condition is not None
         self._differ(frame, condition)
-        uniform = self.uniform(frame, condition)
+        uniform = self._uniformity.holds(frame, condition)
         with_mask = self._mask(not uniform)
         then = self._under(with_mask, frame, statement.then)
         orelse = self._under(with_mask, frame, statement.orelse) if statement.orelse is not None else None
@@ -295,7 +267,7 @@ class _Planner:
 
     def _loop(self, frame: Frame, loop: ir.Loop, planned: Plan) -> None:
         before: Plan = []
-        uniform = self.uniform(frame, loop.condition) and not any(
+        uniform = self._uniformity.holds(frame, loop.condition) and not any(
             isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body)
         )
         stepped = self._induction(frame, loop)
@@ -360,7 +332,7 @@ class _Planner:
         self._differ(frame, left)
         slot = frame.new_slot(left.type)
         self.found.add((frame.path, slot))
-        agreed = tuple(self.uniform(frame, argument) for argument in left.arguments)
+        agreed = tuple(self._uniformity.holds(frame, argument) for argument in left.arguments)
         planned.append(Exchange(frame, slot, left, agreed))
         return ir.Local(left.type, slot, left.op)
 
@@ -376,7 +348,7 @@ class _Planner:
             value = self._hoisted(frame, argument, planned)
             bind = Bind(inner, slot, type, value)
             self._declared[inner.path, slot] = self._context[-1]
-            if self.uniform(frame, value) and (inner.path, slot) not in self._varying:
+            if self._uniformity.holds(frame, value) and (inner.path, slot) not in self._varying:
                 planned.append(Once(frame, bind))
             else:
                 self.found.add((inner.path, slot))

@@ -1,0 +1,54 @@
+"""Which values all threads of a block agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from gpu.simulator import ir
+from gpu.simulator.compiled.plan import Frame, Key
+from gpu.simulator.compiled.walking import parts
+
+
+class Uniformity:
+    """What is uniform, under the assumption that only some variables differ between threads.
+
+    Parameters
+    ----------
+    varying : set of (str, int)
+        The variables that differ: the path of a frame, and the slot.
+    constants : set of str
+        The names of `__constant__` variables: what is loaded from them at one place is the same for all.
+    """
+
+    def __init__(self, varying: Set[Key], constants: Set[str]) -> None:
+        self._varying = varying
+        self._constants = constants
+
+    def holds(self, frame: Frame, expression: ir.Expression | None) -> bool:
+        """Whether all threads of a block compute the same value."""
+        match expression:
+            case None | ir.Const() | ir.Null() | ir.Global():
+                return True
+            case ir.Special(_, name, _):
+                return name != "threadIdx"
+            case ir.Local(_, slot, _):
+                shared = any(each.slot == slot for each in frame.function.shared)
+                return shared or (frame.path, slot) not in self._varying
+            case ir.Load(_, place):
+                return self._is_constant(place.pointer) and all(
+                    self.holds(frame, part) for part in (place.pointer, place.index)
+                )
+            case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
+                return False
+            case ir.Temporary() | ir.Fence() | ir.IndirectCall() | ir.Clock():
+                return False
+        return all(self.holds(frame, part) for part in parts(expression))
+
+    def _is_constant(self, pointer: ir.Expression) -> bool:
+        """Whether a pointer is a __constant__ variable, moved perhaps."""
+        match pointer:
+            case ir.Global(_, name):
+                return name in self._constants
+            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
+                return self._is_constant(inner)
+        return False
