@@ -38,6 +38,10 @@ class BrightPictures:
             self._kept[moment] = self._made(row, cells)
         return self._kept[moment]
 
+    def knows(self, moment: int) -> bool:
+        """Return whether there is a picture of a moment's operations."""
+        return self._kept.get(moment) is not None
+
     def prepare(self, row: int, cells: Array, moment: int) -> bool:
         """Paint the operations of a moment for later; return whether that was still to be done."""
         if moment in self._kept:

@@ -25,7 +25,7 @@ _LATE_S = 0.007
 _MORE_S = 0.006
 """How long the frames after it may."""
 
-_MOST_BRIGHT = 2
+_MOST_BRIGHT = 4
 """How many times as large as the view a picture of the moment's operations may be."""
 
 Cell = tuple[int, int]
@@ -153,6 +153,8 @@ class FlowCanvas(FlowPort):
             return math.inf
         if moved < 0:
             return now + _MORE_S
+        if self.current_row >= 0 and not self._ready_bright().knows(self.moment):
+            return now + _LEAST_S  # what counts takes its time too
         return min(now + _BUDGET_S, max(now + _LEAST_S, moved + _LATE_S))
 
     def prepare(self, moment: int) -> bool:

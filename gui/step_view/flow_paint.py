@@ -23,6 +23,7 @@ from gui.step_view.values import texts
 from gui.theme import Look, code_font
 
 _SMALLEST_TEXT = 8
+_MOST_PASSED = 256
 _LETTERED = 5
 """Pixels of an operation's radius from which its thread is written in it."""
 _ROUND = 4
@@ -57,6 +58,7 @@ class FlowPainter:
         small.setBold(True)
         self.small = Lettering(small)
         self._rects: dict[int, list[QRectF]] = {}
+        self._taken: dict[int, QRegion] = {}
         self._ovals: dict[int, list[tuple[QRectF, bool]]] = {}
         self._bands: dict[int, list[BandGroup]] = {}
         self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
@@ -386,16 +388,26 @@ class FlowPainter:
                 lettering.centre(painter, self.cell_rect(number, cell), values[cell])
 
     def _cells_between(self, above: int, below: int) -> QRegion:
-        """Return where the cells and the operations of the rows between two are: lines pass below them."""
+        """Return where the cells and the operations of the rows between two are: lines pass below them.
+
+        Of very many it returns nothing: to paint around all of them takes longer than a frame.
+        """
         found = QRegion()
-        for number in range(above + 1, below):
-            cells = self.layout.rows[number].column.size
-            made = np.flatnonzero(self.layout.rows[number].made & self.layout.rows[number].worked).tolist()
-            found += region_of([self.cell_rect(number, cell) for cell in range(cells)])
-            if self.labelled and self._circle >= _LETTERED:
-                ovals = self._ovals_of_row(number)
-                found += region_of([ovals[cell][0] for cell in made])
+        between = range(above + 1, below)
+        if sum(self.layout.rows[number].column.size for number in between) <= _MOST_PASSED:
+            for number in between:
+                if number not in self._taken:
+                    self._taken[number] = self._region_of_row(number)
+                found += self._taken[number]
         return found
+
+    def _region_of_row(self, number: int) -> QRegion:
+        row = self.layout.rows[number]
+        cells = region_of([self.cell_rect(number, cell) for cell in range(row.column.size)])
+        if not self.labelled or self._circle < _LETTERED:
+            return cells
+        ovals = self._ovals_of_row(number)
+        return cells + region_of([ovals[cell][0] for cell in np.flatnonzero(row.made & row.worked).tolist()])
 
     def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
         """Frame a cell that is not the same in another order."""
