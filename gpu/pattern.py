@@ -228,6 +228,8 @@ class Variant:
     obstacle : callable
         (inputs, params) -> why this variant cannot take them, as a sentence; empty where it can. For a method that does
         less work because it asks for more, such as a filter that separates.
+    threads : callable or None
+        params -> the threads that a block has; None where these are as many as the parameter `block` says, if any.
     file : str
         The file under `kernels/` that holds its kernels, where that is not the pattern's.
     library : str
@@ -245,6 +247,7 @@ class Variant:
     textbook: Callable[[Params, int], Textbook] | None = None
     comparable: Callable[[Params, Array], Array] = _as_it_is
     obstacle: Callable[[Inputs, Params], str] = _none
+    threads: Callable[[Params], int] | None = None
     file: str = ""
     library: str = ""
 

@@ -268,6 +268,7 @@ class PatternPage(Ground):
         self.caution.show_variant(variant.cautionary)
         self.source.show_variant(self.pattern, name)
         self.view.show_variant(name)
+        self.step.settings.show_variant(name)
         self.step.show_variant(name)
         self.numbers.forget_verdict()
 

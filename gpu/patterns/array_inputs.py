@@ -15,6 +15,7 @@ FROM_FILE = "file"
 SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
 
+WARP = 32
 OUTLINE_COLUMNS = 1024
 _ERROR_COLUMNS = 64
 _CHECKED = 2**20
@@ -66,11 +67,16 @@ def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
     return Choice(
         name="block",
         label="Block",
-        help="Threads in a block.",
+        help="Threads in a block; a variant that needs whole warps takes 32 where it is fewer.",
         unit="threads",
         options=tuple(map(str, sizes)),
         default=str(default),
     )
+
+
+def whole_warps(params: Params) -> int:
+    """Return how many threads a block has, a warp at least, by the parameter `block`."""
+    return max(int(params["block"]), WARP)
 
 
 def make_input(params: Params, seed: int) -> Inputs:

@@ -36,6 +36,7 @@ from gpu.patterns.array_inputs import (
     present,
     size_parameter,
     typed,
+    whole_warps,
 )
 
 ORDER = 5
@@ -77,7 +78,7 @@ def _tiling(n: int, block: int, *, split: bool) -> tuple[int, int]:
 
 def _program(pack: _Pack) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = _block(params)
+        block = whole_warps(params)
         split = params["result"] == "split"
         module = engine.build(
             _FILE,
@@ -118,10 +119,6 @@ def _program(pack: _Pack) -> HostProgram:
         return {"result": result, "count": np.array(count)}
 
     return run
-
-
-def _block(params: Params) -> int:
-    return max(int(params["block"]), 32)
 
 
 def _with_scan(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
@@ -262,6 +259,7 @@ PATTERN = Pattern(
             idea="Flags of 0 and 1 are scanned, in any length; the scan is the place of each kept element.",
             limit="Flags, the three kernels of the scan and the scatter are five passes over memory.",
             kernels=("compact_flag", "compact_scatter", "compact_split"),
+            threads=whole_warps,
         ),
         Variant(
             "ballot",
@@ -270,6 +268,7 @@ PATTERN = Pattern(
             idea="A warp votes, and the votes below a lane's own are its rank; an atomic makes room for a whole block.",
             limit="The order is not kept: blocks lie in the order in which they came to the atomic.",
             kernels=("compact_ballot", "compact_split"),
+            threads=whole_warps,
             comparable=_in_any_order,
         ),
         Variant(
@@ -279,6 +278,7 @@ PATTERN = Pattern(
             idea="Tiles ask those before how many they keep, and write what they keep in one piece.",
             limit="Memory's bandwidth: each element is read once, and each kept one written once.",
             kernels=("compact_look_back", "compact_split"),
+            threads=whole_warps,
         ),
     ),
     default_variant="three-kernels",

@@ -25,7 +25,7 @@ from gpu.pattern import (
     Work,
 )
 from gpu.patterns.nbody_files import MAXIMUM, accept_bodies
-from gpu.patterns.nbody_forces import AUTO, FILE, block_of
+from gpu.patterns.nbody_forces import AUTO, FILE, PLANS, block_of
 from gpu.patterns.nbody_physics import accelerations
 from gpu.patterns.nbody_presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
 from gpu.patterns.nbody_simulation import Simulation
@@ -198,6 +198,7 @@ PATTERN = Pattern(
             idea="What pulls one body pulls the other back; sums for bodies of another warp go around among the lanes.",
             limit="Seventeen instructions for two interactions; sums in any order, which shows in their last bits.",
             kernels=("nbody_pairs", *_LEAPFROG),
+            threads=lambda params: PLANS["pairs"](params["bodies"], None, 1).block,
         ),
     ),
     default_variant="tiled",

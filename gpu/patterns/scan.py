@@ -25,6 +25,7 @@ from gpu.pattern import (
     Work,
 )
 from gpu.patterns.array_inputs import (
+    WARP,
     accept_values,
     block_parameter,
     dtype_parameter,
@@ -34,6 +35,7 @@ from gpu.patterns.array_inputs import (
     present,
     size_parameter,
     typed,
+    whole_warps,
 )
 from gpu.patterns.reduction import identity
 
@@ -41,7 +43,6 @@ ORDER = 4
 
 _FILE = "scan.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
-_WARP = 32
 _UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 # The last rung's own: how many 16-byte loads a thread has under way, where that leaves a few tiles.
@@ -106,9 +107,9 @@ def scan_sections(
     return result
 
 
-def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, whole_warps: bool = False) -> HostProgram:
+def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool = False) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = max(int(params["block"]), _WARP if whole_warps else 1)
+        block = whole_warps(params) if in_warps else int(params["block"])
         module = build(engine, params["dtype"], params["operator"], block)
         data = engine.upload(typed(inputs, params))
         yield Progress(0.1, "uploaded")
@@ -126,7 +127,7 @@ def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, whole_warps: b
 
 
 def _in_one_pass(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    block = max(int(params["block"]), _WARP)
+    block = whole_warps(params)
     data = engine.upload(typed(inputs, params))
     n = data.shape[0]
     vectors, tiles = tiling(n, block, _VECTORS)
@@ -179,7 +180,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     while sections > 1:
         alone += min(block, sections)
         sections = -(-sections // block)
-    depth = max(alone, 2 * tiling(values.size, max(block, _WARP), _VECTORS)[1] + 4 * _VECTORS + _WARP)
+    depth = max(alone, 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP)
     unit = 2.0**-24
     return depth * unit / (1 - depth * unit) * float(np.abs(values).sum(dtype=np.float64))
 
@@ -307,18 +308,20 @@ PATTERN = Pattern(
         Variant(
             "shuffle",
             "Warp shuffle",
-            run=_by_sections("scan_shuffle", whole_warps=True),
+            run=_by_sections("scan_shuffle", in_warps=True),
             idea="The lanes of a warp pass values on in registers; shared memory holds one value a warp.",
             limit="Loads of 4 bytes, and a whole further pass as soon as there are two sections.",
             kernels=("scan_shuffle", "scan_add_back"),
+            threads=whole_warps,
         ),
         Variant(
             "three-kernels",
             "Any length, three kernels",
-            run=_by_sections("scan_sections", 4, whole_warps=True),
+            run=_by_sections("scan_sections", 4, in_warps=True),
             idea="Sections of four elements a thread, the scan of their totals, and the addition back.",
             limit="Every element is read and written twice.",
             kernels=("scan_sections", "scan_add_back"),
+            threads=whole_warps,
         ),
         Variant(
             "look-back",
@@ -327,6 +330,7 @@ PATTERN = Pattern(
             idea="A block says at once what its tile comes to, and asks the tiles before for what they come to.",
             limit="Memory's bandwidth: each element is read once and written once.",
             kernels=("scan_look_back",),
+            threads=whole_warps,
         ),
     ),
     default_variant="three-kernels",

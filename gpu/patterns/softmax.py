@@ -68,6 +68,10 @@ def _peak_block(params: Params, columns: int) -> dict[str, int | str]:
     return {"BLOCK_SIZE": threads, "QUADS": quads, "ROWS": max(_PEAK_BLOCK // threads, 1)}
 
 
+def _peak_threads(params: Params) -> int:
+    return max(_peak_shape(params["n"])[0], _PEAK_BLOCK)
+
+
 def _host_program(
     kernel_name: str,
     defines_for: Callable[[Params, int], dict[str, int | str]] = _own_block,
@@ -165,8 +169,18 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return present({"Input": inputs["values"], "Softmax": outputs["result"]})
 
 
-def _variant(name: str, title: str, kernel: str, run: HostProgram, idea: str, limit: str) -> Variant:
-    return Variant(name, title, run=run, idea=idea, limit=limit, kernels=(kernel,), comparable=_comparable)
+def _variant(
+    name: str,
+    title: str,
+    kernel: str,
+    run: HostProgram,
+    idea: str,
+    limit: str,
+    threads: Callable[[Params], int] | None = None,
+) -> Variant:
+    return Variant(
+        name, title, run=run, idea=idea, limit=limit, kernels=(kernel,), comparable=_comparable, threads=threads
+    )
 
 
 PATTERN = Pattern(
@@ -221,6 +235,7 @@ PATTERN = Pattern(
             _host_program("softmax_peak", _peak_block),
             "Each element is fetched once, four at a time, and stays in a register until it is written.",
             "The memory's bandwidth.",
+            _peak_threads,
         ),
     ),
     default_variant="shuffle",

@@ -12,7 +12,7 @@ import numpy as np
 from gpu.engines.base import Argument, Buffer, Engine, Module
 from gpu.pattern import Array, HostProgram, Inputs, Outputs, Params, Progress
 from gpu.patterns import scan
-from gpu.patterns.array_inputs import READABLE_ELEMENTS, typed
+from gpu.patterns.array_inputs import READABLE_ELEMENTS, WARP, typed, whole_warps
 from gpu.patterns.sort_keys import drawn, rank, unrank
 
 FILE = "sort.cu"
@@ -22,8 +22,7 @@ SAMPLE_FILE = "sort_sample.cu"
 
 _C_TYPES = {"int32": "int", "uint32": "unsigned", "float32": "float"}
 
-# As in the kernels: a warp's lanes, the rounds of a radix tile, the keys that a thread merges.
-WARP = 32
+# As in the kernels: the bits of a key, the rounds of a radix tile, the keys that a thread merges.
 _KEY_BITS = 32
 _ROUNDS = 8
 _OUTPUTS = 8
@@ -112,7 +111,7 @@ Sorting = Generator[Progress, None, Data]
 Sort = Callable[[Job, Data], Sorting]
 
 
-def program(sort: Sort, *, whole_warps: bool = False) -> HostProgram:
+def program(sort: Sort, *, in_warps: bool = False) -> HostProgram:
     """Return the host program of a rung, of which `sort` has the launches for one key or more."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
@@ -127,7 +126,7 @@ def program(sort: Sort, *, whole_warps: bool = False) -> HostProgram:
                 "KEY": _C_TYPES[params["dtype"]],
                 "DESCENDING": int(params["order"] == "descending"),
                 "PAIRS": int(pairs),
-                "BLOCK_SIZE": max(int(params["block"]), WARP if whole_warps else 1),
+                "BLOCK_SIZE": whole_warps(params) if in_warps else int(params["block"]),
             }
             job = Job(engine, defines, n, _differing_bits(keys), int(params["bits"]))
             yield job.progress(data, 0.0, "as they came")

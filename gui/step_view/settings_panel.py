@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -43,6 +43,7 @@ class SettingsPanel(QFrame):
     def __init__(self, pattern: Pattern, parent: QWidget) -> None:
         super().__init__(parent)
         self._pattern = pattern
+        self._threads: Callable[[Mapping[str, Any]], int] | None = None
         role(self, "card")
         self.setAccessibleName("What is recorded")
         self.form = ParameterForm(tuple(small(parameter, pattern) for parameter in pattern.parameters), columns=2)
@@ -88,6 +89,10 @@ class SettingsPanel(QFrame):
         """The order, as a StepPattern has it."""
         return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
 
+    def show_variant(self, name: str) -> None:
+        """Tell what is recorded of another variant, of which blocks may have other sizes than those asked for."""
+        self._threads = self._pattern.variant(name).threads
+
     @property
     def text(self) -> str:
         """What is recorded, in a line."""
@@ -105,6 +110,8 @@ class SettingsPanel(QFrame):
                 # A word speaks for itself, a number does not.
                 worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
                 parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
+            if parameter.name == "block" and self._threads is not None and str(self._threads(params)) != value:
+                parts[-1] += f" → {self._threads(params)}"
         return " · ".join([*parts, self.schedule])
 
     @property

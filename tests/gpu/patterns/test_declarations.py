@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
+from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError
 from gpu.execute import run_pattern
-from gpu.pattern import Choice, Integer, Matrix, Pattern, Real
+from gpu.pattern import Choice, Integer, Matrix, Pattern, Real, Variant
 from gpu.patterns import all_patterns, find_pattern
 from gpu.simulator.module import SimulatedModule
 
@@ -221,3 +223,22 @@ def test_every_kernel_of_a_file_fits_in_the_largest_block(pattern: Pattern) -> N
         module = SimulatedModule((KERNELS / file).read_text(), KERNELS / file, dict(defines))
         for name in module.kernels:
             module.kernel(name).check((1, 1, 1), (1, 1, 1), 0)
+
+
+STEPPED = [
+    pytest.param(pattern, variant, id=f"{pattern.name} {variant.name}")
+    for pattern in PATTERNS
+    if any(parameter.name == "block" for parameter in pattern.parameters)
+    for variant in pattern.variants
+    if not variant.library
+]
+
+
+@pytest.mark.parametrize(("pattern", "variant"), STEPPED)
+def test_a_variant_says_how_many_threads_its_blocks_have(pattern: Pattern, variant: Variant) -> None:
+    params = pattern.check({**pattern.step_params, "block": "16"})
+    engine = TracingEngine()
+    for _ in variant.run(engine, pattern.inputs({}, params, 0), params):
+        pass
+    threads = 16 if variant.threads is None else variant.threads(params)
+    assert {math.prod(launch.trace.block) for launch in engine.recording().launches} == {threads}

@@ -218,6 +218,18 @@ def test_the_button_names_numbers_and_lets_words_speak(tab):
     assert tab.settings.text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
 
 
+def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, window, tab):
+    window.choose_variant("look-back")
+    assert "block 16 → 32" in tab.chosen.text()
+    shown(qtbot, tab)
+    assert tab.models.recording.launches[0].trace.block == (32, 1, 1)
+    tab.settings.form.change(block="64")
+    assert "block 64 ·" in tab.chosen.text()
+    tab.settings.form.change(block="16")
+    window.choose_variant("brent-kung")
+    assert "block 16 ·" in tab.chosen.text()
+
+
 @pytest.mark.parametrize("size", ["normal", "lecture hall"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 640)])
 def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height):
