@@ -24,6 +24,7 @@ class Banner(QFrame):
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.action = button("", name="Action")
         self._act: Callable[[], object] = lambda: None
+        self._about: tuple[str, ...] = ()
         self.action.clicked.connect(self._take_action)
         self.more = button("Details", "flat", tip="Show the evidence")
         self.more.setCheckable(True)
@@ -52,8 +53,13 @@ class Banner(QFrame):
         detail: str = "",
         tone: str = "bad",
         action: tuple[str, Callable[[], object]] | None = None,
+        about: tuple[str, ...] = (),
     ) -> None:
-        """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does."""
+        """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does.
+
+        `about` names what may end it, which `over` is told.
+        """
+        self._about = about
         text, self._act = action or ("", lambda: None)
         self.action.setText(text)
         self.action.setAccessibleName(text)
@@ -68,6 +74,11 @@ class Banner(QFrame):
         self.more.setVisible(bool(detail))
         self.detail.hide()
         self.show()
+
+    def over(self, what: str) -> None:
+        """Take back a message about something that is no more as it was."""
+        if what in self._about:
+            self.hide()
 
     def _take_action(self) -> None:
         self.hide()

@@ -132,9 +132,9 @@ class MainWindow(QMainWindow):
         self.bench.values_changed.connect(self._show_values)
         self.bench.text_changed.connect(self._show_text)
         self.bench.progressed.connect(self._show_progress)
-        self._said_of_run = ""
+        self.bench.sources.sound.connect(lambda: self.banner.over("text"))
         self.bench.run_finished.connect(self._show_outcome)
-        self.bench.run_failed.connect(self._show_failed_run)
+        self.bench.run_failed.connect(lambda failure: self.show_failure(failure, "run"))
         self.bench.counted.connect(self._show_counts)
         self.bench.problem.connect(self.show_failure)
         self.bench.saved.connect(lambda path: self.status.say(f"Saved {Path(path).name}"))
@@ -255,8 +255,7 @@ class MainWindow(QMainWindow):
     def _show_outcome(self, outcome: Outcome) -> None:
         self.header.show_progress(0.0)
         self.status.settle()
-        if self.banner.message.text() == self._said_of_run:
-            self.banner.hide()
+        self.banner.over("run")
         self.status.show_executor(outcome.report.executor, outcome.report.fallback)
         self.pages[outcome.pattern].show_outcome(outcome)
         self.pages.prepare_others()
@@ -267,12 +266,8 @@ class MainWindow(QMainWindow):
             if page.pattern.view == wanted:
                 page.show_counts(counts)
 
-    def _show_failed_run(self, failure: Failure) -> None:
-        self.show_failure(failure)
-        self._said_of_run = failure.message
-
-    def show_failure(self, failure: Failure) -> None:
-        """Say what went wrong; all else stays as it was."""
+    def show_failure(self, failure: Failure, *about: str) -> None:
+        """Say what went wrong; all else stays as it was. `about` is a banner's."""
         self.header.show_progress(0.0)
         for page in self.pages.values():
             page.show_progress("")
@@ -281,7 +276,8 @@ class MainWindow(QMainWindow):
             return
         self.status.say("")
         where = f"{failure.position}\n" if failure.position else ""
-        self.banner.say(failure.message, failure.advice, where + failure.detail)
+        text = ("text",) if failure.kind in ("compile", "launch") else ()
+        self.banner.say(failure.message, failure.advice, where + failure.detail, about=(*about, *text))
 
     def show_busy(self) -> None:
         """Show whether anything runs that can be stopped."""
@@ -300,6 +296,7 @@ class MainWindow(QMainWindow):
             refusal.detail,
             tone="warn",
             action=("Run on the GPU all the same", lambda: self.bench.run_all_the_same(refusal)),
+            about=("run", "text"),
         )
 
     def _show_no_engine(self, failure: Failure) -> None:

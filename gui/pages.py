@@ -102,10 +102,14 @@ class Pages(UserDict[str, PatternPage]):
         page.add_studies()
         for tab in (page.compare, page.atomics):
             if tab is not None:
-                tab.failed.connect(lambda message, advice: self._window.banner.say(message, advice, tone="neutral"))
+                tab.failed.connect(self._say_of_study)
+                tab.succeeded.connect(lambda: self._window.banner.over("study"))
         image = self._window.bench.image
         if page.atomics is not None and image is not None:
             page.atomics.show_image(image)
+
+    def _say_of_study(self, message: str, advice: str) -> None:
+        self._window.banner.say(message, advice, tone="neutral", about=("study", "text"))
 
     def _connect_bodies(self, view: BodiesView) -> None:
         window = self._window

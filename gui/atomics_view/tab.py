@@ -46,6 +46,8 @@ class AtomicsTab(QWidget):
 
     failed = pyqtSignal(str, str)
     """What is the matter, and what to do."""
+    succeeded = pyqtSignal()
+    """Atomics were counted."""
 
     def __init__(
         self, pattern: Pattern, side: Callable[[], Jobs], engine: Jobs, params: Callable[[], Mapping[str, Any]]
@@ -211,6 +213,7 @@ class AtomicsTab(QWidget):
             return
         assert event.atomics is not None
         self.study = event.atomics
+        self.succeeded.emit()
         self.lost.show_study(self.study)
         for counts in self.study.counts:
             self._show_counts(counts)

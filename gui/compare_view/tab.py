@@ -121,6 +121,8 @@ class CompareTab(QWidget):
 
     failed = pyqtSignal(str, str)
     """What is the matter, and what to do."""
+    succeeded = pyqtSignal()
+    """Something was measured."""
 
     def __init__(
         self, pattern: Pattern, sources: KernelSources, jobs: Jobs, params: Callable[[], Mapping[str, Any]]
@@ -275,6 +277,7 @@ class CompareTab(QWidget):
 
     def _add(self, point: Point) -> None:
         self.points.append(point)
+        self.succeeded.emit()
         self._show()
 
     def _leave_out(self, variant: str, why: str) -> None:

@@ -108,6 +108,11 @@ class KernelDocument(QTextDocument):
         """Whether the problems are those of the text as it is."""
         return self._checked == self.text
 
+    @property
+    def sound(self) -> bool:
+        """Whether no problem is an error."""
+        return all(problem.diagnostic.severity != "error" for problem in self.problems)
+
     def save(self, target: Path) -> str:
         """Write the text to a file; return in a sentence why that failed, or ""."""
         try:

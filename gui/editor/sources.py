@@ -28,6 +28,8 @@ class KernelSources(QObject):
 
     settled = pyqtSignal(str)
     """A file's text has changed, and rests."""
+    sound = pyqtSignal(str)
+    """What is known of a file's text has changed, and it is no error."""
     editable = True
 
     def __init__(self, check: Check | None = None, parent: QObject | None = None) -> None:
@@ -41,6 +43,7 @@ class KernelSources(QObject):
             made = self._documents[file] = self._make(file)
             made.setParent(self)
             made.settled.connect(lambda: self._take(made))
+            made.problems_changed.connect(lambda: made.sound and self.sound.emit(file))
         return self._documents[file]
 
     def _make(self, file: str) -> KernelDocument:

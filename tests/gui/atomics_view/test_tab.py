@@ -102,6 +102,13 @@ def test_f5_measures_again(qtbot, window, tab):
     assert tab.study == before
 
 
+def test_what_is_said_of_a_count_that_failed_goes_when_one_succeeds(qtbot, window, tab):
+    tab.failed.emit("The text is too long.", "")
+    assert window.banner.isVisible()
+    window.run()
+    qtbot.waitUntil(window.banner.isHidden)
+
+
 def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, colour):
     window.page.tabs.setCurrentIndex(0)
     window.files.open(colour)

@@ -128,6 +128,33 @@ def test_a_compile_error_of_a_run_is_shown_at_its_line(qtbot, window):
     qtbot.waitUntil(lambda: not pane.code.problems)
 
 
+@pytest.mark.parametrize("mend", ["revert", "type"])
+def test_what_is_said_of_a_text_that_does_not_compile_goes_with_it(qtbot, window, mend):
+    document = window.page.source.document
+    document.replace(document.text + "BAD")
+    qtbot.waitUntil(lambda: not document.sound)
+    host = window.host
+    host.patient = True
+    window.run()
+    place = SourcePosition("convolution.cu", document.blockCount())
+    host.answer(Failure("compile", f"{place}: unknown type name 'BAD'", "", "log", place))
+    qtbot.waitUntil(window.banner.isVisible)
+    document.replace(document.text + " BAD")
+    qtbot.waitUntil(lambda: document.checked)
+    assert window.banner.isVisible(), "it is as wrong as it was"
+    if mend == "revert":
+        window.page.source.revert.click()
+    else:
+        document.replace(document.text.replace("BAD", ""))
+    qtbot.waitUntil(window.banner.isHidden)
+    window.banner.say("Something else.")
+    document.replace(document.text + "BAD")
+    qtbot.waitUntil(lambda: not document.sound)
+    window.page.source.revert.click()
+    qtbot.waitUntil(lambda: document.sound and document.checked)
+    assert window.banner.isVisible()
+
+
 def test_a_verdict_is_of_the_text_that_ran(qtbot, window):
     verdict = window.page.numbers.verdict
     assert verdict.text() == "✓ verified"
