@@ -69,7 +69,11 @@ def _read_npy(path: Path, dimensions: int) -> Array:
     try:
         found = map_npy(path)
     except (ValueError, EOFError, OverflowError) as error:
-        raise InputError(f"{path.name} is not a whole .npy file of numbers: {_first_line(error)}") from None
+        raise InputError(
+            f"{path.name} is not a whole .npy file of numbers.",
+            advice="Save it again with numpy.save, or its numbers as text.",
+            detail=str(error),
+        ) from None
     if found.ndim != dimensions:
         shape = " x ".join(map(str, found.shape)) or "a single number"
         wanted = "an array of one dimension" if dimensions == 1 else "a matrix"
@@ -142,7 +146,3 @@ def _is_whole(text: str) -> bool:
 
 def _shortened(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or ["it ends too early"])[0].rstrip(".") + "."

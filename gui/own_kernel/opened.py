@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.errors import InputError
+from gpu.jobs import Failure
 from gui.editor.files import KERNEL_FILES, read_kernel
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.recorded import RecordedPage
@@ -26,6 +27,7 @@ class OwnKernel:
     def __init__(self, window: MainWindow) -> None:
         self._window = window
         self.page: OwnKernelPage | RecordedPage | None = None
+        self._opening: RecordedPage | None = None
 
     @property
     def shown(self) -> OwnKernelPage | RecordedPage | None:
@@ -39,20 +41,42 @@ class OwnKernel:
             self.open(Path(name))
 
     def open(self, path: Path) -> None:
-        """Open a file; what was shown stays if a kernel cannot be read."""
+        """Open a file; what was shown stays until it has been read, and if it cannot be."""
         window, path = self._window, path.absolute()
+        self._opening = None
         if path.suffix.lower() in RECORDINGS:
-            # Read again where it is open already: it may be another by now.
-            self._take(RecordedPage(path, lambda: window.bench.side_jobs))
-        else:
-            try:
-                read_kernel(path)
-            except InputError as error:
-                window.banner.say(error.message, "Open a CUDA C++ file.")
-                return
-            if self.page is None or self.page.path != path:
-                self._take(self._kernel_page(path))
+            self._read(path)
+            return
+        try:
+            read_kernel(path)
+        except InputError as error:
+            window.banner.say(error.message, "Open a CUDA C++ file.")
+            return
+        if self.page is None or self.page.path != path:
+            self._take(self._kernel_page(path))
         self.show()
+
+    def _read(self, path: Path) -> None:
+        """Read a recording, also where it is open already: it may be another by now."""
+        self._window.status.say(f"Opening {path.name}…")
+        self._opening = page = RecordedPage(path, lambda: self._window.bench.side_jobs)
+        page.readable.connect(lambda: self._show_read(page))
+        page.failed.connect(lambda failure: self._refuse(page, failure))
+
+    def _show_read(self, page: RecordedPage) -> None:
+        if page is self._opening:
+            self._opening = None
+            self._take(page)
+            self.show()
+        elif page is not self.page:
+            page.deleteLater()  # another was asked for while it was read
+
+    def _refuse(self, page: RecordedPage, failure: Failure) -> None:
+        if page is self._opening:
+            self._opening = None
+            self._window.show_failure(failure)
+        if page is not self.page:
+            page.deleteLater()
 
     def _kernel_page(self, path: Path) -> OwnKernelPage:
         window = self._window
@@ -67,6 +91,7 @@ class OwnKernel:
         self._forget()
         self.page = page
         page.failed.connect(window.show_failure)
+        page.words_changed.connect(lambda: self.shown is page and self._say_words())
         page.step.exports.said.connect(window.status.say)
         page.step.exports.failed.connect(window.banner.say)
         for pane in {page.source, page.step.source}:
@@ -87,10 +112,16 @@ class OwnKernel:
         window.sidebar.mark_own(title, self.page.path.name)
         window.sidebar.show_images(False)
         window.actions_.show_variants([])
-        window.status.say(f"{self.page.path.name} {'is played, not run' if recorded else 'runs on the simulator'}")
+        self._say_words()
+
+    def _say_words(self) -> None:
+        """Say of the file that is open what it is good for."""
+        if self.page is not None:
+            self._window.status.say(f"{self.page.path.name} {self.page.words}".strip())
 
     def close_down(self) -> None:
         """Let nothing play on, and give up an animation: the window closes, or another file takes the page's place."""
+        self._opening = None
         if self.page is not None:
             self.page.step.close_down()
 

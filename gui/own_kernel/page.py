@@ -39,12 +39,15 @@ class OwnKernelPage(Ground):
     failed = pyqtSignal(object)
     """Failure"""
     busy_changed = pyqtSignal(bool)
+    words_changed = pyqtSignal(str)
 
     def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
         super().__init__()
         self.path = path
         self.file = str(path)
         self._jobs = jobs
+        self.words = ""
+        """What the file is good for; empty as long as that is not known."""
         self._running: KernelLaunch | None = None
         self.document = sources.document(self.file)
         self.sources = sources
@@ -125,6 +128,7 @@ class OwnKernelPage(Ground):
         if isinstance(event, Failure):
             if event.kind != "cancelled":
                 self.form.refuse(event.message)
+                self._judge()
             return
         before = self.form.signature
         self.form.show_kernels(event.kernels)
@@ -134,6 +138,14 @@ class OwnKernelPage(Ground):
             self.source.show_kernel(self.file, name)
             self.step.show_kernel(name)
             self.results.forget()
+        self._judge()
+
+    def _judge(self) -> None:
+        """Say whether there is anything to be launched."""
+        words = "cannot run as it is" if self.form.error.text() else "runs on the simulator"
+        if words != self.words:
+            self.words = words
+            self.words_changed.emit(words)
 
     def run(self) -> None:
         """Run the kernel, or in the Step tab record it."""

@@ -9,7 +9,7 @@ from typing import Any
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
-from gpu.jobs import StepPattern
+from gpu.jobs import Failure, StepPattern
 from gui.editor.sources import RecordedSources
 from gui.jobs import Jobs
 from gui.own_kernel.step import NAME, declaration
@@ -29,6 +29,9 @@ class RecordedStepTab(StepTab):
         As of a StepTab.
     """
 
+    readable = pyqtSignal()
+    """The file has been read, and is about to be shown."""
+
     def __init__(self, path: Path, jobs: Callable[[], Jobs]) -> None:
         self._path = path
         self._texts = RecordedSources()
@@ -42,7 +45,14 @@ class RecordedStepTab(StepTab):
         self._stale = False
         self.stepper.read(self._path, StepPattern(NAME, NAME, {}))
 
+    def _fail(self, failure: Failure) -> None:
+        if self.models is None:
+            super()._fail(failure)
+        else:
+            self.failed.emit(failure)  # what was read before stays
+
     def _take(self, request: Any, models: Models) -> None:
+        self.readable.emit()
         recording = models.recording
         self._texts.texts = recording.texts
         file = next((file for file in models.files if recording.text(file)), "")
@@ -54,7 +64,7 @@ class RecordedStepTab(StepTab):
 
 
 class RecordedPage(Ground):
-    """A Step tab alone.
+    """A Step tab alone, which begins to read the file: whoever makes it shows it when that is `readable`.
 
     Parameters
     ----------
@@ -64,6 +74,9 @@ class RecordedPage(Ground):
 
     failed = pyqtSignal(object)
     """Failure"""
+    readable = pyqtSignal()
+    words_changed = pyqtSignal(str)
+    words = "is played, not run"
     busy = False
     stepping = True
 
@@ -72,6 +85,7 @@ class RecordedPage(Ground):
         self.path = path
         self.step = RecordedStepTab(path, jobs)
         self.step.failed.connect(self.failed)
+        self.step.readable.connect(self.readable)
         self.source = self.step.source
         tabs = QTabBar()
         tabs.setExpanding(False)
@@ -82,7 +96,7 @@ class RecordedPage(Ground):
         layout.setSpacing(8)
         layout.addLayout(row(tabs, 0))
         layout.addWidget(self.step, 1)
-        self.step.record_soon()
+        self.step.record()
 
     def run(self) -> None:
         """Read the file again."""

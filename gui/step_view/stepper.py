@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -64,7 +65,7 @@ class Stepper(QObject):
         self._newest += 1
         number = self._newest
         self._set_busy(True)
-        aside(lambda: self._read.emit(number, request, (_loaded(path), str(path), None)))
+        aside(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
 
     def rehearse(self, request: StepPattern) -> None:
         """Record and read a run that nobody looks at, after all that somebody waits for."""
@@ -92,7 +93,11 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-        aside(lambda: self._read.emit(number, request, (_loaded(event.path), event.path, handles)))
+        aside(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
+
+    def _tell(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
+        with suppress(RuntimeError):  # the page may have gone in the meantime
+            self._read.emit(number, request, answer)
 
     def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
         if number != self._newest:

@@ -174,7 +174,10 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError) as error:
-        raise InputError(f"{path} is not a {what}, or is damaged.") from error
+        raise InputError(
+            f"{path} is not a {what}, or is damaged.",
+            advice="Record it again: Export in the Step tab, or simulate --trace.",
+        ) from error
 
 
 def _check(data: TraceData) -> None:

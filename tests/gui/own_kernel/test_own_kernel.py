@@ -68,6 +68,21 @@ def test_a_dropped_kernel_is_opened_with_a_form_made_from_its_parameters(qtbot, 
     assert not window.header.variant.isVisible()
 
 
+def test_the_foot_says_whether_there_is_anything_to_run(qtbot, window, page, tmp_path):
+    assert window.status.word.text() == "mine.cu runs on the simulator"
+    (tmp_path / "bad.cu").write_text("__global__ void f( {")
+    assert drop(window, tmp_path / "bad.cu")
+    said = []
+    window.status.say, say = lambda text: (said.append(text), say(text)), window.status.say
+    qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu cannot run as it is")
+    assert "bad.cu runs on the simulator" not in said
+    window.own.shown.document.replace(TEXT)
+    qtbot.waitUntil(lambda: window.status.word.text() == "bad.cu runs on the simulator")
+    (tmp_path / "none.cu").write_text("int x;")
+    assert drop(window, tmp_path / "none.cu")
+    qtbot.waitUntil(lambda: window.status.word.text() == "none.cu cannot run as it is")
+
+
 def test_it_is_asked_for_by_keyboard(qtbot, window, file, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(file), ""))
     press(qtbot, window, Qt.Key.Key_O, BOTH)

@@ -92,15 +92,57 @@ def test_it_is_saved_again_as_it_was(qtbot, window, recording, tmp_path):
     assert window.banner.message.text() == "copy.png cannot be written."
 
 
-def test_a_file_that_is_no_recording_says_so_and_another_opens_in_its_place(qtbot, window, recording, tmp_path):
-    damaged = tmp_path / "damaged.lockstep"
-    damaged.write_bytes(recording.read_bytes()[:200])
-    page = opened(qtbot, window, damaged)
-    assert "is not a recording, or is damaged" in page.step.message.text()
-    assert "is not a recording, or is damaged" in window.banner.message.text()
+@pytest.fixture
+def damaged(recording, tmp_path):
+    path = tmp_path / "damaged.lockstep"
+    path.write_bytes(recording.read_bytes()[:200])
+    return path
+
+
+@pytest.mark.parametrize("before", ["pattern", "kernel", "recording"])
+def test_a_file_that_is_no_recording_says_so_and_leaves_what_was_there(
+    qtbot, window, recording, damaged, tmp_path, before
+):
+    if before == "recording":
+        opened(qtbot, window, recording)
+    elif before == "kernel":
+        (tmp_path / "mine.cu").write_text(TEXT)
+        assert drop(window, tmp_path / "mine.cu")
+        qtbot.waitUntil(lambda: window.own.shown is not None and bool(window.own.shown.form.rows))
+        window.own.shown.form.grid.setText("3")
+    page, shown = window.own.page, window.stack.currentWidget()
+    said = window.header.title.text(), window.header.summary._whole
+    assert drop(window, damaged)
+    qtbot.waitUntil(window.banner.isVisible)
+    assert "damaged.lockstep is not a recording, or is damaged" in window.banner.message.text()
+    assert "Record it again" in window.banner.advice.text()
+    assert (window.own.page, window.stack.currentWidget()) == (page, shown)
+    assert (window.header.title.text(), window.header.summary._whole) == said
+    assert window.status.word.text() == ""
+    if before == "kernel":
+        assert page.form.grid.text() == "3"
+    assert drop(window, recording)
+    qtbot.waitUntil(window.banner.isHidden)
     page = opened(qtbot, window, recording)
-    assert not window.banner.isVisible()
     assert page.source.code.toPlainText() == TEXT
+
+
+def test_the_newest_of_two_files_is_shown(qtbot, window, recording, trace):
+    assert drop(window, recording)
+    page = opened(qtbot, window, trace)
+    qtbot.wait(200)
+    assert window.own.shown is page
+    assert window.status.word.text() == "rotate.trace is played, not run"
+
+
+def test_a_recording_that_is_damaged_by_now_is_played_on(qtbot, window, recording):
+    page = opened(qtbot, window, recording)
+    models = page.step.models
+    recording.write_bytes(b"no recording")
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(window.banner.isVisible)
+    assert page.step.models is models
+    assert page.step.pictures.currentWidget() is not page.step.message
 
 
 def test_run_reads_the_file_again(qtbot, window, recording, trace):
@@ -126,12 +168,3 @@ def test_an_animation_is_given_up_with_its_page(qtbot, window, recording, trace,
         opened(qtbot, window, trace)
     assert not film._thread.is_alive()
     assert not path.exists(), "half a film is none"
-
-
-def test_what_could_not_be_read_is_not_saved(qtbot, window, tmp_path):
-    damaged = tmp_path / "damaged.lockstep"
-    damaged.write_bytes(b"no recording")
-    page = opened(qtbot, window, damaged)
-    assert not page.step.exports.write_recording(tmp_path / "copy.lockstep")
-    assert not (tmp_path / "copy.lockstep").exists()
-    assert window.banner.message.text() == "There is nothing to save yet."
