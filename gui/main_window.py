@@ -183,7 +183,7 @@ class MainWindow(QMainWindow):
         self.sidebar.mark_pattern(name)
         pattern = self.bench.patterns[name]
         self.sidebar.show_images(pattern.of_images)
-        self._name_input()
+        self.name_input()
         self.header.show_pattern(pattern, settings.variant, self.jobs.device)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
@@ -229,9 +229,9 @@ class MainWindow(QMainWindow):
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
-        self._name_input()
         for page in self.pages.values():
             page.show_image(image)
+        self.name_input()
         if self.page.pattern.input_kind is not None:
             self.page.show_values(self.bench.settings[self.bench.chosen].params)
         self.sidebar.mark_image(image.path)
@@ -239,10 +239,15 @@ class MainWindow(QMainWindow):
         if image.path not in self.sidebar.thumbnails:
             self.memory.add_recent(image.path)
 
-    def _name_input(self) -> None:
-        """Say what the pattern that is shown works on."""
+    def name_input(self) -> None:
+        """Say what the pattern that is shown works on, in the Run tab, or in the Step tab what is recorded."""
         name, what = self.bench.input_words
         self.setWindowTitle(f"{name} – Lockstep" if name else "Lockstep")
+        step = self.page.step
+        if self.page.stepping:
+            name, what = self.bench.recorded_words(step.settings.params, step.image.get("image"))
+        elif self.page.tabs.currentIndex():
+            what = ""
         self.status.say(f"{name}: {what}" if what else "")
 
     def _show_progress(self, pattern: str, progress: Progress) -> None:

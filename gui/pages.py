@@ -83,6 +83,8 @@ class Pages(UserDict[str, PatternPage]):
             self._connect_bodies(page.view)
         page.step.settings.restore(*memory.step(page.pattern))
         page.step.record_soon()
+        for changed in (page.tabs.currentChanged, page.step.settings.changed):
+            changed.connect(lambda: window.stack.currentWidget() is page and window.name_input())
         page.step.exports.said.connect(window.status.say)
         page.step.exports.failed.connect(window.banner.say)
         for source in (page.source, page.step.source):

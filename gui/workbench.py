@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from gpu import array_files
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic
 from gpu.jobs import CheckSource, Failure, Result, RunPattern
-from gpu.pattern import Pattern
+from gpu.pattern import Array, Pattern
 from gpu.patterns import all_patterns
 from gpu.patterns.array_inputs import FROM_FILE
 from gpu.patterns.counted import LETTERS, LEVELS, RANGES
@@ -226,12 +227,23 @@ class Workbench(QObject):
     @property
     def input_words(self) -> tuple[str, str]:
         """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
-        pattern, params = self.pattern, self.settings[self.chosen].params
-        if self.takes == "text":
+        return self._words_of(self.settings[self.chosen].params, self.image)
+
+    def recorded_words(self, params: Mapping[str, Any], part: Array | None) -> tuple[str, str]:
+        """Return the same of a recording with other settings, and of an image a part."""
+        if self.image is None or part is None:
+            return self._words_of(params, None)
+        name, what = self._words_of(params, replace(self.image, values=part))
+        return name, f"a part, {what}" if name == self.image.path.name else what
+
+    def _words_of(self, params: Mapping[str, Any], image: OpenImage | None) -> tuple[str, str]:
+        pattern = self.pattern
+        takes = pattern.takes(params)
+        if takes == "text":
             return "Text", f"{len(params['text']):,} characters".replace(",", "\u2009")
-        if self.takes == "image":
-            return ("", "") if self.image is None else (self.image.path.name, self.image.description)
-        if self._from_file and self.values is not None:
+        if takes == "image":
+            return ("", "") if image is None else (image.path.name, image.description)
+        if FROM_FILE in (params.get("input"), params.get("numbers")) and self.values is not None:
             return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
         units = {parameter.name: parameter.unit for parameter in pattern.parameters}
         words = [f"{params['n']:,} {units['n']}".replace(",", "\u2009")] if "n" in params else []

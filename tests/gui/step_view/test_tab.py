@@ -218,6 +218,22 @@ def test_the_button_names_numbers_and_lets_words_speak(tab):
     assert tab.settings.text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
 
 
+def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
+    word = window.status.word
+    assert word.text() == "Scan: 16 elements, random, int32"
+    tab.settings.form.change(n=24)
+    assert word.text() == "Scan: 24 elements, random, int32"
+    window.page.tabs.setCurrentIndex(0)
+    assert word.text() == "Scan: 262\u2009144 elements, random, int32"
+    window.page.tabs.setCurrentIndex(2)
+    assert word.text() == "", "many sizes are compared"
+    window.choose_pattern("convolution")
+    name = window.bench.image.path.name
+    assert word.text() == f"{name}: 40 × 30 grey, 8 bit"
+    window.page.tabs.setCurrentIndex(1)
+    assert word.text() == f"{name}: a part, 12 × 8 grey, 8 bit"
+
+
 def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, window, tab):
     window.choose_variant("look-back")
     assert "block 16 → 32" in tab.chosen.text()
