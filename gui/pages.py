@@ -116,6 +116,7 @@ class Pages(UserDict[str, PatternPage]):
     def _connect_bodies(self, view: BodiesView) -> None:
         window = self._window
         view.said.connect(window.status.say)
+        view.over.connect(window.status.take_back)
         view.failed.connect(window.show_failure)
         view.simulation.playing_changed.connect(window.bench.set_live)
         view.simulation.playing_changed.connect(window.show_busy)

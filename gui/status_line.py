@@ -87,6 +87,11 @@ class StatusLine(QFrame):
         self.word.setText(text)
         self._fade.start()
 
+    def take_back(self, text: str) -> None:
+        """Take back a word, where it is still there."""
+        if self.word.text() == text:
+            self.word.clear()
+
     def settle(self) -> None:
         """Take back a word about what was going on: it has come to its end."""
         if self.word.text().endswith("…"):

@@ -44,6 +44,8 @@ class BodiesView(RunView):
 
     said = pyqtSignal(str)
     """What has been done."""
+    over = pyqtSignal(str)
+    """What was said of something that went on, which has come to its end."""
     failed = pyqtSignal(object)
     """Failure"""
 
@@ -63,6 +65,7 @@ class BodiesView(RunView):
         self._painted: deque[float] = deque()
         self._rate_shown = 0.0
         self._right = ""
+        self._going_on = ""
         self.about = ElidedLabel("caption", "About the preset", right=True)
         self.speed = ElidedLabel("caption", "Interactions per second", right=True)
         self.beside = Card("Measured", margins=(12, 8, 12, 8))
@@ -157,10 +160,14 @@ class BodiesView(RunView):
         words = spelled(progress)
         if words:
             self.show_note("" if self.canvas.has_picture else words)
+            self._going_on = words
             self.said.emit(words)
 
     def _show_frame(self, frame: Frame) -> None:
         self.show_note("")
+        if self._going_on:
+            self.over.emit(self._going_on)
+            self._going_on = ""
         if frame.picture is not None:
             self.frame = frame
             self.canvas.show_picture(frame.picture)

@@ -368,7 +368,11 @@ def test_what_the_first_picture_waits_for_is_said(qtbot, bodies):
     host.patient = False
     host.answer_all()
     qtbot.waitUntil(lambda: not view.note.isVisible())
+    assert bodies.status.word.text() == "", "it has been compiled"
+    bodies.status.say("Saved bodies.csv")
+    view.simulation.redraw()
     rest(qtbot, bodies)
+    assert bodies.status.word.text() == "Saved bodies.csv"
 
 
 def test_the_kernel_is_shown_when_it_is_wanted(qtbot, bodies):
