@@ -6,7 +6,18 @@ from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QStandardItemModel
-from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QMenu, QToolButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QMenu,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gpu.engines.base import Device
 from gpu.pattern import Pattern
@@ -43,6 +54,37 @@ class ProgressLine(QWidget):
         painter.end()
 
 
+class ElidedBox(QComboBox):
+    """A list whose choice ends in an ellipsis where there is not enough room; its tool tip says all of it."""
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._tip = tip
+        self.currentTextChanged.connect(self._tell)
+        self._tell("")
+
+    def shown_text(self) -> str:
+        """Return the choice as far as there is room."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        style = self.style()
+        assert style is not None
+        box, field = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
+        room = style.subControlRect(box, option, field, self).width()
+        return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
+
+    def paintEvent(self, event: Any) -> None:
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        option.currentText = self.shown_text()
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def _tell(self, text: str) -> None:
+        self.setToolTip(f"{text}\n{self._tip}".strip())
+
+
 class Header(QFrame):
     """Brand, title, engine and variant lists, Run and Stop."""
 
@@ -64,15 +106,12 @@ class Header(QFrame):
         self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = label("", "title", name="Pattern")
         self.summary = ElidedLabel("muted", "What the pattern does")
-        self.engine = QComboBox()
-        self.engine.setAccessibleName("Engine")
+        self.engine = ElidedBox("Engine", "What runs the kernels")
         for name, (text, tip) in ENGINES.items():
             self.engine.addItem(text, name)
             self.engine.setItemData(self.engine.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
-        self.engine.setToolTip("What runs the kernels")
-        self.variant = QComboBox()
-        self.variant.setAccessibleName("Variant")
-        self.variant.setToolTip("Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)")
+        ladder = "Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
+        self.variant = ElidedBox("Variant", ladder)
         self.run = button("Run", "primary", tip="Run again (F5)")
         self.stop = button("Stop", tip="Stop at once (Esc)")
         self.stop.setEnabled(False)

@@ -30,6 +30,7 @@ from gui.records import LevelCounts, OpenImage, Outcome, Settings
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
 from gui.run_view.view import shown_parameters, view_for
+from gui.scrolled import Scrolled
 from gui.source_pane import SourcePane
 from gui.step_view.tab import StepTab
 from gui.theme import look
@@ -208,19 +209,15 @@ class PatternPage(Ground):
         bar.title.hide()
         bar.body.setSpacing(0)
         bar.body.addWidget(self.form)
-        left = QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        left = Scrolled()
+        column = left.column
         column.addWidget(bar)
         if self.view.about is None:
             column.addWidget(self.examples.about)
         column.addWidget(self.caution)
         column.addWidget(self.view, 1)
-        right = QWidget()
-        column = QVBoxLayout(right)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        right = Scrolled()
+        column = right.column
         self.idea = Card("", margins=(12, 10, 12, 10))
         self.idea.setAccessibleName("Variant")
         self.idea.title.setWordWrap(True)

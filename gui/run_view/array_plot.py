@@ -72,7 +72,7 @@ class ArrayPlot(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setToolTip("Arrow keys or pointer: read an element. Wheel: zoom. Double click: all elements.")
-        self.setMinimumSize(160, 64)
+        self.setMinimumSize(160, look().px(64))
         axes = {side: CountAxis(side) for side in ("left", "bottom")}
         self.plot = pg.PlotWidget(parent=self, axisItems=axes, enableMenu=False)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -667,3 +667,34 @@ def test_no_word_of_the_sidebar_is_cut_in_a_low_window(qtbot, window, size):
     words = [each for each in window.sidebar.findChildren(QPushButton) if each.isVisible()]
     assert len(words) == len(window.bench.patterns) + 4
     assert all(each.height() >= each.sizeHint().height() for each in words)
+
+
+def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
+    """What has no room is scrolled to; lists end in an ellipsis, and say all in their tool tips."""
+    window.choose_pattern("sort")
+    settle(qtbot, window)
+    window.appearance.set_text_size("lecture hall")
+    window.resize(1024, 640)
+    qtbot.waitUntil(lambda: window.width() == 1024)
+    qtbot.wait(100)
+    page, header = window.page, window.header
+    form = page.form
+    bar = form.parentWidget()
+    for field in form.fields.values():
+        assert bar.rect().contains(field.rect().translated(field.mapTo(bar, QPoint(0, 0)))), field.parameter.name
+        assert field.height() >= field.minimumSizeHint().height()
+    for plot in (page.view.before, page.view.after):
+        assert plot.height() >= plot.minimumHeight()
+    left, right = (page.splitter.widget(0), page.splitter.widget(1))
+    for column in (left, right):
+        assert column.verticalScrollBar().maximum() > 0
+        assert column.content.width() == column.viewport().width(), "nothing is beside what is seen"
+    for box in (header.engine, header.variant):
+        assert box.toolTip().startswith(box.currentText())
+    assert header.variant.shown_text().endswith("…")
+    window.appearance.set_text_size("normal")
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.width() == 1280)
+    qtbot.wait(100)
+    assert all(not column.verticalScrollBar().maximum() for column in (left, right))
+    assert header.variant.shown_text() == header.variant.currentText()
