@@ -23,7 +23,7 @@ class LevelsCard(Card):
     """
 
     def __init__(self, title: str, *, sides: bool, legend: str = "solid: after   dotted: before") -> None:
-        super().__init__(title, margins=(12, 8, 8, 6))
+        super().__init__(title, margins=(12, 10, 8, 6))
         self.plot = HistogramPlot(title)
         self.scale = Segments(("linear", "log"), "Scale")
         self.side = Segments(("before", "after", "both"), "Histogram of")
