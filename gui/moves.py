@@ -136,7 +136,7 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
         times: dict[str, dict[str, list[float]]] = {}
         for picture in _PICTURES:
             step.kinds.choose(picture)
-            _idle(step, 0.3)
+            _idle(0.3)
             times[picture] = {name: list(_timed(step, move, repetitions)) for name, move in _moves(step).items()}
         yield Recorded(title, events, opened, times)
 
@@ -145,7 +145,7 @@ def _at_rest(step: StepTab) -> None:
     wait(lambda: step.at_rest and step.models is not None, PATIENCE_S)
 
 
-def _idle(step: StepTab, seconds: float) -> None:
+def _idle(seconds: float) -> None:
     """Let the window do what it does while nobody asks for anything."""
     ends = time.perf_counter() + seconds
     while time.perf_counter() < ends:
@@ -179,7 +179,7 @@ def _timed(step: StepTab, move: Callable[[int], None], repetitions: int) -> Iter
     for number in range(repetitions):
         if step.player.moment == step.player.end:
             step.player.go(0)
-        _idle(step, _PAUSE_S)
+        _idle(_PAUSE_S)
         before, began = step.player.moment, time.perf_counter()
         move(number)
         # What was posted is laid out and painted; timers, for what is done ahead of need, are not asked.

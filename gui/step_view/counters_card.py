@@ -76,10 +76,12 @@ class CountersCard(Card):
         wide = {name: self._names[name].sizeHint().width() + look().px(8) for name in FIGURES}
         words = max(each.sizeHint().width() for each in self._heads.values())
         room = self.width() - sum(self.body.getContentsMargins()[::2])
-        left_out: list[str] = []
+        left_out: set[str] = set()
+        taken = words + sum(wide.values())
         for name in _FIRST_TO_GO:
-            if words + sum(wide.values()) - sum(wide[each] for each in left_out) > room:
-                left_out.append(name)
+            if taken > room:
+                left_out.add(name)
+                taken -= wide[name]
         self.title.setVisible(self.title.sizeHint().width() + sum(wide.values()) <= room)
         self._heads["in all"].setVisible(self._detailed)
         for name, head in self._names.items():

@@ -13,15 +13,21 @@ _FAR = 100_000
 """Pixels beyond which nothing is painted."""
 
 
-@contextmanager
-def clipped_off(painter: QPainter, region: QRegion) -> Iterator[None]:
-    """Leave out a region of what is painted."""
+def outside(region: QRegion) -> QRegion | None:
+    """Return all but a region; None for everything."""
     if region.isEmpty():
+        return None
+    return QRegion(region.boundingRect().adjusted(-_FAR, -_FAR, _FAR, _FAR)) - region
+
+
+@contextmanager
+def clipped_to(painter: QPainter, region: QRegion | None) -> Iterator[None]:
+    """Paint in a region alone; None is everywhere."""
+    if region is None:
         yield
         return
     painter.save()
-    painter.setClipRegion(QRegion(region.boundingRect().adjusted(-_FAR, -_FAR, _FAR, _FAR)) - region,
-                          Qt.ClipOperation.IntersectClip)  # fmt: skip
+    painter.setClipRegion(region, Qt.ClipOperation.IntersectClip)
     yield
     painter.restore()
 

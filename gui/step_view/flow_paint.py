@@ -15,7 +15,7 @@ from gpu.pattern import Array
 from gui.lettering import Lettering
 from gui.step_view.colours import mixed, warp_colour
 from gui.step_view.flow_bands import BandGroup, band_groups, bands
-from gui.step_view.flow_clip import clipped_off, region_of
+from gui.step_view.flow_clip import clipped_to, outside, region_of
 from gui.step_view.flow_labels import FlowLabels
 from gui.step_view.flow_layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
 from gui.step_view.flow_lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
@@ -346,11 +346,11 @@ class FlowPainter:
         narrow = sizes.column < AGGREGATED
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
         above = int(edges.row[wanted].min(initial=number))
-        passed = QRegion() if narrow else self._cells_between(above, number)
+        seen = None if narrow else outside(self._cells_between(above, number))
         for warp in np.unique(warps[wanted]).tolist():
             mine = wanted & (warps == warp)
             pen = QPen(warp_colour(theme, warp), 1 if narrow else 2)
-            with clipped_off(painter, passed):
+            with clipped_to(painter, seen):
                 self._draw_lines(painter, pen, x0[mine], y0[mine], x1[mine], y1)
             if not narrow:
                 painter.setPen(pen)

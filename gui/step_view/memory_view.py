@@ -79,15 +79,14 @@ class MemoryView(QWidget):
         self.hidden_too = False
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
         self._grids: dict[str, Grid | TintedGrid] = {}
+        # By launch; one that is not there has not been seen yet.
         self._given: dict[int, frozenset[str]] = {}
-        self._seen: set[int] = set()
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def open(self, models: Models | None) -> None:
         """Show another recording."""
         self.models, self.followed, self.moment = models, None, 0
-        self.panels, self.touches, self._ranges, self._grids, self._seen = [], [], {}, {}, set()
-        self._given = {}
+        self.panels, self.touches, self._ranges, self._grids, self._given = [], [], {}, {}, {}
         self.update()
 
     def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
@@ -100,16 +99,13 @@ class MemoryView(QWidget):
         self.touches = touched(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
         if launch.number not in self._given:
-            self._given[launch.number] = self.models.given(launch.number)
-        given = self._given[launch.number]
-        shown = panels(trace, launch.shapes, step, block, self.touches, given)
-        wrap = _best_wrap(*self._frame(shown))
-        self.panels = [panel.wrapped(wrap) for panel in shown]
-        if launch.number not in self._seen:
+            given = self._given[launch.number] = self.models.given(launch.number)
             # Shades that mean the same from the first step to the last are those of what is there in the end.
-            self._seen.add(launch.number)
             for panel in panels(trace, launch.shapes, len(trace.events), block, [], given):
                 self._widen(launch.number, panel)
+        shown = panels(trace, launch.shapes, step, block, self.touches, self._given[launch.number])
+        wrap = _best_wrap(*self._frame(shown))
+        self.panels = [panel.wrapped(wrap) for panel in shown]
         for panel in self.panels:
             self._widen(launch.number, panel)
         self.update()
