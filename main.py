@@ -21,7 +21,7 @@ def _open_window() -> int:
 
 def _tour(folder: str) -> int:
     try:
-        from gui.tour import tour
+        from gui.driving.tour import tour
     except ImportError as error:
         return _cannot_open(error)
     return tour(folder) or 0
@@ -29,7 +29,7 @@ def _tour(folder: str) -> int:
 
 def _measure(page: Path, repetitions: int) -> int:
     try:
-        from gui.moves import measure
+        from gui.driving.moves import measure
     except ImportError as error:
         return _cannot_open(error)
     return measure(page, repetitions)
@@ -57,7 +57,7 @@ def _cannot_open(error: ImportError) -> int:
 
 
 def _run() -> int:
-    from gpu.cli import Desktop, main
+    from gpu.cli.main import Desktop, main
 
     return main(sys.argv[1:], Desktop(_open_window, _tour, _measure))
 

@@ -13,7 +13,7 @@ from PyQt6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageH
 from PyQt6.QtGui import QIcon
 from PyQt6.QtWidgets import QApplication
 
-from gui.style import ICONS
+from gui.painting.style import ICONS
 
 _MADE_MS = 10_000
 """After which the window has made its pages."""
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] = ()) -> int:
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
     given = parser.parse_args(list(argv))
     app = application()
-    from gui.main_window import MainWindow
+    from gui.window.main_window import MainWindow
 
     window = MainWindow(engine=given.engine)
     screen = window.screen()

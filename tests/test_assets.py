@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.images import DEFAULT_SAMPLE, SAMPLES, read_image, sample_images
+from gpu.files.images import DEFAULT_SAMPLE, SAMPLES, read_image, sample_images
 
 MADE = Path(__file__).parents[1] / "assets" / "make_images.py"
 

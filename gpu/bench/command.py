@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
 
 
 def _devices_here() -> list[str]:
-    from gpu.devices import survey
+    from gpu.devices.survey import survey
 
     has_gpu = any(found.engine == "cuda" and found.usable for found in survey())
     return ["gpu", "simulator"] if has_gpu else ["simulator"]

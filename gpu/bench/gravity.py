@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpu.bench.ladder import Case
 from gpu.bench.row import Row
-from gpu.bodies import FLOPS_PER_INTERACTION
+from gpu.messages.bodies import FLOPS_PER_INTERACTION
 
 _BODIES = (4096, 65536, 262144)
 _PEERS = {1: "one body a thread, as CUDA's sample", 2: "two bodies a thread", 4: "four bodies a thread"}

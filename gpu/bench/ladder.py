@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gpu import verify
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row
+from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import Engine
 from gpu.errors import CompileError, LaunchError
-from gpu.pattern import Inputs, Params, Pattern, Variant
 from gpu.patterns import find_pattern
+from gpu.run import verify
 
 
 @dataclass(frozen=True)

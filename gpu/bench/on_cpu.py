@@ -13,9 +13,9 @@ import numpy as np
 from gpu.bench.interpreter import time_ms
 from gpu.bench.ladder import Case, amount_of
 from gpu.bench.row import Row
-from gpu.pattern import Inputs, Params
+from gpu.declaration.pattern import Inputs, Params
 from gpu.patterns import find_pattern
-from gpu.patterns.convolution import filter_of
+from gpu.patterns.convolution.pattern import filter_of
 
 Peer = tuple[str, Callable[[], Any]]
 

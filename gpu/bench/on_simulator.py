@@ -88,7 +88,7 @@ import re, resource, sys
 from pathlib import Path
 import numpy as np
 from gpu import engines
-from gpu.execute import run_pattern
+from gpu.run.execute import run_pattern
 from gpu.patterns import find_pattern
 pattern = find_pattern("convolution")
 image = np.random.default_rng(int(sys.argv[1])).integers(0, 256, (4096, 4096), np.uint8)

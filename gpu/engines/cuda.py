@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.devices.probe import find_device_runtime, find_nvcc
 from gpu.engines import libraries, textures
 from gpu.engines.base import (
     KERNELS,
@@ -37,7 +38,6 @@ from gpu.errors import (
     LaunchError,
     SourcePosition,
 )
-from gpu.probe import find_device_runtime, find_nvcc
 
 # A kernel's first launch must not wait for its code to be loaded: the times are shown to people.
 os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.devices.processor import peak_gflops, processor_name
 from gpu.engines.base import (
     KERNELS,
     Argument,
@@ -26,7 +27,6 @@ from gpu.engines.base import (
     kernel_text,
 )
 from gpu.errors import LaunchError
-from gpu.processor import peak_gflops, processor_name
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel

@@ -1,4 +1,4 @@
-"""The patterns: one file each, discovered, not listed."""
+"""The patterns, discovered, not listed: each is a file here, or a folder whose `pattern.py` declares it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import importlib
 import pkgutil
 from functools import cache
 
+from gpu.declaration.pattern import Pattern
 from gpu.errors import InputError
-from gpu.pattern import Pattern
 
 
 @cache
 def all_patterns() -> dict[str, Pattern]:
     """Return every declared pattern by name, in the order of their files' `ORDER`."""
-    modules = [importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
-    declared = sorted((module for module in modules if hasattr(module, "PATTERN")), key=lambda module: module.ORDER)
+    found = [f"{__name__}.{entry.name}{'.pattern' if entry.ispkg else ''}" for entry in pkgutil.iter_modules(__path__)]
+    declared = sorted(map(importlib.import_module, found), key=lambda module: module.ORDER)
     return {module.PATTERN.name: module.PATTERN for module in declared}
 
 

@@ -8,8 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.engines.base import Buffer, Engine, Module
-from gpu.pattern import (
+from gpu.declaration.arrays import (
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    make_input,
+    outline_of_kept,
+    present,
+    size_parameter,
+    typed,
+    whole_warps,
+)
+from gpu.declaration.pattern import (
     Array,
     Choice,
     Cost,
@@ -24,20 +36,8 @@ from gpu.pattern import (
     Variant,
     Work,
 )
+from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns import scan
-from gpu.patterns.array_inputs import (
-    accept_values,
-    block_parameter,
-    dtype_parameter,
-    first_values,
-    input_parameter,
-    make_input,
-    outline_of_kept,
-    present,
-    size_parameter,
-    typed,
-    whole_warps,
-)
 
 ORDER = 5
 

@@ -9,9 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from gpu.engines.base import Buffer, Engine
-from gpu.errors import InputError
-from gpu.pattern import (
+from gpu.declaration.arrays import refuse_missing_file
+from gpu.declaration.matrices import (
+    KINDS,
+    accept_matrix,
+    corner,
+    input_parameter,
+    make_matrix,
+    pieces,
+    present,
+    side_parameter,
+    single,
+)
+from gpu.declaration.pattern import (
     Array,
     Choice,
     Cost,
@@ -26,18 +36,8 @@ from gpu.pattern import (
     Variant,
     Work,
 )
-from gpu.patterns.array_inputs import refuse_missing_file
-from gpu.patterns.matrices import (
-    KINDS,
-    accept_matrix,
-    corner,
-    input_parameter,
-    make_matrix,
-    pieces,
-    present,
-    side_parameter,
-    single,
-)
+from gpu.engines.base import Buffer, Engine
+from gpu.errors import InputError
 
 ORDER = 7
 

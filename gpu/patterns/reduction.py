@@ -7,8 +7,18 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from gpu.engines.base import Buffer, Engine, Module
-from gpu.pattern import (
+from gpu.declaration.arrays import (
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    make_input,
+    present,
+    size_parameter,
+    typed,
+)
+from gpu.declaration.pattern import (
     Array,
     Choice,
     Cost,
@@ -23,17 +33,7 @@ from gpu.pattern import (
     Variant,
     Work,
 )
-from gpu.patterns.array_inputs import (
-    accept_values,
-    block_parameter,
-    dtype_parameter,
-    first_values,
-    input_parameter,
-    make_input,
-    present,
-    size_parameter,
-    typed,
-)
+from gpu.engines.base import Buffer, Engine, Module
 
 ORDER = 3
 

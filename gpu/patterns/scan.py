@@ -7,8 +7,20 @@ from functools import partial
 
 import numpy as np
 
-from gpu.engines.base import Buffer, Engine, Module
-from gpu.pattern import (
+from gpu.declaration.arrays import (
+    WARP,
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    make_input,
+    present,
+    size_parameter,
+    typed,
+    whole_warps,
+)
+from gpu.declaration.pattern import (
     Array,
     Choice,
     Cost,
@@ -24,19 +36,7 @@ from gpu.pattern import (
     Variant,
     Work,
 )
-from gpu.patterns.array_inputs import (
-    WARP,
-    accept_values,
-    block_parameter,
-    dtype_parameter,
-    first_values,
-    input_parameter,
-    make_input,
-    present,
-    size_parameter,
-    typed,
-    whole_warps,
-)
+from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns.reduction import identity
 
 ORDER = 4

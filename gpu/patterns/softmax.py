@@ -7,9 +7,19 @@ from collections.abc import Callable, Generator
 
 import numpy as np
 
-from gpu.engines.base import Engine
-from gpu.errors import InputError
-from gpu.pattern import (
+from gpu.declaration.arrays import block_parameter, refuse_missing_file
+from gpu.declaration.matrices import (
+    KINDS,
+    accept_matrix,
+    corner,
+    input_parameter,
+    make_matrix,
+    pieces,
+    present,
+    side_parameter,
+    single,
+)
+from gpu.declaration.pattern import (
     Array,
     Cost,
     HostProgram,
@@ -22,18 +32,8 @@ from gpu.pattern import (
     Variant,
     Work,
 )
-from gpu.patterns.array_inputs import block_parameter, refuse_missing_file
-from gpu.patterns.matrices import (
-    KINDS,
-    accept_matrix,
-    corner,
-    input_parameter,
-    make_matrix,
-    pieces,
-    present,
-    side_parameter,
-    single,
-)
+from gpu.engines.base import Engine
+from gpu.errors import InputError
 
 ORDER = 8
 

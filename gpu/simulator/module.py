@@ -22,12 +22,12 @@ from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.frontend.program import Program, is_instantiation
+from gpu.simulator.trace.data import gather
+from gpu.simulator.trace.findings import FindingEvents, packed
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.trace_data import gather
-from gpu.simulator.trace.trace_findings import FindingEvents, packed
-from gpu.simulator.trace.trace_types import TraceFinding
 from gpu.simulator.trace.tracing import TracingCompiler
+from gpu.simulator.trace.types import TraceFinding
 
 Array = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.trace.trace_types import TraceArray
+from gpu.simulator.trace.types import TraceArray
 from gpu.stepping.flat import WIDTH, FlatTrace, FlatWrites
 from gpu.stepping.places import Place, Places
 from gpu.stepping.program_order import program_order

@@ -11,7 +11,7 @@ import numpy as np
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorder import EVENT, REGISTER
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.trace_types import Register
+from gpu.simulator.trace.types import Register
 from gpu.stepping.recording import Recording
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.trace_types import TraceArray
+from gpu.simulator.trace.types import TraceArray
 from gpu.stepping.recording import Launch
 
 Array = npt.NDArray[Any]

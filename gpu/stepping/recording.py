@@ -18,7 +18,7 @@ import numpy as np
 
 from gpu.errors import InputError
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.trace import trace_data
+from gpu.simulator.trace import data as trace_data
 from gpu.simulator.trace.trace import Trace
 
 VERSION = 1

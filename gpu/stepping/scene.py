@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gpu.simulator.trace.events import Event
 from gpu.simulator.trace.recorder import ACCESS, OPERATION
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.trace_events import Event
 from gpu.stepping.c_arithmetic import Value
 
 _AXES = {"x": 0, "y": 1, "z": 2}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.trace_types import Register
+from gpu.simulator.trace.types import Register
 from gpu.stepping.recording import Recording
 
 WARP = 32

@@ -7,8 +7,8 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
-from gpu.atomics import AtomicsStudy, Interleaving, Moment
-from gui.widgets import Badge, Card, Segments, label
+from gpu.messages.atomics import AtomicsStudy, Interleaving, Moment
+from gui.widgets.basic import Badge, Card, Segments, label
 
 KINDS = ("read, add, write", "atomic")
 _TONES = ("neutral", "warn")

@@ -9,13 +9,13 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from gpu.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
-from gpu.jobs import Failure, Result, RunPattern, StudyAtomics
-from gpu.pattern import Pattern
+from gpu.declaration.pattern import Pattern
+from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
+from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
 from gui.atomics_view.lost_updates import LostUpdates
-from gui.jobs import Jobs
-from gui.records import OpenImage
-from gui.widgets import Card, ElidedLabel, as_count, as_figure, label
+from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, label
+from gui.work.jobs import Jobs
+from gui.work.records import OpenImage
 
 _COUNTED = {
     "atomics": "Of single threads",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpu.bodies import Camera
+from gpu.messages.bodies import Camera
 
 FOCAL = 1.2
 """Focal length over half of the picture's shorter side, as the engine draws."""

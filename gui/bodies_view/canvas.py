@@ -8,10 +8,10 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QImage, QMouseEvent, QPainter, QPainterPath, QWheelEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from gpu.bodies import Camera
-from gpu.pattern import Array
+from gpu.declaration.pattern import Array
+from gpu.messages.bodies import Camera
 from gui.bodies_view import camera as cameras
-from gui.theme import DARK, code_font, look
+from gui.painting.theme import DARK, code_font, look
 
 _SKY = "#04060b"
 _GROUND = QColor(4, 6, 11, 190)

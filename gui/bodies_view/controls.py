@@ -8,10 +8,10 @@ from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 
 from gui.bodies_view.simulation import Simulation
-from gui.flow_layout import FlowLayout
-from gui.step_view.transport import glyph
-from gui.theme import look
-from gui.widgets import Segments, button, label, restyle, role, row
+from gui.painting.theme import look
+from gui.step_view.time.transport import glyph
+from gui.widgets.basic import Segments, button, label, restyle, role, row
+from gui.widgets.wrapping import FlowLayout
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
 COLOURS = ("speed", "origin")

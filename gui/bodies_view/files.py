@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QFileDialog, QMenu
 
-from gpu.jobs import Failure, LoadBodies, Result, SaveArray, SaveBodies
-from gui.jobs import Jobs
-from gui.widgets import as_count
+from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
+from gui.widgets.basic import as_count
+from gui.work.jobs import Jobs
 
 if TYPE_CHECKING:
     from gui.bodies_view.view import BodiesView

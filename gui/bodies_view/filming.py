@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.jobs import Failure
+from gpu.messages.requests import Failure
 from gui.bodies_view.recorder import Recorder
 from gui.bodies_view.simulation import Frame, Simulation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.pattern import Array
+from gpu.declaration.pattern import Array
 
 CAPACITY = 1200
 

@@ -11,11 +11,11 @@ from PyQt6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
 from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPolygonF
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from gpu.bodies import BodyFigures
-from gpu.pattern import Array
+from gpu.declaration.pattern import Array
+from gpu.messages.bodies import BodyFigures
 from gui.bodies_view.history import History
-from gui.step_view.colours import warp_colour
-from gui.theme import Theme, code_font, look
+from gui.painting.colors import warp_colour
+from gui.painting.theme import Theme, code_font, look
 
 _AXIS_ROOM = 58
 _GAP = 10

@@ -13,8 +13,8 @@ from typing import IO, Any
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.pattern import Array
-from gui.films import ENDINGS, write_film
+from gpu.declaration.pattern import Array
+from gui.work.films import ENDINGS, write_film
 
 RATE = 30.0
 """Frames a second of a film, however fast they came."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
 
-from gpu.bodies import BodyFigures, Camera
-from gpu.jobs import AdvanceBodies, Failure, Result
-from gpu.pattern import Array
-from gpu.shared import SharedArray
-from gui.jobs import Jobs
+from gpu.declaration.pattern import Array
+from gpu.messages.bodies import BodyFigures, Camera
+from gpu.messages.requests import AdvanceBodies, Failure, Result
+from gpu.messages.shared_arrays import SharedArray
+from gui.work.jobs import Jobs
 
 CHANNEL = "bodies"
 FRAME_S = 1 / 66

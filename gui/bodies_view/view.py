@@ -9,9 +9,9 @@ from typing import Any
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
-from gpu.bodies import Camera
-from gpu.jobs import Failure
-from gpu.pattern import Pattern, Progress
+from gpu.declaration.pattern import Pattern, Progress
+from gpu.messages.bodies import Camera
+from gpu.messages.requests import Failure
 from gui.bodies_view import camera as cameras
 from gui.bodies_view.canvas import Canvas
 from gui.bodies_view.controls import Controls
@@ -19,10 +19,10 @@ from gui.bodies_view.files import BodyFiles
 from gui.bodies_view.filming import Filming
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import Frame, Simulation
-from gui.jobs import Jobs, spelled
-from gui.records import Outcome
 from gui.run_view.view import RunView
-from gui.widgets import Card, ElidedLabel, as_count, as_figure
+from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure
+from gui.work.jobs import Jobs, spelled
+from gui.work.records import Outcome
 
 _FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
 _MOST_PIXELS = {"cuda": 2560 * 1440}

@@ -10,8 +10,8 @@ from PyQt6.QtCore import QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QPen
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gui.step_view.colours import warp_colour
-from gui.theme import Look, code_font, look
+from gui.painting.colors import warp_colour
+from gui.painting.theme import Look, code_font, look
 
 _COLOURS = 8
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -10,8 +10,8 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.jobs import Failure, Report, Result, RunPattern
-from gui.jobs import Jobs
+from gpu.messages.requests import Failure, Report, Result, RunPattern
+from gui.work.jobs import Jobs
 
 CHANNEL = "measure"
 REPEATS = 3

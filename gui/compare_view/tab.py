@@ -18,15 +18,15 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from gpu.declaration.arrays import FROM_FILE
+from gpu.declaration.pattern import Integer, Pattern, Variant
 from gpu.engines.base import Device
-from gpu.pattern import Integer, Pattern, Variant
-from gpu.patterns.array_inputs import FROM_FILE
 from gui.compare_view.curves import Curves, as_power, variant_pen
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
-from gui.jobs import Jobs
-from gui.theme import look
-from gui.widgets import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
+from gui.painting.theme import look
+from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
+from gui.work.jobs import Jobs
 
 SMALLEST = 10
 LARGEST = 28

@@ -9,8 +9,8 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import Diagnostic
-from gpu.jobs import CheckPattern, Failure, Result, RunPattern
-from gui.jobs import Jobs
+from gpu.messages.requests import CheckPattern, Failure, Result, RunPattern
+from gui.work.jobs import Jobs
 
 CHANNEL = "clearance"
 

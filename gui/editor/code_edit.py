@@ -22,9 +22,9 @@ from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 from gui.editor.document import KernelDocument, Problem
 from gui.editor.kernel_lines import kernel_lines
 from gui.editor.typing import closing_brace, indented_line, indented_selection
-from gui.lettering import Lettering
-from gui.theme import code_font, look
-from gui.widgets import role
+from gui.painting.lettering import Lettering
+from gui.painting.theme import code_font, look
+from gui.widgets.basic import role
 
 
 class _Gutter(QWidget):

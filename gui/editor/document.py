@@ -20,8 +20,8 @@ from PyQt6.QtWidgets import QPlainTextDocumentLayout
 
 from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic
-from gui.editor.colours import lines_within_comments, spans
-from gui.theme import Look, look
+from gui.editor.colors import lines_within_comments, spans
+from gui.painting.theme import Look, look
 
 SETTLE_MS = 80
 """How long a text rests before it is checked."""

@@ -9,8 +9,8 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QHBoxLayout
 
 from gui.editor.document import Problem
-from gui.theme import look
-from gui.widgets import button, label, restyle, role
+from gui.painting.theme import look
+from gui.widgets.basic import button, label, restyle, role
 
 
 class ProblemStrip(QFrame):

@@ -8,7 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import Diagnostic
-from gpu.jobs import Failure
+from gpu.messages.requests import Failure
 from gui.editor.document import KernelDocument
 
 Check = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]

@@ -8,8 +8,8 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from gui.editor.document import KernelDocument
-from gui.theme import look
-from gui.widgets import button, label, row
+from gui.painting.theme import look
+from gui.widgets.basic import button, label, row
 
 
 class UnsavedDialog(QDialog):

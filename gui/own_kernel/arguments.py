@@ -7,9 +7,9 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
 
-from gpu.own_kernels import KernelParameter
-from gui.theme import look
-from gui.widgets import button, label
+from gpu.messages.kernels import KernelParameter
+from gui.painting.theme import look
+from gui.widgets.basic import button, label
 
 ELEMENTS = "64"
 _SIZES = ("n", "size", "count", "length", "num", "len", "elements")
@@ -97,7 +97,7 @@ class ArgumentRow(QWidget):
 
     @property
     def text(self) -> str:
-        """Return the argument as `gpu.simulate.simulate` takes it."""
+        """Return the argument as `gpu.kernel.simulate.simulate` takes it."""
         number, extra = self.number.text().strip(), self.extra.text().strip()
         if not self.is_pointer:
             return number

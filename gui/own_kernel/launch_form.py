@@ -8,10 +8,10 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.own_kernels import KernelLaunch, Signature
+from gpu.messages.kernels import KernelLaunch, Signature
 from gui.own_kernel.arguments import ArgumentRow
-from gui.theme import look
-from gui.widgets import column, label
+from gui.painting.theme import look
+from gui.widgets.basic import column, label
 
 
 class LaunchForm(QWidget):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.errors import InputError
-from gpu.jobs import Failure
+from gpu.messages.requests import Failure
 from gui.editor.files import KERNEL_FILES, read_kernel
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.recorded import RecordedPage
 
 if TYPE_CHECKING:
-    from gui.main_window import MainWindow
+    from gui.window.main_window import MainWindow
 
 RECORDINGS = (".lockstep", ".trace")
 ENDINGS = (".cu", ".cuh", *RECORDINGS)

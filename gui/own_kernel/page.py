@@ -9,16 +9,16 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.jobs import DescribeKernels, Failure, Result, RunKernel
-from gpu.own_kernels import KernelLaunch
+from gpu.messages.kernels import KernelLaunch
+from gpu.messages.requests import DescribeKernels, Failure, Result, RunKernel
+from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.jobs import Jobs
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import OwnStepTab
-from gui.source_pane import SourcePane
-from gui.theme import look
-from gui.widgets import Card, Ground, column, row
+from gui.painting.theme import look
+from gui.widgets.basic import Card, Ground, column, row
+from gui.work.jobs import Jobs
 
 _RUN, _DESCRIBE = "own run", "own kernels"
 

@@ -9,13 +9,13 @@ from typing import Any
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
-from gpu.jobs import Failure, StepPattern
+from gpu.messages.requests import Failure, StepPattern
 from gui.editor.sources import RecordedSources
-from gui.jobs import Jobs
 from gui.own_kernel.step import NAME, declaration
-from gui.step_view.models import Models
+from gui.step_view.recording.models import Models
 from gui.step_view.tab import StepTab
-from gui.widgets import Ground, row
+from gui.widgets.basic import Ground, row
+from gui.work.jobs import Jobs
 
 
 class RecordedStepTab(StepTab):

@@ -18,10 +18,10 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from gpu.own_kernels import LineFigures, Signature, Simulated
-from gpu.pattern import Array
-from gui.theme import code_font, look
-from gui.widgets import Badge, Card, Segments, as_count, role
+from gpu.declaration.pattern import Array
+from gpu.messages.kernels import LineFigures, Signature, Simulated
+from gui.painting.theme import code_font, look
+from gui.widgets.basic import Badge, Card, Segments, as_count, role
 
 _SHOWN = 512
 _COLUMNS = ("Line", "Statements", "Lanes", "Sectors", "Conflicts", "Source")

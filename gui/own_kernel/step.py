@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gpu.declaration.pattern import Cost, Outputs, Pattern, Progress, Variant, Work
 from gpu.errors import InputError
-from gpu.jobs import StepKernel, StepPattern
-from gpu.own_kernels import KernelLaunch
-from gpu.pattern import Cost, Outputs, Pattern, Progress, Variant, Work
+from gpu.messages.kernels import KernelLaunch
+from gpu.messages.requests import StepKernel, StepPattern
 from gui.editor.sources import KernelSources
-from gui.jobs import Jobs
-from gui.step_view.models import Models
+from gui.step_view.recording.models import Models
 from gui.step_view.tab import StepTab
+from gui.work.jobs import Jobs
 
 NAME = "own"
 """What a kernel of one's own is called where a pattern and a variant have names."""

@@ -8,16 +8,16 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.pattern import Array, Pattern
-from gpu.patterns.array_inputs import FROM_FILE, outline
-from gui.records import Outcome
+from gpu.declaration.arrays import FROM_FILE, outline
+from gpu.declaration.pattern import Array, Pattern
+from gui.painting.theme import look
 from gui.run_view.array_plot import ArrayPlot
 from gui.run_view.examples import preset_of
 from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
-from gui.theme import look
-from gui.widgets import Card, ElidedLabel, as_count, as_figure, column, label
+from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label
+from gui.work.records import Outcome
 
 SHOWN_AT_ONCE = 2**16
 """Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""

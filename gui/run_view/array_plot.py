@@ -11,10 +11,10 @@ from PyQt6.QtCore import QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gpu.pattern import Array
+from gpu.declaration.pattern import Array
+from gui.painting.theme import Look, code_font, look
 from gui.run_view.axes import dress, settle
-from gui.theme import Look, code_font, look
-from gui.widgets import as_count
+from gui.widgets.basic import as_count
 
 LABELLED = 32
 """Up to so many elements each has its index below it and, where there is room, its value above."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyqtgraph as pg
 
-from gui.theme import code_font, look
+from gui.painting.theme import code_font, look
 
 
 def dress(axis: pg.AxisItem) -> None:

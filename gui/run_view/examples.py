@@ -9,9 +9,9 @@ import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QWidget
 
-from gpu.pattern import Pattern, Preset
-from gui.theme import look
-from gui.widgets import label, row
+from gpu.declaration.pattern import Pattern, Preset
+from gui.painting.theme import look
+from gui.widgets.basic import label, row
 
 
 def preset_of(pattern: Pattern, params: Mapping[str, Any]) -> Preset | None:

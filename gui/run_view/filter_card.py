@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from PyQt6.QtWidgets import QSpinBox
 
-from gpu import filters
-from gpu.patterns.convolution import why_not_separable
-from gui.forms import MatrixField, ParameterForm
-from gui.matrix_editor import short_number
-from gui.widgets import Card, button, label, row
+from gpu.patterns.convolution import filters
+from gpu.patterns.convolution.pattern import why_not_separable
+from gui.widgets.basic import Card, button, label, row
+from gui.widgets.forms import MatrixField, ParameterForm
+from gui.widgets.matrix_editor import short_number
 
 
 class FilterCard(Card):

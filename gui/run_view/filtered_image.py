@@ -7,13 +7,13 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
-from gui.forms import ParameterForm
-from gui.records import LevelCounts, OpenImage, Outcome
 from gui.run_view.filter_card import FilterCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.numbers import as_time
 from gui.run_view.view import RunView, pixel_text, titled_pane
+from gui.widgets.forms import ParameterForm
+from gui.work.records import LevelCounts, OpenImage, Outcome
 
 
 class FilteredImageView(RunView):

@@ -10,9 +10,9 @@ from PyQt6.QtCore import QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gpu.pattern import Array
+from gpu.declaration.pattern import Array
+from gui.painting.theme import Look, look
 from gui.run_view.axes import dress, settle
-from gui.theme import Look, look
 
 _MOST_NAMES = 14
 

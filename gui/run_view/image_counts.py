@@ -8,14 +8,14 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSplitter, QStackedWidget, QVBoxLayout
 
-from gpu.pattern import Array, Pattern
-from gpu.patterns.array_inputs import FROM_FILE
-from gui.forms import ParameterForm, TextField
-from gui.records import LevelCounts, OpenImage, Outcome
+from gpu.declaration.arrays import FROM_FILE
+from gpu.declaration.pattern import Array, Pattern
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
-from gui.widgets import Card, as_count, label
+from gui.widgets.basic import Card, as_count, label
+from gui.widgets.forms import ParameterForm, TextField
+from gui.work.records import LevelCounts, OpenImage, Outcome
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 _HEIGHTS = {False: [250, 300], True: [150, 400]}

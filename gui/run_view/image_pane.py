@@ -9,9 +9,9 @@ from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gpu.pattern import Array
-from gui.run_view.pyramid import Pyramid
-from gui.theme import look
+from gpu.declaration.pattern import Array
+from gui.painting.pyramid import Pyramid
+from gui.painting.theme import look
 
 
 class PictureItem(pg.GraphicsObject):

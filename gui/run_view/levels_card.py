@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu.pattern import Array
+from gpu.declaration.pattern import Array
+from gui.painting.theme import look
 from gui.run_view.histogram_plot import CHANNELS, HistogramPlot
-from gui.theme import look
-from gui.widgets import Card, ElidedLabel, Segments, as_count, label, row
+from gui.widgets.basic import Card, ElidedLabel, Segments, as_count, label, row
 
 
 class LevelsCard(Card):

@@ -8,14 +8,14 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
 
-from gpu.pattern import Array, Pattern
-from gpu.patterns.matrices import every
-from gui.records import Outcome
+from gpu.declaration.matrices import every
+from gpu.declaration.pattern import Array, Pattern
+from gui.painting.theme import look
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
 from gui.run_view.view import RunView
-from gui.theme import look
-from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role
+from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role
+from gui.work.records import Outcome
 
 _PICTURE = " picture"
 _ANY_WIDTH = 16777215  # Qt's own largest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtWidgets import QLabel, QWidget
 
-from gui.widgets import role
+from gui.widgets.basic import role
 
 
 class Note(QLabel):

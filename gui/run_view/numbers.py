@@ -10,9 +10,9 @@ from PyQt6.QtGui import QColor, QPainter, QPainterPath
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from gpu.engines.base import PhaseTimes
-from gpu.jobs import Report
-from gui.theme import look
-from gui.widgets import Badge, Card, as_figure, label, row
+from gpu.messages.requests import Report
+from gui.painting.theme import look
+from gui.widgets.basic import Badge, Card, as_figure, label, row
 
 PHASES = ("upload", "kernel", "download")
 

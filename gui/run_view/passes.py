@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
-from gui.theme import look
-from gui.widgets import label
+from gui.painting.theme import look
+from gui.widgets.basic import label
 
 _WHOLE_MS = 4000
 _SHORTEST_MS, _LONGEST_MS = 50, 600

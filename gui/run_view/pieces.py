@@ -9,9 +9,9 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from gpu.pattern import Array, Pieces
-from gui.step_view.colours import mixed, warp_colour
-from gui.theme import code_font, look
+from gpu.declaration.pattern import Array, Pieces
+from gui.painting.colors import mixed, warp_colour
+from gui.painting.theme import code_font, look
 
 
 class PiecesBar(QWidget):

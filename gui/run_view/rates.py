@@ -8,10 +8,10 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSizePolicy
 
-from gpu.pattern import Pattern
+from gpu.declaration.pattern import Pattern
 from gui.compare_view.curves import Curves, variant_pen
-from gui.records import Outcome
-from gui.widgets import Card, as_figure, label
+from gui.widgets.basic import Card, as_figure, label
+from gui.work.records import Outcome
 
 _LEAST, _MOST = 7, 10
 """Powers of two that the axis goes from and to at first."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
-from gpu.pattern import Array, Parameter, Pattern
-from gui.forms import ParameterForm
-from gui.jobs import Jobs
-from gui.records import LevelCounts, OpenImage, Outcome
+from gpu.declaration.pattern import Array, Parameter, Pattern
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
-from gui.widgets import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
+from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
+from gui.widgets.forms import ParameterForm
+from gui.work.jobs import Jobs
+from gui.work.records import LevelCounts, OpenImage, Outcome
 
 
 class RunView(QWidget):

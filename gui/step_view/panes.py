@@ -8,25 +8,25 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.pattern import Pattern
+from gpu.declaration.pattern import Pattern
+from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
-from gui.flow_layout import FlowLayout
-from gui.jobs import Jobs
-from gui.source_pane import SourcePane
-from gui.step_view.counters_card import CountersCard
-from gui.step_view.flow_view import FlowView
-from gui.step_view.lanes_card import LanesCard
-from gui.step_view.launches_view import LaunchesView
-from gui.step_view.memory_view import MemoryView
-from gui.step_view.orders_view import OrdersView
-from gui.step_view.player import Player
-from gui.step_view.settings_panel import SettingsPanel
-from gui.step_view.timeline import Timeline
-from gui.step_view.transport import Transport
-from gui.step_view.variables_view import VariablesView
-from gui.step_view.verdict import Verdict
-from gui.theme import look
-from gui.widgets import Badge, Card, ElidedButton, ElidedLabel, Segments, button, column, label, row
+from gui.painting.theme import look
+from gui.step_view.arrays.view import MemoryView
+from gui.step_view.cards.counters import CountersCard
+from gui.step_view.cards.lanes import LanesCard
+from gui.step_view.cards.verdict import Verdict
+from gui.step_view.dataflow.view import FlowView
+from gui.step_view.pictures.launches import LaunchesView
+from gui.step_view.pictures.orders import OrdersView
+from gui.step_view.pictures.variables import VariablesView
+from gui.step_view.recording.settings_panel import SettingsPanel
+from gui.step_view.time.player import Player
+from gui.step_view.time.timeline import Timeline
+from gui.step_view.time.transport import Transport
+from gui.widgets.basic import Badge, Card, ElidedButton, ElidedLabel, Segments, button, column, label, row
+from gui.widgets.wrapping import FlowLayout
+from gui.work.jobs import Jobs
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
 ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"

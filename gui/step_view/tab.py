@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 
+from gpu.declaration.pattern import Array, Pattern
 from gpu.engines.base import KERNELS
-from gpu.jobs import Failure, StepPattern
-from gpu.pattern import Array, Pattern
+from gpu.messages.requests import Failure, StepPattern
 from gui.editor.sources import KernelSources
-from gui.jobs import Jobs
-from gui.step_view.ahead import Ahead
-from gui.step_view.export_menu import Exports
-from gui.step_view.instants import Instant, Instants
-from gui.step_view.models import Models
+from gui.step_view.export.menu import Exports
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
-from gui.step_view.stepper import Stepper
+from gui.step_view.recording.models import Models
+from gui.step_view.recording.stepper import Stepper
+from gui.step_view.time.ahead import Ahead
+from gui.step_view.time.instants import Instant, Instants
+from gui.work.jobs import Jobs
 
 _SOON_MS = 150
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu.declaration.pattern import Choice, Cost, Inputs, Outputs, Params, Pattern, Progress, Variant, Work
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineLostError, EngineUnavailableError, LaunchError, SourcePosition
-from gpu.pattern import Choice, Cost, Inputs, Outputs, Params, Pattern, Progress, Variant, Work
 from gpu.patterns import all_patterns
 
 DEEDS = (

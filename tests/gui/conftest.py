@@ -10,12 +10,11 @@ import pytest
 from PyQt6 import sip
 from PyQt6.QtCore import QSettings
 
-from gpu.bodies import BodyFigures, Conserved
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
-from gpu.execute import execute, failure_of
-from gpu.jobs import (
+from gpu.messages.bodies import BodyFigures, Conserved
+from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
     CheckSource,
@@ -38,9 +37,10 @@ from gpu.jobs import (
     StudyAtomics,
     Throughput,
 )
+from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import find_pattern
-from gpu.patterns.nbody_files import read_bodies
-from gpu.shared import SharedFolder
+from gpu.patterns.nbody.files import read_bodies
+from gpu.run.execute import execute, failure_of
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
 
@@ -246,7 +246,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def memory(store):
-    from gui.settings import Memory
+    from gui.work.settings import Memory
 
     return Memory(store)
 
@@ -259,10 +259,10 @@ def rests_ms():
 
 @pytest.fixture
 def make_window(qtbot, memory, monkeypatch, rests_ms):
-    from gui.main_window import MainWindow
+    from gui.window.main_window import MainWindow
 
     for name, interval in zip(("IDLE_MS", "REST_MS"), rests_ms, strict=True):
-        monkeypatch.setattr(f"gui.pages.{name}", interval)
+        monkeypatch.setattr(f"gui.window.pages.{name}", interval)
     FakeHost.made = []
     windows = []
 

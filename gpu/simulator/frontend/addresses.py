@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind
 from gpu.simulator.frontend.closures import captured_by_reference
-from gpu.simulator.frontend.lower_types import is_function_type, is_reference
+from gpu.simulator.frontend.types import is_function_type, is_reference
 
 _FUNCTIONS = (
     CursorKind.FUNCTION_DECL,

@@ -16,12 +16,12 @@ from gpu.simulator.frontend.clang import (
     string_of,
 )
 from gpu.simulator.frontend.conversions import convert, number_of, zero_of
-from gpu.simulator.frontend.lower_types import is_instantiated, is_reference, refuse, shown_members
 from gpu.simulator.frontend.scope import Scope, decayed
+from gpu.simulator.frontend.types import is_instantiated, is_reference, refuse, shown_members
 from gpu.simulator.types import INT32, VOID, ArrayOf, Pointer, Scalar, Struct, Type
 
 if TYPE_CHECKING:
-    from gpu.simulator.frontend.lower_expressions import Expressions
+    from gpu.simulator.frontend.expressions import Expressions
 
 INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's life ends."
 _SIZE = Scalar("uint64")

@@ -9,8 +9,8 @@ import numpy as np
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, start_of
 from gpu.simulator.frontend.fold import fold
-from gpu.simulator.frontend.lower_types import refuse
 from gpu.simulator.frontend.scope import decayed
+from gpu.simulator.frontend.types import refuse
 from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 

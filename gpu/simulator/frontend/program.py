@@ -25,10 +25,10 @@ from gpu.simulator.frontend.clang import (
 )
 from gpu.simulator.frontend.construction import ARRAYS
 from gpu.simulator.frontend.conversions import convert, number_of
-from gpu.simulator.frontend.lower import FunctionLowering
-from gpu.simulator.frontend.lower_expressions import Expressions
-from gpu.simulator.frontend.lower_types import TypeLowering, refuse
+from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.scope import Scope, decayed
+from gpu.simulator.frontend.statements import FunctionLowering
+from gpu.simulator.frontend.types import TypeLowering, refuse
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorder import OPERATION
-from gpu.simulator.trace.trace_types import TraceNode
+from gpu.simulator.trace.types import TraceNode
 
 if TYPE_CHECKING:
     from gpu.simulator.trace.trace import Trace

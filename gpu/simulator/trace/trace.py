@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.simulator.trace import trace_data
+from gpu.simulator.trace import data as trace_data
 from gpu.simulator.trace.ancestry import Ancestry, NodeTable
+from gpu.simulator.trace.data import TraceData
+from gpu.simulator.trace.events import Events
 from gpu.simulator.trace.packing import EXPLICIT, Array
 from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT, POINTER, REGISTER
-from gpu.simulator.trace.trace_data import TraceData
-from gpu.simulator.trace.trace_events import Events
-from gpu.simulator.trace.trace_state import TraceState, own_element
-from gpu.simulator.trace.trace_types import Register, TraceAccess, TraceArray, TraceNode, Write
+from gpu.simulator.trace.state import TraceState, own_element
+from gpu.simulator.trace.types import Register, TraceAccess, TraceArray, TraceNode, Write
 
 _KEPT_REGISTERS = 4096
 

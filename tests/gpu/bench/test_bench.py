@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu import cli, engines
+from gpu import engines
 from gpu.bench import on_gpu, on_simulator
 from gpu.bench.document import write_section
 from gpu.bench.ladder import Case, amount_of, measure, random_image
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row, table
+from gpu.cli import main as cli
 from gpu.engines.base import PhaseTimes, kernel_text
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
-from tests.gpu.desktops import NO_WINDOW
+from tests.gpu.cli.desktops import NO_WINDOW
 
 OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
 PEER = Row("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")

@@ -10,7 +10,7 @@ from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineUnavailableError, KernelError, LaunchError
-from gpu.execute import run_pattern
+from gpu.run.execute import run_pattern
 
 SCALE = """
 __constant__ float FACTOR[2];

@@ -19,8 +19,8 @@ from gpu import engines
 from gpu.engines import libraries
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
-from gpu.execute import check_pattern, record, run_pattern
 from gpu.patterns import all_patterns
+from gpu.run.execute import check_pattern, record, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
 LIBRARIES = [

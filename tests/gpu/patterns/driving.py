@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpu.engines.base import Engine
-from gpu.execute import Outcome, run_pattern
 from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.execute import Outcome, run_pattern
 from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

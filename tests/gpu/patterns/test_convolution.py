@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from gpu import filters
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
-from gpu.patterns.convolution import filter_of, row_and_column
+from gpu.patterns.convolution import filters
+from gpu.patterns.convolution.pattern import filter_of, row_and_column
 from tests.gpu.patterns.driving import run
 
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]

@@ -8,13 +8,13 @@ import re
 import numpy as np
 import pytest
 
+from gpu.declaration.pattern import Choice, Integer, Matrix, Pattern, Real, Variant
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError
-from gpu.execute import run_pattern
-from gpu.pattern import Choice, Integer, Matrix, Pattern, Real, Variant
 from gpu.patterns import all_patterns, find_pattern
+from gpu.run.execute import run_pattern
 from gpu.simulator.module import SimulatedModule
 
 _KERNEL = r"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)"

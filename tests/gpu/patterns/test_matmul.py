@@ -9,8 +9,8 @@ import pytest
 
 from gpu.engines.base import Engine
 from gpu.errors import InputError
-from gpu.execute import Outcome, run_pattern
 from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu.declaration.arrays import make_values
 from gpu.engines.base import Engine
 from gpu.errors import InputError
-from gpu.execute import Outcome, run_pattern
 from gpu.patterns import find_pattern
-from gpu.patterns.array_inputs import make_values
+from gpu.run.execute import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu.declaration.pattern import Textbook
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
-from gpu.execute import Outcome, record, run_pattern
-from gpu.pattern import Textbook
 from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, record, run_pattern
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.checking import WatchedEngine

@@ -10,8 +10,8 @@ from scipy import special
 
 from gpu.engines.base import Engine
 from gpu.errors import InputError
-from gpu.execute import Outcome, run_pattern
 from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, run_pattern
 
 Array = np.ndarray[Any, Any]
 

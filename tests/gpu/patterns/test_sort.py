@@ -14,10 +14,10 @@ from gpu.engines.base import KERNELS, Engine, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
-from gpu.execute import Outcome, run_pattern
-from gpu.frames import Frames
 from gpu.patterns import find_pattern
-from gpu.patterns.sort_keys import DTYPES, KINDS, make_keys
+from gpu.patterns.sort.keys import DTYPES, KINDS, make_keys
+from gpu.run.execute import Outcome, run_pattern
+from gpu.run.frames import Frames
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
-from gpu.execute import run_pattern
 from gpu.patterns import find_pattern
+from gpu.run.execute import run_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.module import SimulatedModule

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu import engines
+from gpu.declaration.pattern import Choice
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
-from gpu.execute import run_pattern
-from gpu.pattern import Choice
 from gpu.patterns import all_patterns
+from gpu.run.execute import run_pattern
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
 

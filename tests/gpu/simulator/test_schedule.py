@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import InputError, LaunchError
-from gpu.execute import run_pattern
 from gpu.patterns import all_patterns, find_pattern
+from gpu.run.execute import run_pattern
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.module import SimulatedModule

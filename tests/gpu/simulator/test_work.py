@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS
-from gpu.execute import run_pattern
 from gpu.patterns import find_pattern
+from gpu.run.execute import run_pattern
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import WatchedEngine, watch

@@ -11,7 +11,7 @@ import numpy as np
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.ancestry import Ancestry
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.trace_types import TraceNode
+from gpu.simulator.trace.types import TraceNode
 from tests.gpu.simulator.running import Array, Extent, _three
 
 OPERATIONS: dict[str, Any] = {

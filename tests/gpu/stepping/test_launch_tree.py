@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.execute import record
 from gpu.patterns import find_pattern
+from gpu.run.execute import record
 from gpu.stepping.launch_tree import launch_tree
 from tests.gpu.stepping.recordings import launch
 from tests.gpu.stepping.recordings import record as record_program

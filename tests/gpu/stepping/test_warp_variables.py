@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.execute import record
 from gpu.patterns import find_pattern
+from gpu.run.execute import record
 from gpu.stepping.recording import Recording
 from gpu.stepping.warp_variables import WarpVariable, warp_variables
 from tests.gpu.stepping.recordings import launch

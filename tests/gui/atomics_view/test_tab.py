@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.jobs import StudyAtomics
+from gpu.messages.requests import StudyAtomics
 from gui.atomics_view.lost_updates import KINDS
-from gui.widgets import Badge
+from gui.widgets.basic import Badge
 from tests.gui.conftest import settle
 
 

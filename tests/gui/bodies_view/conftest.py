@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.jobs import AdvanceBodies
+from gpu.messages.requests import AdvanceBodies
 from tests.gui.conftest import FakeHost
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.bodies import Camera
-from gpu.patterns.nbody_picture import view_matrix
+from gpu.messages.bodies import Camera
+from gpu.patterns.nbody.picture import view_matrix
 from gui.bodies_view import camera as cameras
 
 CAMERA = Camera(yaw=0.7, pitch=0.4, distance=5.0, target=(1.0, 2.0, 3.0))

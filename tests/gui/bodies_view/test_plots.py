@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint
 
-from gpu.bodies import BodyFigures, Conserved
+from gpu.messages.bodies import BodyFigures, Conserved
 from gui.bodies_view.history import CAPACITY, History
 from gui.bodies_view.plots import STRIPS, Plots, limits, nice, signed, told
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.jobs import Failure, Ready, RunPattern
+from gpu.messages.requests import Failure, Ready, RunPattern
 from gui.bodies_view.simulation import FRAME_S
 from tests.gui.bodies_view.conftest import asked, rest
 from tests.gui.conftest import DEVICE, settle

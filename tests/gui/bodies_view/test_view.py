@@ -8,8 +8,8 @@ from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog
 
-from gpu.jobs import Failure, LoadBodies, SaveArray, SaveBodies
-from gpu.pattern import Progress
+from gpu.declaration.pattern import Progress
+from gpu.messages.requests import Failure, LoadBodies, SaveArray, SaveBodies
 from gui.bodies_view.canvas import Canvas
 from tests.gui.bodies_view.conftest import asked, rest
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
 
-from gpu.jobs import Failure, LoadArray, RunPattern
+from gpu.messages.requests import Failure, LoadArray, RunPattern
 from gui.compare_view import sweep
 from gui.compare_view.curves import as_power
-from gui.theme import look
+from gui.painting.theme import look
 from tests.gui.conftest import FakeHost, settle
 
 COMPARE = 2

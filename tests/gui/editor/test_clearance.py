@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.jobs import CheckPattern, Failure, Ready
+from gpu.messages.requests import CheckPattern, Failure, Ready
 from tests.gui.conftest import DEVICE, FakeHost, settle
 from tests.gui.editor.test_editing import type_at
 

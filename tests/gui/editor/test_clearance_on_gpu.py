@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import Qt
 
-from gui.main_window import MainWindow
+from gui.window.main_window import MainWindow
 from tests.gui.conftest import settle
 
 pytestmark = pytest.mark.gpu

@@ -10,11 +10,11 @@ from PyQt6.QtWidgets import QFileDialog, QLabel
 
 from gpu.engines.base import KERNELS
 from gpu.errors import SourcePosition
-from gpu.jobs import CheckSource, Failure
+from gpu.messages.requests import CheckSource, Failure
+from gui.editor.source_pane import SourcePane
 from gui.editor.unsaved import UnsavedDialog
-from gui.jobs import Jobs
-from gui.source_pane import SourcePane
-from gui.workbench import Workbench
+from gui.work.jobs import Jobs
+from gui.work.workbench import Workbench
 from tests.gui.conftest import FakeHost, settle
 
 CONTROL = Qt.KeyboardModifier.ControlModifier

@@ -7,9 +7,9 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
 
-from gpu.jobs import RunKernel, StepKernel
+from gpu.messages.requests import RunKernel, StepKernel
 from tests.gui.conftest import FakeHost, settle
-from tests.gui.test_main_window import drop, press
+from tests.gui.window.test_main_window import drop, press
 
 TEXT = r"""__global__ void shift(float *data, const float *weights, int n, float scale) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

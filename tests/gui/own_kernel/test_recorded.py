@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 
-from gpu.execute_kernel import record_kernel
-from gpu.own_kernels import KernelLaunch
-from gpu.simulate import simulate
+from gpu.kernel.simulate import simulate
+from gpu.messages.kernels import KernelLaunch
+from gpu.run.kernel import record_kernel
 from gui.own_kernel.recorded import RecordedPage
 from tests.gui.conftest import FakeHost
-from tests.gui.test_main_window import drop
+from tests.gui.window.test_main_window import drop
 
 TEXT = """__device__ int twice(int x) { return x + x; }
 

@@ -8,9 +8,9 @@ from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDropEvent
 from PyQt6.QtWidgets import QFileDialog
 
-from gpu.jobs import LoadArray, SaveArray
+from gpu.messages.requests import LoadArray, SaveArray
+from gui.painting.theme import look
 from gui.run_view.array import ArrayPlot
-from gui.theme import look
 from tests.gui.conftest import FakeHost, settle
 
 

@@ -6,8 +6,8 @@ from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
 from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
+from gui.painting.pyramid import Pyramid, as_qimage, halved
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.pyramid import Pyramid, as_qimage, halved
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, QRectF
 
-from gpu.jobs import LoadArray
-from gpu.patterns.matrices import picture, present
+from gpu.declaration.matrices import picture, present
+from gpu.messages.requests import LoadArray
 from tests.gui.conftest import FakeHost, settle
 
 

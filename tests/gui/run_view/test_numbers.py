@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gpu.engines.base import PhaseTimes
-from gpu.jobs import Deviation, Report, Throughput
+from gpu.messages.requests import Deviation, Report, Throughput
 from gui.run_view.numbers import NumbersCard, as_time
-from gui.widgets import as_figure
+from gui.widgets.basic import as_figure
 
 
 def report(verified=True, deviation=None, times=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.jobs import Failure, StepPattern
+from gpu.messages.requests import Failure, StepPattern
 from tests.gui.conftest import FakeHost
 
 
@@ -13,7 +13,7 @@ def stepping(qtbot, make_window, monkeypatch, grey):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
     from gpu.engines.null import NullEngine
     from gpu.errors import LockstepError
-    from gpu.execute import execute
+    from gpu.run.execute import execute
 
     answered = FakeHost.result_of
 

@@ -7,12 +7,12 @@ import itertools
 import pytest
 from PyQt6.QtCore import Qt
 
-from gui.step_view.flow_layout import FlowLayout
-from gui.step_view.flow_view import FlowView
-from gui.step_view.launches_view import LaunchesView
-from gui.step_view.memory_view import MemoryView
-from gui.step_view.timeline import Timeline
-from gui.step_view.variables_view import VariablesView
+from gui.step_view.arrays.view import MemoryView
+from gui.step_view.dataflow.layout import FlowLayout
+from gui.step_view.dataflow.view import FlowView
+from gui.step_view.pictures.launches import LaunchesView
+from gui.step_view.pictures.variables import VariablesView
+from gui.step_view.time.timeline import Timeline
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
 ZOOMS = {"+": 1.25, "−": 1 / 1.25}

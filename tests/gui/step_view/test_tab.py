@@ -9,13 +9,13 @@ from PyQt6.QtCore import QPoint, QPointF, QRect, Qt
 from PyQt6.QtGui import QImage
 from PyQt6.QtWidgets import QApplication, QLabel, QWidget
 
-from gpu.jobs import Failure, StepPattern
+from gpu.messages.requests import Failure, StepPattern
 from gpu.patterns import find_pattern
 from gpu.stepping.recording import Recording
 from gui.editor.kernel_lines import kernel_lines
-from gui.step_view.lanes_card import ACTIVE
-from gui.step_view.settings_panel import SettingsPanel
-from gui.widgets import ElidedLabel
+from gui.step_view.cards.lanes import ACTIVE
+from gui.step_view.recording.settings_panel import SettingsPanel
+from gui.widgets.basic import ElidedLabel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
 
@@ -406,7 +406,7 @@ def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
 
 
 def test_a_recording_that_nobody_waits_for_makes_way(qtbot, monkeypatch, tab):
-    monkeypatch.setattr("gui.step_view.stepper.STALE_S", 0.05)
+    monkeypatch.setattr("gui.step_view.recording.stepper.STALE_S", 0.05)
     host = next(host for host in FakeHost.made if any(isinstance(each, StepPattern) for each in host.requests))
     host.patient = True
     tab.record()
@@ -422,7 +422,7 @@ def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
     def broken(path):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr("gui.step_view.models.load", broken)
+    monkeypatch.setattr("gui.step_view.recording.models.load", broken)
     seen = []
     tab.failed.connect(seen.append)
     tab.record()
@@ -495,7 +495,7 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
 
 
 def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
-    monkeypatch.setattr("gui.step_view.orders_view.MOST_SEEDS", 2)
+    monkeypatch.setattr("gui.step_view.pictures.orders.MOST_SEEDS", 2)
     tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
     tab.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
@@ -517,7 +517,7 @@ def test_one_warp_has_no_orders_and_that_is_said(tab):
 
 @pytest.mark.parametrize("width", [1280, 1900])
 def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, stepping, width):
-    monkeypatch.setattr("gui.step_view.orders_view.MOST_SEEDS", 1)
+    monkeypatch.setattr("gui.step_view.pictures.orders.MOST_SEEDS", 1)
     window = stepping("scan", "kogge-stone", n=64, block="32")
     window.resize(width, 720)
     tab = window.page.step

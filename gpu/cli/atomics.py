@@ -1,0 +1,145 @@
+"""The command `atomics`: what atomics cost, counted and modelled and measured, and what a race loses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from gpu import engines
+from gpu.declaration.pattern import Inputs
+from gpu.errors import InputError
+from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies, Moment, model
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    default = Latencies()
+    parser.add_argument("--text", metavar="TEXT", help="count the letters of a text, not the levels of an image")
+    parser.add_argument("--input", metavar="FILE", help="an image, or a .txt (default: a photograph)")
+    parser.add_argument("--bins", metavar="N", help="bins of the levels (default: 256)")
+    parser.add_argument("--engine", choices=engines.NAMES, default="auto", help="what the times are measured on")
+    parser.add_argument(
+        "--executor", choices=engines.EXECUTORS, default="auto", help="how the simulator runs what is measured"
+    )
+    parser.add_argument("--clock", metavar="GHZ", default=default.clock_ghz, help="of the model (default: %(default)s)")
+    parser.add_argument(
+        "--global-cycles", metavar="N", default=default.global_cycles, help="one way to global memory (%(default)s)"
+    )
+    parser.add_argument(
+        "--shared-cycles", metavar="N", default=default.shared_cycles, help="one way to shared memory (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Count, model, measure and print.
+
+    Raises
+    ------
+    InputError
+        Where the input cannot be read, or an option is no number that it can be.
+    """
+    from gpu.patterns import find_pattern
+    from gpu.run.atomics import study
+    from gpu.run.execute import run_pattern
+
+    pattern = find_pattern("histogram")
+    latencies = Latencies(*(_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
+    inputs, given = _input(options)
+    found = study(pattern, inputs, given, lambda progress: None)
+    with closing(engines.create(options.engine, options.executor)) as engine:
+        times = []
+        for variant in map(pattern.variant, VARIANTS):
+            for _ in range(2):  # the first run is a warm-up
+                outcome = run_pattern(
+                    engine, pattern, variant, inputs, given, lambda progress: None, with_reference=False
+                )
+            times.append(outcome.report.time_ms.kernel)
+        measured_on = f"{engine.device.name} ({engine.device.executor})"
+    if options.json:
+        data = {**asdict(found), "model": asdict(latencies), "measured_on": measured_on, "kernel_ms": times}
+        data["modelled"] = [asdict(model(counts, latencies)) for counts in found.counts]
+        print(json.dumps(data, indent=2))
+    else:
+        titles = [pattern.variant(name).title for name in VARIANTS]
+        print(as_text(found, latencies, titles, times, measured_on))
+
+
+def _input(options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
+    from gpu.files import images
+    from gpu.files import text as text_files
+
+    text = options.text
+    if text is None and options.input and Path(options.input).suffix.lower() == ".txt":
+        text = text_files.read_text(options.input)
+    if text is not None:
+        return {}, {"of": "letters", "text": text}
+    image = images.read_image(options.input or images.DEFAULT_SAMPLE)
+    inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
+    return inputs, {"bins": options.bins} if options.bins else {}
+
+
+def _positive(options: argparse.Namespace, name: str) -> float:
+    given = getattr(options, name)
+    try:
+        value = float(given)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise InputError(f"--{name.replace('_', '-')} is a number above 0, not {given!r}.")
+    return value
+
+
+def as_text(
+    found: AtomicsStudy, latencies: Latencies, titles: Sequence[str], times: Sequence[float], measured_on: str
+) -> str:
+    """Return the lesson as tables."""
+    elements = found.counts[0].elements
+    cut = f", of {found.elements}" if elements < found.elements else ""
+    lines = [
+        f"Atomics of {elements} elements{cut}: counted by the simulator",
+        "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
+    ]
+    for title, counts in zip(titles, found.counts, strict=True):
+        for memory, each in (("global", counts.of_global), ("shared", counts.of_shared)):
+            if each.operations:
+                lines.append(
+                    f"  {title:<26}{memory:<8}{each.operations:>9}{each.addresses:>11}{each.hottest:>9}"
+                    f"{each.warp_queue:>12}{each.block_queue:>13}"
+                )
+                title = ""
+    of_global, of_shared = (
+        f"{cycles:g} cycles each way, so {latencies.per_second(cycles) / 1e6:.3g} million atomics/s on one address"
+        for cycles in (latencies.global_cycles, latencies.shared_cycles)
+    )
+    lines += [
+        "",
+        f"Modelled at {latencies.clock_ghz:g} GHz",
+        f"  global memory: {of_global}",
+        f"  shared memory: {of_shared}",
+        f"  {'variant':<26}{'modelled':>12}{'measured':>12}  longest queue",
+    ]
+    for title, counts, time in zip(titles, found.counts, times, strict=True):
+        modelled = model(counts, latencies)
+        lines.append(f"  {title:<26}{modelled.time_ms:>9.4f} ms{time:>9.4f} ms  {modelled.bound_by or 'none'}")
+    lines += [f"  measured: kernel time of the whole input on {measured_on}", ""]
+    for name, orders in (("read, add, write", found.racy), ("atomic", found.atomic)):
+        right = sum(order.right for order in orders)
+        lines.append(f"Two threads add one each to 0, {name}: right in {right} of {len(orders)} orders")
+        lines += [f"  {_order(order)}" for order in orders]
+    return "\n".join(lines)
+
+
+def _order(order: Interleaving) -> str:
+    said = "   ".join(f"{_moment(moment):<10}" for moment in order.moments)
+    return f"{said} -> {order.result}{'' if order.right else '  an update is lost'}"
+
+
+def _moment(moment: Moment) -> str:
+    return f"{'AB'[moment.thread]} {moment.step} {moment.value}"

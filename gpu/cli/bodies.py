@@ -1,0 +1,153 @@
+"""The command `run nbody`: forces verified, steps done and measured, frames and the last state in files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from gpu import engines
+from gpu.cli import report as cli_text
+from gpu.cli import run as cli_run
+from gpu.declaration.pattern import Inputs, Params, Pattern
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.files import images
+from gpu.messages.bodies import BodyFigures, Camera
+from gpu.patterns.nbody import files as nbody_files
+from gpu.patterns.nbody.forces import block_of
+from gpu.patterns.nbody.simulation import Simulation
+from gpu.run.execute import run_pattern
+
+_FRAME = (1280, 720)
+_CAMERA_RADII = 3.5
+_PROGRESS_WIDTH = 40
+
+
+def run(
+    pattern: Pattern,
+    variant_name: str,
+    given: Mapping[str, str],
+    *,
+    engine_name: str,
+    executor: str,
+    source: str | None,
+    target: str | None,
+    frames: str | None,
+    seed: int,
+    as_json: bool,
+) -> bool:
+    """Verify the first forces, do the steps, print what came of it; return whether the forces are right.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variant_name : str
+    given : mapping
+        Texts of parameters.
+    engine_name, executor : str
+    source : str or None
+        A file of bodies; without one they are made.
+    target : str or None
+        A file for the bodies as they are in the end.
+    frames : str or None
+        A folder for a picture after each step, and one before the first; made where it does not exist.
+    seed : int
+        What bodies that are made grow from.
+    as_json : bool
+    """
+    variant = pattern.variant(variant_name)
+    params = pattern.check(given)
+    cli_run.refuse_idle_parameters(pattern, given, params)
+    if target:
+        nbody_files.check_target(target)
+    inputs, about = _read(pattern, params, source, seed)
+    pattern.accept(inputs, params)
+    folder = _folder(frames)
+    with closing(engines.create(engine_name, executor)) as engine:
+        outcome = run_pattern(engine, pattern, variant, inputs, {**params, "steps": 0}, lambda progress: None)
+        figures = _simulate(engine, variant.name, inputs, params, target, folder)
+    if as_json:
+        print(json.dumps({**cli_text.report_data(outcome.report), "simulation": asdict(figures)}, indent=2))
+    else:
+        print(cli_text.report_as_text(outcome.report, pattern, about, None, None))
+        rows = [*_rows(figures), *(("saved", str(path)) for path in (target, frames) if path)]
+        print(cli_text.rows_as_text(rows))
+    return outcome.report.verified is not False
+
+
+def _read(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
+    given = {"bodies": nbody_files.read_bodies(source)} if source else {}
+    inputs = pattern.inputs(given, params, seed)
+    origin = Path(source).name if source else f"{params['preset']}, seed {seed}"
+    count = len(inputs["bodies"])
+    return inputs, f"{origin}, {count} bod{'y' if count == 1 else 'ies'}"
+
+
+def _folder(frames: str | None) -> Path | None:
+    if frames is None:
+        return None
+    folder = Path(frames)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{frames} cannot be made a folder for frames: {error.strerror or error}.") from None
+    return folder
+
+
+def _simulate(
+    engine: Engine, variant: str, inputs: Inputs, params: Params, target: str | None, folder: Path | None
+) -> BodyFigures:
+    """Do the steps from the beginning; only they are timed."""
+    steps, softening = params["steps"], params["softening"]
+    simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
+    camera = Camera(distance=_CAMERA_RADII * simulation.radius)
+
+    def save_frame() -> None:
+        if folder is not None:
+            picture = simulation.draw(camera, *_FRAME)
+            images.write_image(str(folder / f"frame-{simulation.steps:06}.png"), picture, None)
+
+    simulation.conserved(softening)
+    save_frame()
+    kernel_ms = 0.0
+    engine.take_times()
+    executed = engine.executed
+    for done in simulation.advance(variant, steps, params["dt"], softening, block_of(params)):
+        _tell(f"step {done} of {steps}" if done < steps else "")
+        if folder is not None:
+            executed = engine.executed
+            kernel_ms += engine.take_times().kernel
+            save_frame()
+            engine.take_times()
+    executed = engine.executed if folder is None else executed
+    kernel_ms += engine.take_times().kernel
+    figures = simulation.figures(steps, kernel_ms, executed, simulation.conserved(softening))
+    if target:
+        nbody_files.write_bodies(target, simulation.bodies(), simulation.time)
+    simulation.close()
+    return figures
+
+
+def _tell(progress: str) -> None:
+    """Show on a terminal how far it is, in a line that whatever comes next takes the place of."""
+    if sys.stderr.isatty():
+        print(f"{progress:<{_PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)
+
+
+def _rows(figures: BodyFigures) -> list[tuple[str, str]]:
+    rows = []
+    if figures.steps:
+        rate = f"{figures.interactions_per_s / 1e6:.4g} Minteraction/s, {figures.gflops:.4g} GFLOP/s"
+        rows.append(("steps", f"{figures.steps}, to time {figures.time:.6g}"))
+        rows.append(("kernels", f"{figures.kernel_ms:.4g} ms for all steps: {rate}"))
+    kept = figures.conserved
+    assert kept is not None, "it was to be measured"
+    rows.append(("energy", f"{kept.total:.6g}: kinetic {kept.kinetic:.6g}, potential {kept.potential:.6g}"))
+    rows.append(("drift", f"{kept.drift:.3g} of the energy at the beginning"))
+    rows.append(("momentum", " ".join(f"{value:.3g}" for value in kept.momentum)))
+    rows.append(("turning", " ".join(f"{value:.6g}" for value in kept.angular_momentum) + "  angular momentum"))
+    return rows

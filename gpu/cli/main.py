@@ -1,0 +1,322 @@
+"""The commands, made from the declarations: run, list, devices; what needs the window is handed in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from gpu.cli import interrupts
+from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
+from gpu.declaration.text_parameters import Edges, Text
+from gpu.errors import CompileError, KernelError, LockstepError
+
+OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
+
+_EPILOG = f"""\
+exit codes:
+  {OK}    it ran, and the result is right (or wrong by design, in a cautionary variant)
+  {FAILED}    a kernel did not compile, failed while it ran, or gave a result that is not right
+  {REFUSED}    nothing was run: bad input, or an engine that is not there
+  {STOPPED}  stopped by Ctrl+C
+"""
+
+_PARAMETER = "parameter "
+"""How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
+
+_SOURCE, _FILE = "input", "file"
+"""An array pattern's parameter that says how the input is made, and its option for a file: one option holds both."""
+
+Command = Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line, and takes every negative number for a value, -1e5 and -inf too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)")
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(REFUSED, f"{self.prog}: {message} (--help tells more)\n")
+
+
+class Desktop(NamedTuple):
+    """What commands do with the window; each returns the exit code.
+
+    Parameters
+    ----------
+    open : callable
+        Opens it.
+    tour : callable
+        Drives it through every pattern and saves pictures in a folder.
+    measure : callable
+        Measures how long it takes for a move, each as often as is said, and writes that to a page.
+    """
+
+    open: Callable[[], int]
+    tour: Callable[[str], int]
+    measure: Callable[[Path, int], int]
+
+
+def main(arguments: Sequence[str], desktop: Desktop) -> int:
+    """Run one command and return the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        What stands after the program's name.
+    desktop : Desktop
+    """
+    try:
+        options = _parser(desktop).parse_args(arguments)
+        command: Command = options.command
+        code = command(options)
+        sys.stdout.flush()
+        return code
+    except LockstepError as error:
+        _complain(error)
+        return FAILED if isinstance(error, KernelError) else REFUSED
+    except MemoryError:
+        print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
+        return REFUSED
+    except BrokenPipeError:
+        # Who reads has gone, as `head` does. Python flushes once more when it ends: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        print(interrupts.SENTENCE, file=sys.stderr)
+        return STOPPED
+
+
+def _parser(desktop: Desktop) -> argparse.ArgumentParser:
+    from gpu.bench import command as benchmark
+    from gpu.cli import simulate as cli_simulate
+
+    parser = _Parser(
+        prog="lockstep",
+        description="Shows how parallel algorithms run on a GPU. Without a command it opens the window.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=lambda options: desktop.open())
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_run(commands)
+
+    listing = commands.add_parser("list", help="the patterns, their variants and parameters", allow_abbrev=False)
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.set_defaults(command=_list)
+
+    devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
+    devices.add_argument("--json", action="store_true", help="print JSON")
+    devices.set_defaults(command=_devices)
+
+    simulating = commands.add_parser(
+        "simulate",
+        help="any kernel on the simulator: findings and counters",
+        description="Runs a kernel of a CUDA C++ file on the simulator, finds its mistakes, and counts what it does.",
+        epilog=cli_simulate.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    cli_simulate.add_options(simulating)
+    simulating.set_defaults(command=_simulate)
+
+    contending = commands.add_parser(
+        "atomics",
+        help="what atomics cost on an image or a text, and what a race loses",
+        description="Counts the histogram's atomics by address, models and measures their cost, and runs a race of two "
+        "threads in every order.",
+        allow_abbrev=False,
+    )
+    _add_atomics(contending)
+
+    benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
+    benchmark.add_options(benching)
+    benching.set_defaults(command=lambda options: benchmark.run(options, desktop.measure))
+
+    touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
+    touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
+    touring.set_defaults(command=lambda options: desktop.tour(options.folder))
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from gpu.engines import EXECUTORS, NAMES
+    from gpu.patterns import all_patterns
+
+    run = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
+    patterns = run.add_subparsers(title="patterns", metavar="PATTERN", required=True)
+    for pattern in all_patterns().values():
+        own = patterns.add_parser(
+            pattern.name,
+            help=pattern.summary,
+            description=pattern.summary,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        own.set_defaults(command=_run, pattern=pattern)
+        own.add_argument("--engine", choices=NAMES, default="auto", help="auto takes a GPU where one can be used")
+        own.add_argument(
+            "--executor",
+            choices=EXECUTORS,
+            default="auto",
+            help="how the simulator runs kernels: compiled to machine code, or in lockstep; auto compiles",
+        )
+        own.add_argument(
+            "--variant",
+            choices=[variant.name for variant in pattern.variants],
+            help=f"default: {pattern.default_variant}",
+        )
+        _add_files(own, pattern)
+        own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
+        own.add_argument("--json", action="store_true", help="print JSON")
+        group = own.add_argument_group("parameters")
+        for parameter in pattern.parameters:
+            if parameter.name == _SOURCE:
+                continue
+            group.add_argument(
+                f"--{parameter.name}",
+                dest=f"{_PARAMETER}{parameter.name}",
+                metavar=_metavar(parameter),
+                help=_help(parameter),
+            )
+
+
+def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
+    source = next((parameter for parameter in pattern.parameters if parameter.name == _SOURCE), None)
+    if isinstance(source, Choice):
+        kinds = [option for option in source.options if option != _FILE]
+        own.add_argument(
+            f"--{_SOURCE}",
+            metavar="|".join([*kinds, "FILE"]),
+            help="how the values are made, or a file of them: .npy, or text with one "
+            f"{'row' if pattern.dimensions == 2 else 'number'} a line (default: {source.default})",
+        )
+        own.add_argument("--output", metavar="FILE", help="where the result goes: .npy or .csv")
+        return
+    if pattern.view == "bodies":
+        own.add_argument("--input", metavar="FILE", help="bodies, as .csv (x y z vx vy vz m) or .tipsy")
+        own.add_argument("--output", metavar="FILE", help="where the bodies go: .csv, .tipsy or .npy")
+        own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
+        return
+    others = "; a text or numbers where those are counted" if pattern.input_kind else ""
+    own.add_argument(
+        "--input", metavar="FILE", help=f"an image (default: a photograph that comes with Lockstep){others}"
+    )
+    own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a seed is a whole number from 0, not {text!r}")
+    return int(text)
+
+
+def _metavar(parameter: Parameter) -> str:
+    if isinstance(parameter, Choice):
+        return "|".join(parameter.options)
+    if isinstance(parameter, Text):
+        return "TEXT"
+    return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, Edges) else "N"
+
+
+def _help(parameter: Parameter) -> str:
+    text = parameter.help
+    if isinstance(parameter, Choice | Integer | Real):
+        unit = f" {parameter.unit}" if parameter.unit else ""
+        text += f" Default: {parameter.default}{unit}."
+    if parameter.only_if:
+        text += f" Only with --{parameter.only_if[0]} {', '.join(parameter.only_if[1])}."
+    return text.replace("%", "%%")
+
+
+def _complain(error: LockstepError, *, evidence: bool = False) -> None:
+    position = f"{error.position}: " if isinstance(error, KernelError) and error.position else ""
+    if error.message.startswith(position):
+        position = ""
+    sentence = " ".join(f"{position}{error.message} {error.advice}".split())
+    print(f"lockstep: {sentence}", file=sys.stderr)
+    if error.detail and (evidence or isinstance(error, CompileError)):
+        print(error.detail, file=sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from gpu.cli import bodies as cli_bodies
+    from gpu.cli import run as cli_run
+
+    given = {
+        name.removeprefix(_PARAMETER): value
+        for name, value in vars(options).items()
+        if name.startswith(_PARAMETER) and value is not None
+    }
+    source = options.input
+    known = next((parameter for parameter in options.pattern.parameters if parameter.name == _SOURCE), None)
+    if isinstance(known, Choice) and source is not None:
+        made = source in known.options and source != _FILE
+        given[_SOURCE] = source if made else _FILE
+        source = None if made else source
+    run = partial(cli_bodies.run, frames=options.frames) if options.pattern.view == "bodies" else cli_run.run
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        right = run(
+            options.pattern,
+            options.variant or options.pattern.default_variant,
+            given,
+            engine_name=options.engine,
+            executor=options.executor,
+            source=source,
+            seed=options.seed,
+            target=options.output,
+            as_json=options.json,
+        )
+    return OK if right else FAILED
+
+
+def _add_atomics(parser: argparse.ArgumentParser) -> None:
+    from gpu.cli import atomics as cli_atomics
+
+    cli_atomics.add_options(parser)
+    parser.set_defaults(command=_atomics)
+
+
+def _atomics(options: argparse.Namespace) -> int:
+    from gpu.cli import atomics as cli_atomics
+
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        cli_atomics.run(options)
+    return OK
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from gpu.cli import simulate as cli_simulate
+
+    try:
+        return OK if cli_simulate.run(options) else FAILED
+    except LockstepError as error:
+        _complain(error, evidence=True)
+        return REFUSED
+
+
+def _list(options: argparse.Namespace) -> int:
+    from gpu.cli import report as cli_text
+    from gpu.patterns import all_patterns
+
+    patterns = tuple(all_patterns().values())
+    print(cli_text.patterns_as_json(patterns) if options.json else cli_text.patterns_as_text(patterns))
+    return OK
+
+
+def _devices(options: argparse.Namespace) -> int:
+    from gpu.cli import report as cli_text
+    from gpu.devices.survey import survey
+
+    found = survey()
+    print(cli_text.devices_as_json(found) if options.json else cli_text.devices_as_text(found))
+    return OK

@@ -1,0 +1,221 @@
+"""What the commands print: as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from gpu.declaration.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
+from gpu.declaration.text_parameters import Edges, Text, as_text
+from gpu.devices.survey import DeviceStatus
+from gpu.engines import libraries
+from gpu.messages.requests import Report
+
+_RIGHT_OF_NAMES = 12
+_PRINTED_ELEMENTS = 10
+_SHOWN_CHARACTERS = 30
+
+
+def report_as_json(report: Report) -> str:
+    """Return a run's figures; what is infinite or was not computed is null."""
+    return json.dumps(report_data(report), indent=2, allow_nan=False)
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """Return a run's figures as JSON takes them."""
+    deviation = report.deviation
+    return {
+        "pattern": report.pattern,
+        "engine": report.engine,
+        "executor": report.executor,
+        "fallback": report.fallback,
+        "device": report.device,
+        "variant": report.variant,
+        "time_ms": asdict(report.time_ms),
+        "throughput": asdict(report.throughput),
+        "error": {
+            "max_abs": _finite(deviation.max_abs if deviation else None),
+            "max_rel": _finite(deviation.max_rel if deviation else None),
+        },
+        "verified": report.verified,
+    }
+
+
+def report_as_text(
+    report: Report, pattern: Pattern, about: str, result: Array | None, target: str | None, names: Sequence[str] = ()
+) -> str:
+    """Return a run's figures, with their units and where they come from.
+
+    Parameters
+    ----------
+    report : Report
+    pattern : Pattern
+    about : str
+        What the input was.
+    result : array of shape (n,) or None
+        The values to print, where the result is not an image: all, or the first few.
+    target : str or None
+        The file that the result was saved in.
+    names : sequence of str
+        What the result's values are called; nothing where they go by their places.
+    """
+    variant = pattern.variant(report.variant)
+    times = report.time_ms
+    clock = "measured by device events" if report.engine == "cuda" else "measured by a clock, simulated"
+    rows = [
+        ("engine", f"{report.engine} ({report.executor}{f': {report.fallback}' if report.fallback else ''})"),
+        ("device", report.device),
+        ("variant", f"{variant.name}: {variant.title}"),
+        ("input", about),
+        ("upload", f"{_figure(times.upload)} ms  {clock}"),
+        ("kernel", f"{_figure(times.kernel)} ms  {clock}"),
+        ("download", f"{_figure(times.download)} ms  {clock}"),
+        ("throughput", f"{_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone"),
+    ]
+    if deviation := report.deviation:
+        errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
+        rows.append(("error", f"{errors}  against a reference on the CPU"))
+    rows.append(("verified", _verdict(report.verified, variant)))
+    if result is not None and names:
+        named = [f"{name} {_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
+        rows.append(("result", "   ".join(named)))
+    elif result is not None:
+        more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
+        rows.append(("result", " ".join(map(_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
+    if target:
+        rows.append(("saved", target))
+    return f"{pattern.title}\n{rows_as_text(rows)}"
+
+
+def rows_as_text(rows: Iterable[tuple[str, str]]) -> str:
+    """Return lines of a name and what there is to say of it."""
+    return "\n".join(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)
+
+
+def patterns_as_json(patterns: Iterable[Pattern]) -> str:
+    """Return the declarations: names, titles, variants and parameters."""
+    return json.dumps([_pattern_data(pattern) for pattern in patterns], indent=2)
+
+
+def patterns_as_text(patterns: Iterable[Pattern]) -> str:
+    """Return the declarations as an indented list."""
+    return "\n\n".join("\n".join(_pattern_lines(pattern)) for pattern in patterns)
+
+
+def devices_as_json(devices: Sequence[DeviceStatus]) -> str:
+    """Return what there is to run on."""
+    return json.dumps([asdict(device) for device in devices], indent=2)
+
+
+def devices_as_text(devices: Sequence[DeviceStatus]) -> str:
+    """Return what there is to run on, a device a line; under it, why it cannot be used and what to do."""
+    lines = []
+    for device in devices:
+        lines.append(f"{device.engine:<{_RIGHT_OF_NAMES}}{device.name}: {'usable' if device.usable else 'not usable'}")
+        lines += [f"{'':<{_RIGHT_OF_NAMES}}{text}" for text in (device.reason, device.remedy) if text]
+    return "\n".join(lines)
+
+
+def _pattern_data(pattern: Pattern) -> dict[str, Any]:
+    return {
+        "name": pattern.name,
+        "title": pattern.title,
+        "summary": pattern.summary,
+        "default_variant": pattern.default_variant,
+        "variants": [
+            {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "cautionary", "library")}
+            for variant in pattern.variants
+        ],
+        "parameters": [_parameter_data(parameter) for parameter in pattern.parameters],
+    }
+
+
+def _parameter_data(parameter: Parameter) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": parameter.name, "label": parameter.label, "help": parameter.help}
+    match parameter:
+        case Choice():
+            data |= {"kind": "choice", "options": parameter.options, "default": parameter.default}
+        case Integer():
+            data |= {key: getattr(parameter, key) for key in ("default", "minimum", "maximum", "step")}
+            data |= {"kind": "integer", "unit": parameter.unit}
+        case Real():
+            data |= {key: getattr(parameter, key) for key in ("default", "minimum", "maximum")}
+            data |= {"kind": "real", "unit": parameter.unit}
+        case Text():
+            data |= {"kind": "text", "default": parameter.default, "maximum": parameter.maximum}
+        case Edges():
+            data |= {"kind": "edges", "default": parameter.default, "maximum": parameter.maximum}
+        case Matrix():
+            data |= {"kind": "matrix", "default": parameter.default, "maximum": parameter.maximum}
+    if parameter.only_if:
+        data["only_if"] = {"parameter": parameter.only_if[0], "options": parameter.only_if[1]}
+    return data
+
+
+def _pattern_lines(pattern: Pattern) -> list[str]:
+    width = 2 + max(
+        *(len(variant.name) for variant in pattern.variants),
+        *(len(parameter.name) + 2 for parameter in pattern.parameters),
+    )
+    lines = [f"{pattern.name}: {pattern.summary}"]
+    for variant in pattern.variants:
+        default = " (default)" if variant.name == pattern.default_variant else ""
+        lines.append(f"  {variant.name:<{width}}{variant.title}{default}{_library_text(variant)}")
+    lines += [f"  {'--' + parameter.name:<{width}}{_parameter_text(parameter)}" for parameter in pattern.parameters]
+    return lines
+
+
+def _library_text(variant: Variant) -> str:
+    """Return on what a library's variant runs, and why it cannot be called here where that is known."""
+    if not variant.library:
+        return ""
+    return f"; NVIDIA GPU only. {libraries.why_none()}".rstrip()
+
+
+def _parameter_text(parameter: Parameter) -> str:
+    match parameter:
+        case Choice():
+            return f"{', '.join(parameter.options)} (default {parameter.default})"
+        case Integer():
+            steps = f" in steps of {parameter.step}" if parameter.step > 1 else ""
+            return f"{parameter.minimum} to {parameter.maximum}{steps} (default {parameter.default})"
+        case Real():
+            return f"{parameter.minimum:g} to {parameter.maximum:g} (default {parameter.default:g})"
+        case Text():
+            return (
+                f"a text of up to {parameter.maximum} characters (default: {parameter.default[:_SHOWN_CHARACTERS]}...)"
+            )
+        case Edges():
+            return f"rising numbers, up to {parameter.maximum} (default {as_text(parameter.default)})"
+        case Matrix():
+            return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"
+    return parameter.help
+
+
+def _verdict(verified: bool | None, variant: Variant) -> str:
+    if verified is None:
+        return "not compared"
+    if variant.cautionary:
+        luck = "right this time" if verified else "no"
+        return f"{luck}; this variant is wrong by design: {variant.cautionary}"
+    return "yes" if verified else "NO: the result is not right"
+
+
+def _figure(value: float) -> str:
+    """Return a number with about three significant digits, never as 1e+03."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 6)}f}"
+
+
+def _exact(value: float) -> str:
+    """Return a whole number, or a float32 to as many digits as it takes to tell it from its neighbours."""
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,147 @@
+"""The command `run`: one variant of a pattern, without a window, in the process that calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from gpu import engines
+from gpu.cli import report as cli_text
+from gpu.declaration import arrays as array_inputs
+from gpu.declaration.pattern import Array, Inputs, Params, Pattern
+from gpu.errors import InputError
+from gpu.files import arrays as array_files
+from gpu.files import images
+from gpu.files import text as text_files
+from gpu.run import chart, export
+from gpu.run.execute import Outcome, run_pattern
+
+
+def run(
+    pattern: Pattern,
+    variant_name: str,
+    given: Mapping[str, str],
+    *,
+    engine_name: str,
+    executor: str,
+    source: str | None,
+    target: str | None,
+    seed: int,
+    as_json: bool,
+) -> bool:
+    """Run a variant, print what came of it and save it; return whether the result is as right as it can be.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variant_name : str
+    given : mapping
+        Texts of parameters.
+    engine_name, executor : str
+    source : str or None
+        A file with the input; without one the pattern makes it, or takes the sample image.
+    target : str or None
+        A file for the result.
+    seed : int
+        What an input that is made grows from.
+    as_json : bool
+    """
+    variant = pattern.variant(variant_name)
+    given = {**_implied(pattern, given), **given}
+    if source and pattern.takes(pattern.check(given)) == "text":
+        given["text"] = text_files.read_text(source)
+    params = pattern.check(given)
+    refuse_idle_parameters(pattern, given, params)
+    if target:
+        export.check_target(target)
+    kind = pattern.takes(params)
+    of_image = kind == "image"
+    if not of_image and target and export.is_image(target):
+        raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
+    match kind:
+        case "image":
+            inputs, about = _read_image(source, target)
+        case "text":
+            inputs = pattern.inputs({}, params, seed)
+            about = f"{Path(source).name if source else 'text'}, {inputs['text'].size} characters"
+        case _:
+            if source and pattern.input_kind is not None:
+                params["numbers"] = array_inputs.FROM_FILE
+            inputs, about = _read_values(pattern, params, source, seed)
+    pattern.accept(inputs, params)
+    with closing(engines.create(engine_name, executor)) as engine:
+        outcome = run_pattern(engine, pattern, variant, inputs, params, lambda progress: None)
+    if target:
+        _save(target, pattern, inputs, outcome)
+    if as_json:
+        print(cli_text.report_as_json(outcome.report))
+    else:
+        values = None if of_image else outcome.outputs[pattern.result].ravel()
+        names = pattern.names(params) if pattern.names else ()
+        print(cli_text.report_as_text(outcome.report, pattern, about, values, target, names))
+    return outcome.report.verified is not False or variant.cautionary != ""
+
+
+def _read_image(source: str | None, target: str | None) -> tuple[Inputs, str]:
+    """Return an image as a pattern takes it, and what people say of it."""
+    path = Path(source or images.DEFAULT_SAMPLE)
+    image = images.read_image(path)
+    colour = image.pixels.ndim == 3
+    if target:
+        export.check_target(target, colour=colour)
+    height, width = image.pixels.shape[:2]
+    inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
+    kind = "colour" if colour else "grey"
+    return inputs, f"{path.name}, {width} x {height}, {kind}, white is {image.maxval}"
+
+
+def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
+    """Return an array as a pattern takes it, and what people say of it."""
+    given = {"values": array_files.read_array(source, pattern.dimensions)} if source else {}
+    inputs = pattern.inputs(given, params, seed)
+    origin = Path(source).name if source else f"{params.get('input', params.get('numbers'))}, seed {seed}"
+    shape = " x ".join(map(str, inputs["values"].shape))
+    return inputs, f"{origin}, {shape} x {params.get('dtype', 'float32')}"
+
+
+def _implied(pattern: Pattern, given: Params) -> dict[str, str]:
+    """Return what kind of input follows from a parameter that counts with one kind only, where none is chosen."""
+    implied: dict[str, str] = {}
+    if pattern.input_kind is None:
+        return implied
+    for parameter in pattern.parameters:
+        if parameter.name in given and parameter.only_if:
+            choice, options = parameter.only_if
+            if choice not in given and len(options) == 1:
+                implied.setdefault(choice, options[0])
+    return implied
+
+
+def refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:
+    """Refuse what was asked for and would be without effect."""
+    for parameter in pattern.parameters:
+        if parameter.name in given and not parameter.applies(params) and parameter.only_if:
+            choice, options = parameter.only_if
+            raise InputError(
+                f"--{parameter.name} has no effect with --{choice} {params[choice]}, only with {', '.join(options)}."
+            )
+
+
+def _save(target: str, pattern: Pattern, inputs: Inputs, outcome: Outcome) -> None:
+    if not export.is_image(target):
+        export.save(target, outcome.outputs[pattern.result])
+        return
+    pixels, maxval = _as_image(pattern, inputs, outcome)
+    export.save(target, pixels, maxval=maxval)
+
+
+def _as_image(pattern: Pattern, inputs: Inputs, outcome: Outcome) -> tuple[Array, int | None]:
+    """Return the result as pixels, and the value of white: in the input's levels, where the pattern keeps them."""
+    if pattern.view == "image-counts":
+        return chart.draw_counts(outcome.outputs[pattern.result]), None
+    if "image" in outcome.presented:
+        return outcome.presented["image"], int(inputs["maxval"])
+    return outcome.presented["picture"], None

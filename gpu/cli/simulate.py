@@ -1,0 +1,181 @@
+"""The command `simulate`: any kernel of any CUDA C++ file on the simulator, with a report."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpu.errors import InputError, KernelError
+from gpu.files.sources import Sources
+
+if TYPE_CHECKING:
+    from gpu.kernel.simulate import Simulation
+
+EPILOG = """\
+arguments, one --arg for each of the kernel's parameters, in order:
+  for a number     5, 0x1F, 1e-3, true; for a struct by value 1,2,3,4
+  for a pointer    zeros:N          N elements of the parameter's type, all 0
+                   full:N:V         N elements that are V
+                   arange:N         0, 1, 2, ...
+                   random:N[:SEED]  from 0 to 1 in floating point, whole numbers below 100
+                   file:PATH.npy    the elements of a NumPy file
+                   empty:N          without values, as from cudaMalloc: reading one is a finding
+                   null             a null pointer
+
+exit codes:
+  0    no findings
+  1    findings: the kernel does something wrong
+  2    nothing was run: it does not compile, is not supported, or an option is bad
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options to its parser."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="a CUDA C++ file; host code in it is left alone")
+    parser.add_argument(
+        "kernel", metavar="KERNEL", help='a __global__ function, or an instantiation: "reduce<float, 256>"'
+    )
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", required=True, type=_extent, help="blocks")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", required=True, type=_extent, help="threads of a block")
+    parser.add_argument("--shared", metavar="BYTES", type=_whole, default=0, help="size of the extern __shared__ array")
+    parser.add_argument(
+        "-D",
+        metavar="NAME=VALUE",
+        dest="defines",
+        action="append",
+        default=[],
+        help="define a macro; -D NAME makes it 1",
+    )
+    parser.add_argument(
+        "-I", metavar="DIR", dest="include_dirs", action="append", type=Path, default=[], help="look for includes there"
+    )
+    parser.add_argument(
+        "--arg", metavar="SPEC", dest="arguments", action="append", default=[], help="the next argument, see below"
+    )
+    parser.add_argument(
+        "--dump",
+        metavar="I=FILE.npy",
+        dest="dumps",
+        action="append",
+        type=_dump,
+        default=[],
+        help="save array argument I, counted from 0, after the launch",
+    )
+    parser.add_argument(
+        "--max-steps", metavar="N", type=_whole, help="rounds of loops before they are taken for endless (200000)"
+    )
+    parser.add_argument(
+        "--schedule",
+        metavar="round-robin|shuffle:SEED",
+        default="round-robin",
+        help="all warps in lockstep, or each on its own in an order that the seed decides (round-robin)",
+    )
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="record every step, and save that")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> bool:
+    """Run the kernel, print the report and save what is asked for; return whether there are no findings."""
+    from gpu.cli import simulate_report as cli_simulate_text
+    from gpu.kernel.simulate import simulate
+
+    dumps: dict[int, Path] = dict(options.dumps)
+    _check_dumps(dumps, options.arguments)
+    if options.trace is not None:
+        _check_trace(options.trace)
+    sources = Sources(options.file, options.include_dirs)
+    try:
+        simulation = simulate(
+            options.file,
+            options.kernel,
+            options.grid,
+            options.block,
+            options.arguments,
+            shared_bytes=options.shared,
+            defines=dict(_define(text) for text in options.defines),
+            include_dirs=options.include_dirs,
+            schedule=options.schedule,
+            traced=options.trace is not None,
+            **({} if options.max_steps is None else {"max_steps": options.max_steps}),
+        )
+    except KernelError as error:
+        # What clang refuses comes with its line; what the simulator refuses gets it here.
+        if error.position is not None and not error.detail:
+            error.detail = cli_simulate_text.excerpt(sources, error.position)
+        raise
+    _save(dumps, simulation)
+    if simulation.trace is not None:
+        with _writing(options.trace):
+            simulation.trace.save(options.trace)
+    if options.json:
+        print(cli_simulate_text.as_json(simulation, options.trace))
+    else:
+        print(cli_simulate_text.as_text(simulation, sources, options.trace))
+    return not simulation.findings
+
+
+def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
+    for number, target in dumps.items():
+        if number >= len(arguments):
+            raise InputError(f"--dump {number}={target}: there are {len(arguments)} arguments, counted from 0.")
+        if target.suffix != ".npy":
+            raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
+        if not target.parent.is_dir():
+            raise InputError(f"--dump {number}={target}: there is no folder {target.parent}.")
+        word = arguments[number].partition(":")
+        if not word[1] or not word[2]:
+            raise InputError(f"--dump {number}={target}: argument {number} is {arguments[number]!r}, not an array.")
+
+
+def _check_trace(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise InputError(f"--trace {target}: there is no folder {target.parent}.")
+    if target.is_dir():
+        raise InputError(f"--trace {target}: this is a folder.")
+
+
+def _save(dumps: Mapping[int, Path], simulation: Simulation) -> None:
+    for number, target in dumps.items():
+        with _writing(target):
+            np.save(target, simulation.arrays[number])
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror or error}.") from None
+
+
+def _define(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else "1"
+
+
+def _extent(text: str) -> tuple[int, ...]:
+    words = text.split(",")
+    if not 1 <= len(words) <= 3 or not all(word.strip().isascii() and word.strip().isdigit() for word in words):
+        raise argparse.ArgumentTypeError(f"{text!r} is not X, X,Y or X,Y,Z")
+    extents = tuple(int(word) for word in words)
+    if min(extents) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is empty")
+    return extents
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _dump(text: str) -> tuple[int, Path]:
+    number, equals, name = text.partition("=")
+    if not (number.isascii() and number.isdigit() and equals and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not I=FILE.npy")
+    return int(number), Path(name)

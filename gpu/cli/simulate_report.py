@@ -1,0 +1,184 @@
+"""The report of the command `simulate`: as text for people, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gpu.errors import SourcePosition
+from gpu.files.sources import Sources
+from gpu.kernel.figures import (
+    ASKED,
+    ATOMIC_CONFLICTS,
+    CONFLICTS,
+    MOVED,
+    REQUESTS,
+    SECTORS,
+    SHARED_ATOMICS,
+    SHARED_REQUESTS,
+    line_figures,
+    total_of,
+)
+from gpu.kernel.simulate import Counts, Simulation
+from gpu.simulator.checkers.findings import Finding
+
+_WIDTH = 100
+# Lines without counts are shown between lines that have some, unless they are more than these.
+_GAP = 4
+
+
+def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
+    """Return findings, counters and what was printed; of a trace, where it is and whether it is whole."""
+    trace = simulation.trace
+    return json.dumps(
+        {
+            "findings": [
+                {
+                    "kind": finding.kind,
+                    "message": finding.message,
+                    "lines": [position.line for position in finding.positions],
+                    "files": [position.file for position in finding.positions],
+                    "threads": list(finding.threads),
+                    "count": finding.count,
+                }
+                for finding in simulation.findings
+            ],
+            "counters": {
+                "total": simulation.counters.total,
+                "per_line": [
+                    {"file": file, "line": line, "counts": counts}
+                    for (file, line), counts in simulation.counters.per_line.items()
+                ],
+            },
+            "printf": [{"thread": line.thread, "text": line.text} for line in simulation.printed],
+            **(
+                {"trace": {"file": str(trace_file), "events": len(trace.events), "stopped": trace.stopped}}
+                if trace is not None
+                else {}
+            ),
+        },
+        indent=2,
+        allow_nan=False,
+    )
+
+
+def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = None) -> str:
+    """Return findings with their source lines, counters beside the source, totals, and what was printed and saved."""
+    findings = simulation.findings
+    head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
+    sections = [head, *(_finding(number, finding, sources) for number, finding in enumerate(findings, 1))]
+    sections += list(_tables(simulation, sources))
+    sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
+    if simulation.printed:
+        sections.append("Printed by the kernel\n" + "".join(line.text for line in simulation.printed).rstrip("\n"))
+    if simulation.trace is not None:
+        saved = f"Recorded {len(simulation.trace.events):,} events in {trace_file}."
+        sections.append(f"{saved} {simulation.trace.stopped}".rstrip())
+    return "\n\n".join(sections)
+
+
+def excerpt(sources: Sources, position: SourcePosition) -> str:
+    """Return a source line and a caret below it; "" where the line is not known."""
+    text = sources.line(position.file, position.line)
+    return "\n".join(f"    {line}" for line in (text, sources.caret(position)) if line) if text else ""
+
+
+def _finding(number: int, finding: Finding, sources: Sources) -> str:
+    times = f", {finding.count} times" if finding.count > 1 else ""
+    lines = textwrap.wrap(
+        f"{number}. {finding.kind}{times}: {finding.message}",
+        _WIDTH,
+        subsequent_indent="   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for place, position in enumerate(finding.positions):
+        thread = finding.threads[place] if place < len(finding.threads) else ""
+        lines.append(f"  {position}" + (f"  {thread}" if thread else ""))
+        if position not in finding.positions[place + 1 :] and (shown := excerpt(sources, position)):
+            lines.append(shown)
+    if not finding.positions:
+        lines += [f"  {thread}" for thread in finding.threads]
+    return "\n".join(lines)
+
+
+def _tables(simulation: Simulation, sources: Sources) -> Iterator[str]:
+    by_file: dict[str, dict[int, Counts]] = {}
+    for (file, line), counts in simulation.counters.per_line.items():
+        by_file.setdefault(file, {})[line] = counts
+    for file, counted in by_file.items():
+        yield _table(file, counted, sources)
+
+
+def _table(file: str, counted: Mapping[int, Counts], sources: Sources) -> str:
+    header = f"{'line':>5} {'warp stmts':>11} {'lanes':>6} {'sect/req':>9} {'conflicts':>10}  "
+    rows = [
+        f"Counters of {file}, line by line",
+        "  (lanes: active ones of 32; sect/req: 32-byte sectors for a request to global memory; conflicts: in",
+        "  shared memory's banks)",
+        header + "source",
+    ]
+    numbers = sorted(counted)
+    texts = {number: sources.line(file, number) for number in range(numbers[0], numbers[-1] + 1)}
+    margin = min((_indent(text) for text in texts.values() if text and text[0] != "#"), default=0)
+    shown = {number: text[min(margin, _indent(text)) :] for number, text in texts.items()}
+    previous = numbers[0]
+    for number in numbers:
+        if number - previous - 1 > _GAP:
+            rows.append(f"{'...':>5}")
+        else:
+            rows += [
+                f"{between:>5}{'':{len(header) - 5}}{shown[between]}"[:_WIDTH].rstrip()
+                for between in range(previous + 1, number)
+            ]
+        rows.append((_row(number, counted[number]) + shown[number])[:_WIDTH].rstrip())
+        previous = number
+    return "\n".join(rows)
+
+
+def _row(number: int, counts: Counts) -> str:
+    """Return a line's counts; what does not apply to it stays empty."""
+    figures = line_figures(counts)
+    cells = (
+        f"{figures.statements}" if figures.statements else "",
+        f"{figures.lanes:.1f}" if figures.statements else "",
+        "" if figures.sectors is None else f"{figures.sectors:.1f}",
+        "" if figures.conflicts is None else f"{figures.conflicts}",
+    )
+    return f"{number:>5} {cells[0]:>11} {cells[1]:>6} {cells[2]:>9} {cells[3]:>10}  "
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _totals(total: Counts) -> Iterator[str]:
+    def line(name: str, text: str) -> str:
+        return f"  {name:<22}{text}"
+
+    def whole(name: str) -> str:
+        return f"{int(total.get(name, 0)):,}"
+
+    yield line("warp statements", f"{whole('warp_statements')}, {whole('lane_statements')} lane statements")
+    if lanes := total.get("lanes_per_warp_statement"):
+        yield line("active lanes", f"{lanes:.1f} of 32 on average")
+    if total.get("branches"):
+        yield line("branches", f"{whole('branches')}, {whole('divergent_branches')} of them divergent")
+    if total.get("operations"):
+        yield line("operations", whole("operations"))
+    if requests := total_of(total, REQUESTS):
+        sectors, moved, asked = (total_of(total, names) for names in (SECTORS, MOVED, ASKED))
+        yield line("global memory", f"{requests:,} requests, {sectors / requests:.1f} sectors each")
+        yield line("", f"{moved:,} bytes moved for {asked:,} asked")
+    if shared := total_of(total, (*SHARED_REQUESTS, SHARED_ATOMICS)):
+        conflicts = total_of(total, (*CONFLICTS, ATOMIC_CONFLICTS))
+        worst = f", at worst {whole('worst_bank_conflict')} words of one bank" if conflicts else ""
+        yield line("shared memory", f"{shared:,} requests, {conflicts:,} bank conflicts{worst}")
+    for space in ("global", "shared"):
+        if total.get(f"atomic_queues_{space}"):
+            hottest, queue = whole(f"hottest_atomics_{space}"), whole(f"longest_atomic_queue_{space}")
+            yield line(f"{space} atomics", f"{hottest} on the busiest address, at most {queue} by one warp at once")
+    if total.get("block_barriers"):
+        yield line("barriers", f"{whole('block_barriers')} by blocks")

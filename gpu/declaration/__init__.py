@@ -1,0 +1,1 @@
+"""What a pattern declares, and what families of patterns have in common."""

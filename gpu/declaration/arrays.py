@@ -1,0 +1,258 @@
+"""What the array patterns share: inputs made from a seed or taken from a file, their parameters, their outlines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
+from gpu.errors import InputError
+
+KINDS = ("random", "ones", "ramp", "alternating", "sausage")
+FROM_FILE = "file"
+
+SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
+"""Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
+
+WARP = 32
+OUTLINE_COLUMNS = 1024
+_ERROR_COLUMNS = 64
+_CHECKED = 2**20
+READABLE_ELEMENTS = 1024
+"""Up to so many elements, random whole numbers have two digits, whatever the operator: somebody reads them."""
+FACTORS = 1024
+"""So many random factors of a float product are not 1: it stays in range, and is as exact as a product of so many."""
+
+
+def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
+    """Return the parameter that says where the values come from: one of `kinds`, or a file."""
+    return Choice(
+        name="input",
+        label="Input",
+        help="How the elements are made, or that they come from a file.",
+        options=(*kinds, FROM_FILE),
+        default="random",
+    )
+
+
+def size_parameter(default: int = 2**20, maximum: int = 2**30, kinds: tuple[str, ...] = KINDS) -> Integer:
+    """Return the parameter that says how many values are made, where they are one of `kinds`."""
+    return Integer(
+        name="n",
+        label="Elements",
+        help="How many elements are made.",
+        unit="elements",
+        default=default,
+        minimum=0,
+        maximum=maximum,
+        only_if=("input", kinds),
+    )
+
+
+def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
+    """Return the parameter that says what type the elements have."""
+    return Choice(
+        name="dtype",
+        label="Type",
+        help="The elements' type. int32 wraps around, as it does on a GPU.",
+        options=options,
+        default=options[0],
+    )
+
+
+def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
+    """Return the parameter that says how many threads a block has: a power of two, up to 1024."""
+    sizes = tuple(2**power for power in range(11) if 2**power >= smallest)
+    return Choice(
+        name="block",
+        label="Block",
+        help="Threads in a block; a variant that needs whole warps takes 32 where it is fewer.",
+        unit="threads",
+        options=tuple(map(str, sizes)),
+        default=str(default),
+    )
+
+
+def whole_warps(params: Params) -> int:
+    """Return how many threads a block has, a warp at least, by the parameter `block`."""
+    return max(int(params["block"]), WARP)
+
+
+def make_input(params: Params, seed: int) -> Inputs:
+    """Make the values that parameters named `input`, `n`, `dtype` and perhaps `operator` ask for.
+
+    Raises
+    ------
+    InputError
+        Where they ask for a file, since none was given.
+    """
+    refuse_missing_file(params)
+    made = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
+    return {"values": made}
+
+
+def refuse_missing_file(params: Params) -> None:
+    """Raise InputError where `input` asks for a file: whoever makes values was given none."""
+    if params["input"] == FROM_FILE:
+        raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
+
+
+def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "sum") -> Array:
+    """Make n values.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    n : int
+    dtype : {"int32", "float32"}
+    seed : int
+        What random values grow from.
+    operator : str
+        What the values will be combined by. For a "product" they are chosen so that it neither overflows nor vanishes:
+        odd numbers, whose product is odd however it wraps around; floats from 1/2 to 2, most of them 1. For a "min" or
+        "max", many random whole numbers are of any size, so that it matters whether each is looked at.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
+    match kind:
+        case "ones":
+            return np.ones(n, dtype)
+        case "alternating":
+            signs = np.ones(n, dtype)
+            signs[1::2] = -1
+            return signs
+        case "sausage":
+            return np.resize(np.array(SAUSAGE, dtype), n)
+        case "ramp":
+            return _ramp(n, dtype, operator)
+    return _random(n, dtype, operator, np.random.default_rng(seed))
+
+
+def _ramp(n: int, dtype: str, operator: str) -> Array:
+    if operator != "product":
+        return np.arange(n, dtype=dtype)
+    if dtype == "int32":
+        return np.arange(n, dtype=np.int32) * np.int32(2) + np.int32(1)
+    # The first half alone must not vanish either.
+    reach = min(0.5, 64 / max(n, 1))
+    return np.linspace(1 - reach, 1 + reach, n, dtype=np.float32)
+
+
+def _random(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Array:
+    if dtype == "float32":
+        if operator != "product":
+            return rng.random(n, np.float32)
+        factors = np.ones(n, np.float32)
+        others = rng.choice(n, min(n, FACTORS), replace=False, shuffle=False)
+        factors[others] = np.exp2(rng.uniform(-1, 1, others.size))
+        return factors
+    if operator in ("min", "max") and n > READABLE_ELEMENTS:
+        return rng.integers(-(2**31), 2**31, n, np.int32)
+    if operator == "product":
+        return rng.integers(0, 50, n, np.int32) * np.int32(2) + np.int32(1)
+    return rng.integers(0, 100, n, np.int32)
+
+
+def typed(inputs: Inputs, params: Params) -> Array:
+    """Return the values in the type that the parameters ask for; `accept_values` has seen that they fit."""
+    return np.ascontiguousarray(inputs["values"], params["dtype"])
+
+
+def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> None:
+    """Raise InputError where a value is not one of the type that the parameters ask for, or not finite as it should."""
+    values, dtype = inputs["values"], np.dtype(params["dtype"])
+    if values.dtype == dtype and dtype.kind != "f":
+        return
+    for start in range(0, values.size, _CHECKED):
+        _accept_piece(values[start : start + _CHECKED], dtype, start, finite or dtype.kind != "f")
+
+
+def _accept_piece(values: Array, dtype: np.dtype[Any], start: int, finite: bool) -> None:
+    if values.dtype.kind == "f" and finite:
+        _refuse(~np.isfinite(values), values, start, "is not a finite number")
+    if values.dtype == dtype:
+        return
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    exact = values.astype(np.float64) if dtype.kind == "f" else values
+    outside = (exact < float(limits.min)) | (exact > float(limits.max))
+    _refuse(outside & np.isfinite(exact), values, start, f"does not fit {dtype}")
+    if values.dtype.kind == "f" and dtype.kind != "f":
+        _refuse(values != np.trunc(values), values, start, f"is not whole, as {dtype} is; float32 takes it")
+
+
+def _refuse(bad: Array, values: Array, start: int, why: str) -> None:
+    if bad.any():
+        place = int(bad.argmax())
+        raise InputError(f"Element {start + place} of the input, {values[place].item()!r}, {why}.")
+
+
+def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
+    """Return what a curve of many values needs: the least and the greatest of each run of neighbours.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    columns : int
+        The most runs; where there are no more values than that, each is a run of its own.
+
+    Returns
+    -------
+    array of shape (2, min(n, columns))
+        In the values' type. Runs are as equal as can be: run k begins at element k * n // columns.
+    """
+    n = values.size
+    if n <= columns:
+        return np.stack([values, values])
+    starts = np.arange(columns, dtype=np.int64) * n // columns
+    return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
+
+
+def outline_of_kept(values: Array, kept: Array) -> Array:
+    """Return the outline of the values that are kept: float64, NaN in columns where none is."""
+    with np.errstate(invalid="ignore"):
+        # fmin and fmax would do it in one pass, but reduceat of them is several times slower.
+        low = outline(np.where(kept, values, np.inf))[0]
+        high = outline(np.where(kept, values, -np.inf))[1]
+    there = low <= high
+    return np.where(there, np.stack([low, high]).astype(np.float64), np.nan)
+
+
+def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
+    """Return what a window shows of an array pattern's run: outlines, and how many elements there were."""
+    values = typed(inputs, params)
+    return {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
+
+
+def present_error(result: Array, reference: Array) -> Outputs:
+    """Return the reference's outline, and that of how far a result is from it.
+
+    Parameters
+    ----------
+    result, reference : array of shape (n,)
+
+    Returns
+    -------
+    mapping of str to array
+        `right`, of the reference; `error`, float64, of the absolute differences: what is not finite is infinite.
+    """
+    n = result.size
+    columns = min(n, OUTLINE_COLUMNS)
+    error = np.zeros((2, columns))
+    for first in range(0, columns, _ERROR_COLUMNS):
+        last = min(first + _ERROR_COLUMNS, columns)
+        start, stop = first * n // columns, last * n // columns
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.abs(np.subtract(result[start:stop], reference[start:stop], dtype=np.float64))
+        off[~np.isfinite(off)] = np.inf
+        starts = np.arange(first, last, dtype=np.int64) * n // columns - start
+        error[0, first:last], error[1, first:last] = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
+    return {"right": outline(reference), "error": error}
+
+
+def first_values(inputs: Inputs, most: int = 32) -> Inputs:
+    """Cut an array to so many elements, for somebody who watches every step."""
+    return {**inputs, "values": inputs["values"][:most]}

@@ -1,0 +1,468 @@
+"""What a pattern declares: it drives the window's forms, the command line, the benchmarks and the tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.files.arrays import map_npy
+
+Array = npt.NDArray[Any]
+Inputs = Mapping[str, Array]
+Outputs = Mapping[str, Array]
+Value = str | int | float | tuple[float, ...] | Array
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: `fraction` in 0..1, or None where that is not known.
+
+    `sample` gives a few hundred of the values as they are now, shape (columns,), for a picture, where there is one.
+    """
+
+    fraction: float | None
+    message: str = ""
+    sample: Callable[[], Array] | None = None
+
+
+def compiling(kernel: str) -> Progress:
+    """Return what is told while the engine makes machine code of a kernel."""
+    return Progress(None, f"compiling {kernel} for this processor")
+
+
+HostProgram = Callable[[Engine, Inputs, Params], Generator[Progress, None, Outputs]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One setting of a pattern.
+
+    Parameters
+    ----------
+    name : str
+        The name in `params`; the command line's option is `--name`.
+    label, help, unit : str
+        What a form shows: a short label, a sentence, the unit.
+    only_if : tuple of (str, tuple of str) or None
+        The name of a Choice and the options for which this parameter counts; None means always.
+    """
+
+    name: str
+    label: str
+    help: str = ""
+    unit: str = ""
+    only_if: tuple[str, tuple[str, ...]] | None = None
+
+    @property
+    def initial(self) -> Value:
+        """The value a form starts with."""
+        raise NotImplementedError
+
+    def check(self, value: Any) -> Value:
+        """Return `value` as this parameter holds it, from a value or from its text; InputError says what is allowed."""
+        raise NotImplementedError
+
+    def applies(self, params: Params) -> bool:
+        """Whether this parameter counts, given the others."""
+        return self.only_if is None or params.get(self.only_if[0]) in self.only_if[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Parameter):
+    """One of `options`, which a form calls by their `titles`, or else by their names as people write them."""
+
+    options: tuple[str, ...]
+    default: str
+    titles: tuple[str, ...] = ()
+
+    @property
+    def initial(self) -> str:
+        return self.default
+
+    def check(self, value: Any) -> str:
+        if str(value) not in self.options:
+            raise InputError(f"--{self.name} is one of {', '.join(self.options)}, not {value!r}.")
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Parameter):
+    """A whole number from `minimum` to `maximum` in steps of `step`; a form shows the minimum as `least` says."""
+
+    default: int
+    minimum: int
+    maximum: int
+    step: int = 1
+    least: str = ""
+
+    @property
+    def initial(self) -> int:
+        return self.default
+
+    def check(self, value: Any) -> int:
+        try:
+            number = int(value)
+            whole = number == float(value)
+        except (TypeError, ValueError, OverflowError):
+            number, whole = 0, False
+        if not whole or not self.minimum <= number <= self.maximum or (number - self.minimum) % self.step:
+            steps = f" in steps of {self.step}" if self.step > 1 else ""
+            raise InputError(
+                f"--{self.name} is a whole number from {self.minimum} to {self.maximum}{steps}, not {value!r}."
+            )
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Real(Parameter):
+    """A finite number from `minimum` to `maximum`."""
+
+    default: float
+    minimum: float
+    maximum: float
+
+    @property
+    def initial(self) -> float:
+        return self.default
+
+    def check(self, value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not self.minimum <= number <= self.maximum:
+            raise InputError(f"--{self.name} is a number from {self.minimum:g} to {self.maximum:g}, not {value!r}.")
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix(Parameter):
+    """A square float32 matrix with an odd number of rows up to `maximum`; its text is the path of a .npy or .csv."""
+
+    default: tuple[tuple[float, ...], ...]
+    maximum: int
+
+    @property
+    def initial(self) -> Array:
+        return np.array(self.default, np.float32)
+
+    def check(self, value: Any) -> Array:
+        matrix = _read_matrix(self.name, Path(value)) if isinstance(value, str | Path) else np.asarray(value)
+        rows = matrix.shape[0] if matrix.ndim == 2 else 0
+        if matrix.ndim != 2 or matrix.shape[1] != rows or rows % 2 == 0 or rows > self.maximum:
+            shape = " x ".join(map(str, matrix.shape)) or "a single number"
+            raise InputError(
+                f"--{self.name} is a square matrix with an odd number of rows up to {self.maximum}, not {shape}."
+            )
+        if not np.issubdtype(matrix.dtype, np.number) or np.issubdtype(matrix.dtype, np.complexfloating):
+            raise InputError(f"--{self.name} holds real numbers, not {matrix.dtype}.")
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(matrix, np.float32)
+        if not np.isfinite(single).all():
+            raise InputError(f"--{self.name} holds a value that is not a finite float32.")
+        return single
+
+
+def _read_matrix(name: str, path: Path) -> Array:
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.array(map_npy(path))
+        if not path.read_bytes().strip():
+            raise InputError(f"--{name}: {path} is empty.")
+        return np.loadtxt(path, delimiter=",", ndmin=2)
+    except FileNotFoundError:
+        raise InputError(f"--{name}: there is no file {path}.") from None
+    except (OSError, ValueError, EOFError, OverflowError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "not a matrix"
+        raise InputError(f"--{name}: {path} cannot be read as a matrix: {reason}") from None
+
+
+@dataclass(frozen=True)
+class Textbook:
+    """What a textbook says of n elements: `operations` by all threads together, in `steps` that follow each other."""
+
+    operations: int
+    steps: int
+
+
+def _as_it_is(params: Params, result: Array) -> Array:
+    """Compare all of a result."""
+    return result
+
+
+def _none(inputs: Inputs, params: Params) -> str:
+    """Find no obstacle: most variants take whatever their pattern takes."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One rung of a ladder.
+
+    Parameters
+    ----------
+    name, title : str
+        The name on the command line, and the one people read.
+    run : HostProgram
+        Launches the kernels: a generator that yields Progress between launches and returns the outputs.
+    idea, limit : str
+        What this rung does differently, and what still limits it: the reason for the next rung.
+    kernels : tuple of str
+        The `__global__` functions it launches.
+    cautionary : str
+        Why its results are wrong by design, as in a race; empty for a correct variant.
+    textbook : callable or None
+        (params, n) -> Textbook: what the textbook claims for n elements; None where it claims nothing.
+    comparable : callable
+        (params, result) -> what of a result is compared with the reference, of which the same is taken: where a variant
+        leaves the order open, all in one order.
+    obstacle : callable
+        (inputs, params) -> why this variant cannot take them, as a sentence; empty where it can. For a method that does
+        less work because it asks for more, such as a filter that separates.
+    threads : callable or None
+        params -> the threads that a block has; None where these are as many as the parameter `block` says, if any.
+    file : str
+        The file under `kernels/` that holds its kernels, where that is not the pattern's.
+    library : str
+        The library whose routine it calls, such as "cuBLAS", to measure ours against: it has no kernels and no source,
+        and runs where the engine has libraries.
+    """
+
+    name: str
+    title: str
+    run: HostProgram
+    idea: str
+    limit: str
+    kernels: tuple[str, ...]
+    cautionary: str = ""
+    textbook: Callable[[Params, int], Textbook] | None = None
+    comparable: Callable[[Params, Array], Array] = _as_it_is
+    obstacle: Callable[[Inputs, Params], str] = _none
+    threads: Callable[[Params], int] | None = None
+    file: str = ""
+    library: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The least a pattern must move and compute, whatever the variant."""
+
+    bytes_read: int
+    bytes_written: int
+    flops: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """What throughput counts, such as pixels: `amount` of `unit`, in thousands of thousands or as `prefix` says."""
+
+    amount: int
+    unit: str
+    prefix: Literal["M", "G"] = "M"
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Elements as lengths that are laid end to end, each where the scan of them says.
+
+    Parameters
+    ----------
+    whole : int
+        What they are cut from; 0 where it is as long as they are together.
+    unit : str
+        What the lengths count, such as "inches".
+    rest : str
+        What is said of what no element takes, such as "left".
+    """
+
+    whole: int
+    unit: str
+    rest: str = ""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A demonstration: settings under a title.
+
+    Parameters
+    ----------
+    title, text : str
+        What a list shows, and what there is to see, in a sentence or two.
+    params : mapping
+        Values of parameters; those left out take their defaults.
+    variant : str
+        The variant to begin with; "" keeps the one that is chosen.
+    pieces : Pieces or None
+        How the elements are drawn where they are lengths.
+    """
+
+    title: str
+    text: str
+    params: Params
+    variant: str = ""
+    pieces: Pieces | None = None
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    """Accept every combination of input and parameters."""
+
+
+def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+    """Add nothing to what is given."""
+    return given
+
+
+def _whole(inputs: Inputs) -> Inputs:
+    """Cut nothing off."""
+    return inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """A parallel algorithm: its input, its parameters, its ladder of variants, and how to know that they are right.
+
+    Parameters
+    ----------
+    name, title, summary : str
+        The name on the command line, the one people read, and one sentence about it.
+    kernels : str
+        The file under `kernels/` that holds the ladder; variants may name files of their own.
+    view : {"filtered-image", "image-counts", "array", "matrices", "bodies"}
+        What the window's Run tab shows. Patterns of images take `image` and `maxval`; those of arrays take `values`,
+        which has one dimension, those of matrices `values`, which has two, and perhaps more; those of bodies take
+        `bodies` of shape (n, 7).
+    parameters : tuple of Parameter
+    variants : tuple of Variant
+        The ladder, first rung first.
+    default_variant : str
+        The variant that a run takes when none is named.
+    result : str
+        The name of the output that is verified and saved.
+    reference : callable
+        The result in float64 or integers, computed on the CPU by a library: (inputs, params) -> array.
+    tolerance : callable
+        The largest absolute error of a correct result: (inputs, params) -> float.
+    cost, work : callable
+        (inputs, params) -> Cost and Work.
+    present : callable
+        The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
+        shape (height, width) or (height, width, 3), for a screen; `image`, where the result is an image, has the
+        input's dtype and levels, for a file and for a further pattern. An array pattern presents `input` and `output`
+        as outlines: shape (2, columns), the least and the greatest value of each column's elements; `elements`, how
+        many were given; and perhaps `kept`, the outline of those of the input that are in the result, NaN where none
+        is.
+    accept : callable
+        Raises InputError where inputs and parameters do not go together.
+    make_input : callable or None
+        (params, seed) -> inputs, for a run that is given none; None where the input is always given.
+    complete : callable
+        (inputs, params, seed) -> inputs, with what a run takes beside the values that were read from a file. It leaves
+        as it is what is whole.
+    step_params : mapping
+        Values of parameters that make a run small enough to be watched step by step.
+    sequential : callable or None
+        (params, n) -> int: the operations of one thread that does all of n elements alone; work efficiency is what
+        part of a variant's operations that is.
+    step_input : callable
+        Cuts inputs down to what can be watched: inputs -> inputs.
+    presets : tuple of Preset
+        Demonstrations.
+    helpers : mapping of str to tuple of str
+        The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
+    lessons : tuple of str
+        What the window has a tab of its own for: "atomics".
+    input_kind : callable or None
+        params -> "image", "text" or "values": what a run takes, where the parameters decide that.
+    names : callable or None
+        params -> what the values of the result are called; nothing where they go by their places.
+    """
+
+    name: str
+    title: str
+    summary: str
+    kernels: str
+    view: Literal["filtered-image", "image-counts", "array", "matrices", "bodies"]
+    parameters: tuple[Parameter, ...]
+    variants: tuple[Variant, ...]
+    default_variant: str
+    result: str
+    reference: Callable[[Inputs, Params], Array]
+    tolerance: Callable[[Inputs, Params], float]
+    cost: Callable[[Inputs, Params], Cost]
+    work: Callable[[Inputs, Params], Work]
+    present: Callable[[Inputs, Params, Outputs], Outputs]
+    accept: Callable[[Inputs, Params], None] = field(default=_accept)
+    make_input: Callable[[Params, int], Inputs] | None = None
+    complete: Callable[[Inputs, Params, int], Inputs] = field(default=_complete)
+    step_params: Params = field(default_factory=dict)
+    sequential: Callable[[Params, int], int] | None = None
+    step_input: Callable[[Inputs], Inputs] = field(default=_whole)
+    presets: tuple[Preset, ...] = ()
+    helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lessons: tuple[str, ...] = ()
+    input_kind: Callable[[Params], str] | None = None
+    names: Callable[[Params], tuple[str, ...]] | None = None
+
+    def takes(self, params: Params) -> str:
+        """Return what a run takes with these parameters: "image", "text" or "values"."""
+        if self.input_kind is not None:
+            return self.input_kind(params)
+        return "image" if self.of_images else "values"
+
+    @property
+    def of_images(self) -> bool:
+        """Whether it is one of images, even if it may take something else."""
+        return self.view in ("filtered-image", "image-counts")
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions the numbers have that it takes."""
+        return 2 if self.view == "matrices" else 1
+
+    def variant(self, name: str) -> Variant:
+        """Return the variant of that name, or raise InputError that lists the names."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        names = ", ".join(variant.name for variant in self.variants)
+        raise InputError(f"{self.title} has no variant {name!r}; there are {names}.")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every kernel file of the ladder, the pattern's own first."""
+        return tuple(dict.fromkeys([self.kernels, *(variant.file for variant in self.variants if variant.file)]))
+
+    def file_of(self, variant: str) -> str:
+        """Return the kernel file of the variant of that name; "" where it is a library's."""
+        return "" if self.variant(variant).library else self.variant(variant).file or self.kernels
+
+    def check(self, given: Params) -> dict[str, Any]:
+        """Return every parameter's value, defaults for those not given; raise InputError for a bad or unknown one."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in given:
+            if name not in known:
+                raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(known)}.")
+        return {name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()}
+
+    def inputs(self, given: Inputs, params: Params, seed: int) -> Inputs:
+        """Return `given` and what goes with it, or an input that is made from `params` and `seed`.
+
+        Raises
+        ------
+        InputError
+            Where nothing is given and nothing can be made.
+        """
+        if given:
+            return self.complete(given, params, seed)
+        if self.make_input is None:
+            raise InputError(f"{self.title} needs an image, and none was given.")
+        return self.make_input(params, seed)

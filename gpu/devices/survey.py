@@ -1,0 +1,133 @@
+"""What there is to run kernels on, and for what cannot be used, the exact reason and the remedy."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpu.devices import probe
+from gpu.devices.probe import Facts, Gpu
+from gpu.devices.processor import cores, processor_name
+
+_SIMULATOR_GOES_ON = "The simulator runs every kernel without one."
+_INSTALL_DRIVER = "Install NVIDIA's driver (https://www.nvidia.com/drivers) and start the machine again."
+_INSTALL_PYCUDA = "Run `make setup`, or `pip install -r requirements-cuda.txt`."
+
+_NO_DEVICE, _DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER = 100, 803, 804
+
+_OLDEST = {13: (7, 5), 12: (5, 0), 11: (3, 5)}
+"""The oldest compute capability that a toolkit's nvcc compiles for, by its major version."""
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    """A device, whether kernels can run on it, and if not, why and what to do about that.
+
+    Parameters
+    ----------
+    engine : str
+        "cuda" or "simulator".
+    name : str
+        What the driver or the operating system calls it.
+    usable : bool
+    reason, remedy : str
+        Empty where it is usable.
+    """
+
+    engine: str
+    name: str
+    usable: bool
+    reason: str = ""
+    remedy: str = ""
+
+
+def survey(look: Callable[[], Facts] = probe.look_from_outside) -> list[DeviceStatus]:
+    """Return every NVIDIA GPU, or one entry that says why there is none; then the simulator."""
+    return [*judge_gpus(look()), judge_simulator(importlib.util.find_spec("clang") is not None)]
+
+
+def judge_gpus(facts: Facts) -> list[DeviceStatus]:
+    """Return the status of each GPU, or of the one that might be there."""
+    obstacle = _no_gpu(facts)
+    if obstacle:
+        return [DeviceStatus("cuda", "NVIDIA GPU", False, *obstacle)]
+    statuses = []
+    for gpu in facts.gpus:
+        obstacle = _no_pycuda(facts) or _no_compiler(facts) or _too_old(gpu, facts)
+        statuses.append(DeviceStatus("cuda", gpu.name, not obstacle, *(obstacle or ("", ""))))
+    return statuses
+
+
+def judge_simulator(has_clang: bool) -> DeviceStatus:
+    """Return the simulator's status."""
+    count = cores()
+    name = f"{processor_name()}, {count} core{'s' if count > 1 else ''}"
+    if has_clang:
+        return DeviceStatus("simulator", name, True)
+    reason = "The package libclang, which reads the kernels, is not installed."
+    return DeviceStatus("simulator", name, False, reason, "Run `make setup`, or `pip install -r requirements.txt`.")
+
+
+def _no_gpu(facts: Facts) -> tuple[str, str] | None:
+    """Return why the driver gives no GPU, and the remedy."""
+    if facts.complaint:
+        return f"Whether there is one is not known: {facts.complaint}.", "Start the machine again, then try nvidia-smi."
+    if facts.system == "darwin":
+        return "NVIDIA has no driver for macOS.", _SIMULATOR_GOES_ON
+    if not facts.driver_library:
+        if facts.driver_tool:
+            reason = "There is an nvidia-smi, but the driver's library libcuda is not found."
+            return reason, "In a container, start it with `--gpus all` and NVIDIA_DRIVER_CAPABILITIES=compute,utility."
+        if facts.on_the_bus:
+            return "There is an NVIDIA GPU, but no NVIDIA driver is installed.", _INSTALL_DRIVER
+        return "No NVIDIA driver is installed.", f"{_SIMULATOR_GOES_ON} With a GPU: {_INSTALL_DRIVER}"
+    if facts.status in (_DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER):
+        reason = f"The NVIDIA driver's library and its kernel module do not match (CUDA error {facts.status})."
+        return reason, "Start the machine again; in a container, use an image whose CUDA is not newer than the driver."
+    if facts.status not in (0, _NO_DEVICE):
+        return f"The NVIDIA driver does not start (CUDA error {facts.status}).", "See what nvidia-smi says."
+    if facts.gpus:
+        return None
+    if facts.visible is not None:
+        reason = f"CUDA_VISIBLE_DEVICES={facts.visible} hides every GPU."
+        return reason, "Unset CUDA_VISIBLE_DEVICES, or name a GPU that nvidia-smi -L lists."
+    reason = "The NVIDIA driver is there, but it sees no GPU."
+    return reason, "See what nvidia-smi -L lists; a container needs `--gpus all`."
+
+
+def _no_pycuda(facts: Facts) -> tuple[str, str] | None:
+    if not facts.pycuda:
+        return None
+    if facts.pycuda == "missing":
+        return "PyCUDA is not installed.", _INSTALL_PYCUDA
+    return f"PyCUDA cannot be loaded: {facts.pycuda}.", f"Build it again for this driver: {_INSTALL_PYCUDA}"
+
+
+def _no_compiler(facts: Facts) -> tuple[str, str] | None:
+    if not facts.nvcc:
+        reason = "The CUDA compiler nvcc is not found."
+        return reason, "Install the CUDA toolkit or run `make setup`; nvcc's folder belongs on PATH."
+    if not facts.toolkit_cuda[0]:
+        return f"The CUDA compiler {facts.nvcc} does not run.", "Install the CUDA toolkit again, or run `make setup`."
+    if not facts.host_compiler:
+        if facts.system == "win32":
+            return "nvcc needs Visual C++, and cl.exe is not found.", "Start from a Developer Command Prompt."
+        return "nvcc needs a C++ compiler, and g++ is not found.", "Install it, such as by `apt install g++`."
+    if facts.driver_cuda[0] < facts.toolkit_cuda[0]:
+        driver, toolkit = _dots(facts.driver_cuda), _dots(facts.toolkit_cuda)
+        reason = f"The driver is too old: it supports CUDA {driver}, nvcc is {toolkit}."
+        return reason, f"Update the driver, or install a toolkit of CUDA {facts.driver_cuda[0]}."
+    return None
+
+
+def _too_old(gpu: Gpu, facts: Facts) -> tuple[str, str] | None:
+    oldest = _OLDEST.get(facts.toolkit_cuda[0])
+    if oldest is None or gpu.capability >= oldest:
+        return None
+    reason = f"CUDA {_dots(facts.toolkit_cuda)} does not compile for its compute capability {_dots(gpu.capability)}."
+    return reason, "Install an older toolkit: CUDA 12 goes back to 5.0, CUDA 11 to 3.5."
+
+
+def _dots(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"

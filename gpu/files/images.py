@@ -1,0 +1,225 @@
+"""Image files: read with their values as they are, shown on a screen, written without leaving half a file.
+
+What is read: PGM, PPM and PBM (`gpu.files.netpbm`: any maxval, exact), and through Pillow PNG, JPEG, TIFF, BMP, GIF and
+WebP, the first picture of a file that holds several. Choices where a format holds more than grey or red, green and blue:
+
+- 16-bit grey, colour and alpha keep their 16 bits, from PNG as from TIFF.
+- What is transparent is composited on white. A colour key, one colour called transparent, is ignored.
+- A palette, CMYK, YCbCr and Lab become 8-bit RGB; 1-bit pixels become 0 and 255.
+- Floating point, signed and 32-bit values are refused: how to scale them is not ours to guess.
+- EXIF's orientation is applied. Colour profiles are not: the numbers in the file are the numbers a kernel gets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import stat
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import PIL.Image
+
+from gpu.errors import InputError
+from gpu.files import netpbm, png
+from gpu.files.pillow import decode
+
+Pixels = npt.NDArray[Any]
+
+LIMIT_PIXELS = 256 * 2**20
+SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "images"
+DEFAULT_SAMPLE = SAMPLES / "cat.png"
+READABLE = (".pgm", ".ppm", ".pbm", ".pnm", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
+WRITABLE = (".pgm", ".ppm", ".png")
+
+_STRIP_PIXELS = 2**16
+
+# The limit is ours, checked on every header: Pillow's own warns at a third of it.
+PIL.Image.MAX_IMAGE_PIXELS = None
+# A damaged file is told in one sentence, not in a decoder's complaints.
+logging.getLogger("PIL").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image as its file holds it.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8 or uint16, shape (height, width) or (height, width, 3)
+    maxval : int
+        The value of white, 1 to 65535; no pixel is above it.
+    """
+
+    pixels: Pixels
+    maxval: int
+
+
+def read_image(path: str | os.PathLike[str]) -> Image:
+    """Read an image file, its format told by its contents.
+
+    Raises
+    ------
+    InputError
+        With one sentence, when there is no such file, it cannot be read, is no image, is damaged, has no pixels or more
+        than 256 Mpixel, or promises more than it holds.
+    """
+    path = Path(path)
+    name = _name(path)
+    with _os_errors(name, "read"):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise InputError(f"{name} is {'a folder' if path.is_dir() else 'not a file'}, not an image.")
+        with open(path, "rb") as file:
+            start = file.read(3)
+        if not start:
+            raise InputError(f"{name} is empty.")
+        try:
+            if netpbm.is_netpbm(start):
+                return Image(*netpbm.read(path, name, LIMIT_PIXELS))
+            if path.suffix.lower() in (".pgm", ".ppm", ".pbm", ".pnm") and start[:1] == b"P":
+                raise InputError(f"{name} is not a PGM or PPM file: it begins with {start[:2]!r}, not with P1 to P6.")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return Image(*decode(path, name, LIMIT_PIXELS))
+        except MemoryError:
+            raise InputError(f"{name} needs more memory than there is.") from None
+
+
+def picture(image: Image) -> npt.NDArray[np.uint8]:
+    """Return an image as a screen shows it: uint8 of the same shape, `maxval` becoming 255.
+
+    Where the pixels are that already, they are returned, not a copy.
+    """
+    pixels = image.pixels
+    if pixels.dtype == np.uint8 and image.maxval == 255:
+        return pixels
+    return _through_table(pixels, _scale_table(pixels.dtype, image.maxval, np.dtype(np.uint8)))
+
+
+def _scale_table(source: np.dtype[Any], maxval: int, target: np.dtype[Any]) -> Pixels:
+    """Return for each value of `source` its nearest in `target`'s whole range."""
+    white = int(np.iinfo(target).max)
+    values = np.minimum(np.arange(np.iinfo(source).max + 1, dtype=np.int64), maxval)
+    return ((2 * values * white + maxval) // (2 * maxval)).astype(target)
+
+
+def _through_table(pixels: Pixels, table: Pixels) -> Pixels:
+    """Return `table[pixels]`, strip by strip: in one go NumPy would make indices of eight bytes each."""
+    result = np.empty(pixels.shape, table.dtype)
+    flat, out = np.ascontiguousarray(pixels).reshape(-1), result.reshape(-1)
+    for first in range(0, flat.size, _STRIP_PIXELS):
+        strip = slice(first, first + _STRIP_PIXELS)
+        np.take(table, flat[strip], out=out[strip], mode="clip")
+    return result
+
+
+def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None = None) -> None:
+    """Write an image file, its format chosen by the extension: .pgm (grey), .ppm (colour) or .png.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of that name is replaced, once the new one is whole.
+    pixels : ndarray of uint8 or uint16, shape (height, width) or (height, width, 3)
+    maxval : int or None
+        The value of white; None means 255 for uint8 and 65535 for uint16. PGM and PPM keep the values and record
+        `maxval`, in two bytes a value where it is above 255. PNG knows no maxval: values are scaled to 8 bits, or to 16
+        where `maxval` is above 255, in colour too.
+
+    Raises
+    ------
+    InputError
+        With one sentence, when the format cannot hold the pixels or the file cannot be written. Nothing is left behind
+        then, and a file that was there is as it was.
+    """
+    path = Path(path)
+    name = _name(path)
+    extension = path.suffix.lower()
+    if extension not in WRITABLE:
+        raise InputError(f"{name} cannot be written: an image's name ends in {', '.join(WRITABLE)}.")
+    if pixels.dtype not in (np.uint8, np.uint16) or not (
+        pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3)
+    ):
+        raise InputError(f"{name} cannot be written: {pixels.dtype} values of shape {pixels.shape} are not an image.")
+    if pixels.size == 0:
+        raise InputError(f"{name} cannot be written: the image has no pixels.")
+    if extension in (".pgm", ".ppm") and (extension == ".pgm") != (pixels.ndim == 2):
+        needed = "a colour image needs .ppm or .png" if extension == ".pgm" else "a grey image needs .pgm or .png"
+        raise InputError(f"{name} cannot be written: {needed}.")
+    if maxval is None:
+        maxval = 255 if pixels.dtype == np.uint8 else 65535
+    if not 1 <= maxval <= 65535 or int(pixels.max()) > maxval:
+        raise InputError(f"{name} cannot be written: {maxval} is not the value of white of these pixels.")
+    with replacing(path) as file:
+        if extension == ".png":
+            depth, white = (np.dtype(np.uint16), 65535) if maxval > 255 else (np.dtype(np.uint8), 255)
+            if (pixels.dtype, maxval) != (depth, white):
+                pixels = _through_table(pixels, _scale_table(pixels.dtype, maxval, depth))
+            png.write(file, pixels)
+        else:
+            netpbm.write(file, pixels, maxval)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file that takes `path`'s place when the block ends well, and vanishes when it does not.
+
+    Raises
+    ------
+    InputError
+        With one sentence, when the file cannot be written.
+    """
+    name = _name(path)
+    with _os_errors(name, "written"):
+        target = path.resolve()
+        if target.is_dir():
+            raise InputError(f"{name} cannot be written: it is a folder.")
+        if not target.parent.is_dir():
+            raise InputError(f"{name} cannot be written: there is no folder {_name(path.parent)}.")
+        if target.exists() and not os.access(target, os.W_OK):
+            raise InputError(f"{name} cannot be written: permission denied.")
+        unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
+        try:
+            with open(unfinished, "xb") as file:
+                yield file
+            if target.exists():
+                unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
+            unfinished.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise
+
+
+def sample_images() -> list[Path]:
+    """Return the images that come with Lockstep, the one to open first in front."""
+    found = sorted(path for path in SAMPLES.iterdir() if path.suffix.lower() in READABLE)
+    return sorted(found, key=lambda path: path != DEFAULT_SAMPLE)
+
+
+def _name(path: Path) -> str:
+    """Return a path as a sentence of one line can hold it."""
+    return str(path) if str(path).isprintable() else repr(str(path))
+
+
+@contextlib.contextmanager
+def _os_errors(name: str, verb: str) -> Iterator[None]:
+    """Turn what the operating system says into one sentence."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"There is no file {name}.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error) or "the disk failed").lower()
+        raise InputError(f"{name} cannot be {verb}: {reason}.") from None
+    except ValueError as error:
+        if "null" not in str(error):
+            raise
+        raise InputError(f"There is no file {name}.") from None

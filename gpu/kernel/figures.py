@@ -1,0 +1,41 @@
+"""Counters put together to what people compare: requests, sectors, bank conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gpu.messages.kernels import LineFigures
+
+_OPS = ("ld", "st", "red", "atom")
+REQUESTS, SECTORS, MOVED, ASKED = (
+    tuple(pattern.format(op) for op in _OPS)
+    for pattern in (
+        "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum",
+        "l1tex__t_bytes_pipe_lsu_mem_global_op_{}.sum",
+        "global_bytes_asked_op_{}",
+    )
+)
+SHARED_REQUESTS = ("smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_st.sum")
+CONFLICTS = (
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+)
+SHARED_ATOMICS, ATOMIC_CONFLICTS = "shared_atomic_requests", "shared_atomic_bank_conflicts"
+
+
+def line_figures(counts: Mapping[str, int | float]) -> LineFigures:
+    """Return what a source line cost."""
+    requests = total_of(counts, REQUESTS)
+    shared = total_of(counts, (*SHARED_REQUESTS, SHARED_ATOMICS))
+    return LineFigures(
+        statements=int(counts.get("warp_statements", 0)),
+        lanes=float(counts.get("lanes_per_warp_statement", 0)),
+        sectors=total_of(counts, SECTORS) / requests if requests else None,
+        conflicts=total_of(counts, (*CONFLICTS, ATOMIC_CONFLICTS)) if shared else None,
+    )
+
+
+def total_of(counts: Mapping[str, int | float], names: Sequence[str]) -> int:
+    """Return the sum of some counters; those that are left out are 0."""
+    return int(sum(counts.get(name, 0) for name in names))

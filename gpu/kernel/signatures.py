@@ -1,0 +1,65 @@
+"""The kernels of a file and what they are launched with, as a form asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpu.errors import CompileError, KernelError
+from gpu.messages.kernels import KernelParameter, Signature
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
+
+
+def signatures(
+    text: str, path: Path, defines: Mapping[str, int | str], instances: tuple[str, ...] = ()
+) -> tuple[Signature, ...]:
+    """Return the kernels of a file.
+
+    Parameters
+    ----------
+    text : str
+        The source.
+    path : Path
+        The file it belongs to.
+    defines : mapping
+        Macros.
+    instances : tuple of str
+        Instantiations of templates that are wanted too: "reduce<float, 256>".
+
+    Raises
+    ------
+    CompileError
+        The file as a whole does not compile.
+    KernelError
+        It has no kernels.
+    """
+    module = SimulatedModule(text, path, defines, tolerant=True)
+    if not (module.kernels or module.templates):
+        try:
+            module.kernel("")
+        except CompileError:
+            raise
+        except KernelError:
+            raise KernelError(f"{path.name} has no __global__ function.") from None
+    plain = [_signature(module, name, text) for name in (*module.kernels, *instances)]
+    return (*plain, *(Signature(name, template=True) for name in module.templates))
+
+
+def _signature(module: SimulatedModule, name: str, text: str) -> Signature:
+    try:
+        parameters = module.kernel(name).parameters
+    except (CompileError, KernelError) as error:
+        return Signature(name, refusal=error.message)
+    return Signature(name, tuple(_parameter(each, type, text) for each, type in parameters))
+
+
+def _parameter(name: str, type: Type, text: str) -> KernelParameter:
+    if isinstance(type, Pointer):
+        read_only = re.search(rf"\bconst\b[^,()]*\*[^,()]*\b{re.escape(name)}\s*[,)]", text) is not None
+        return KernelParameter(name, f"const {type}" if read_only else str(type), "pointer", read_only, 0)
+    if isinstance(type, Struct):
+        return KernelParameter(name, str(type), "struct", parts=len(leaves(type)))
+    assert isinstance(type, Scalar)
+    return KernelParameter(name, str(type), "real" if type.dtype.kind == "f" else "integer")

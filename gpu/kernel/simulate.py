@@ -1,0 +1,224 @@
+"""Any kernel on the simulator, in one call: what it computes, what it does wrong, and what it costs, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import InputError, LaunchError
+from gpu.kernel.arguments import bind
+from gpu.simulator.checkers.findings import Finding, finding_of
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.counting.counters import Counters
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.schedule import ROUND_ROBIN
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.trace import Trace
+
+Array = npt.NDArray[Any]
+Extent = int | Sequence[int]
+Counts = dict[str, int | float]
+
+MAXIMUM_STEPS = 200_000
+"""Rounds of loops that take some ten seconds under the checkers' eyes: long for a kernel, short for who waits."""
+
+
+@dataclass(frozen=True)
+class CounterReport:
+    """What was counted; `gpu.simulator.counting.counters.METRICS` says what each name means.
+
+    Parameters
+    ----------
+    total : dict
+        The counts of the whole launch, by name.
+    per_line : dict
+        Those of each source line, by the file's name and the line's number; what is 0 is left out.
+    """
+
+    total: Counts
+    per_line: dict[tuple[str, int], Counts]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What one call of `printf` wrote, and the thread that called it."""
+
+    thread: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What came of a simulated launch.
+
+    Parameters
+    ----------
+    findings : list of Finding
+        What the kernel does wrong; the first one that ended the launch, if one did, comes first.
+    counters : CounterReport
+    printed : list of Printed
+        The text of each `printf` and thread, in the order of execution within a batch of blocks.
+    arrays : dict of int to array
+        What the array arguments hold after the launch, by the argument's number from 0.
+    trace : Trace or None
+        Every step of the launch, where it was asked for.
+    """
+
+    findings: list[Finding]
+    counters: CounterReport
+    printed: list[Printed]
+    arrays: dict[int, Array]
+    trace: Trace | None = None
+
+
+def simulate(
+    file: str | Path,
+    kernel: str,
+    grid: Extent,
+    block: Extent,
+    arguments: Sequence[Any] = (),
+    *,
+    source: str | None = None,
+    shared_bytes: int = 0,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    max_steps: int = MAXIMUM_STEPS,
+    schedule: str = ROUND_ROBIN,
+    traced: bool = False,
+) -> Simulation:
+    """Run a kernel on the simulator, watched by counters and checkers.
+
+    Parameters
+    ----------
+    file : str or Path
+        A CUDA C++ file. It may hold host code too, which is left alone.
+    kernel : str
+        A `__global__` function's name, of a template an instantiation: "reduce<float, 256>".
+    grid, block : int or sequence of int
+        Blocks and threads in x, y and z.
+    arguments : sequence
+        One for each parameter. For a pointer a NumPy array of the parameter's element type, which is copied (one that
+        is given twice is one memory), None for a null pointer, or one of the words of the command line: "zeros:256",
+        "full:256:1.5", "arange:256", "random:256:7", "file:data.npy", "empty:256". For anything else a number, or of a
+        struct its bytes (`np.void`) or a sequence of numbers.
+    source : str or None
+        Text to run instead of what the file holds; `file` is then only its name, and need not exist.
+    shared_bytes : int
+        The size of the extern `__shared__` array.
+    defines : mapping or None
+        Macros.
+    include_dirs : sequence of str or Path
+        Where includes are looked for, other than beside the file.
+    max_steps : int
+        How often the loops of blocks that are simulated together may go round before they are taken for endless.
+    schedule : str
+        "round-robin", where all warps go in lockstep, or "shuffle:SEED", where each goes on its own, in an order that
+        the seed decides: a race then gives other answers.
+    traced : bool
+        Whether to record every step, which `Simulation.trace` then holds.
+
+    Raises
+    ------
+    InputError
+        A file that cannot be read, arguments that do not fit the kernel's parameters, or no such schedule.
+    CompileError
+        The kernel does not compile, or uses something that the simulator does not support.
+    KernelError
+        There is no kernel of that name.
+    LaunchError
+        A launch that no GPU takes, such as one with too many threads in a block.
+    """
+    if max_steps < 1:
+        raise InputError(f"At least 1 step must be allowed, not {max_steps}.")
+    module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+    found = module.kernel(kernel)
+    bound = bind(kernel, arguments, found.parameters)
+    counters = Counters()
+    printed: list[Printed] = []
+    launch = (_extent("grid", grid), _extent("block", block), bound.values)
+    options: dict[str, Any] = {
+        "shared_bytes": shared_bytes,
+        "on_print": lambda thread, text: printed.append(Printed(thread, text)),
+        "max_rounds": max_steps,
+        "schedule": schedule,
+    }
+    trace: Trace | None = None
+    if traced:
+        trace = module.trace(
+            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=[counters], checked=True
+        )
+        findings = _findings_of(trace)
+    else:
+        findings = _launch(found, launch, options, bound.uninitialized, counters)
+    report = CounterReport(counters.total(), counters.per_line())
+    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace)
+
+
+def _launch(
+    kernel: SimulatedKernel,
+    launch: tuple[Any, ...],
+    options: Mapping[str, Any],
+    uninitialized: Collection[str],
+    counters: Counters,
+) -> list[Finding]:
+    """Run a kernel before the eyes of counters and checkers, and return what these find."""
+    checkers = (RaceChecker(), UninitializedChecker(uninitialized))
+    failure: list[Finding] = []
+    try:
+        kernel.launch(*launch, **options, observers=(counters, *checkers))
+    except LaunchError as error:
+        if not error.kind:
+            raise
+        failure.append(finding_of(error))
+    return sum((checker.findings for checker in checkers), failure)
+
+
+def _findings_of(trace: Trace) -> list[Finding]:
+    """Return what was found during a trace in the order in which it is reported without one."""
+    findings = [found.finding for found in trace.findings]
+    failure = [findings.pop()] if trace.failure else []
+    return failure + sorted(findings, key=lambda finding: finding.kind != "race")
+
+
+def _module(path: Path, source: str | None, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
+    for macro in defines:
+        if not re.fullmatch(r"[A-Za-z_]\w*", macro):
+            raise InputError(f"{macro!r} is no name for a macro.")
+    for folder in include_dirs:
+        if not folder.is_dir():
+            raise InputError(f"There is no folder {folder} to look for includes in.")
+    text = read_source(path) if source is None else source
+    return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
+
+
+def read_source(path: Path) -> str:
+    """Return a kernel file's text; InputError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _extent(name: str, given: Extent) -> tuple[int, int, int]:
+    extents = list(given) if isinstance(given, Sequence | np.ndarray) else [given]
+    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int | np.integer) for extent in extents):
+        raise InputError(f"The {name} is one to three whole numbers, not {given!r}.")
+    x, y, z = (*map(int, extents), *[1] * (3 - len(extents)))
+    return x, y, z
+
+
+def _with_advice(finding: Finding) -> Finding:
+    """Add to what ended a launch what the caller of `simulate` can do about it."""
+    if finding.kind != "endless" or not finding.positions:
+        return finding
+    return replace(
+        finding,
+        message=finding.message + " If it does end, allow it more steps: --max-steps, or max_steps in Python.",
+    )

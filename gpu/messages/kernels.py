@@ -1,0 +1,126 @@
+"""Kernels of files that no pattern declares, as plain data: what they take, how they are launched, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpu.errors import Diagnostic
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """A kernel's parameter.
+
+    Parameters
+    ----------
+    name, type : str
+        As the source has them.
+    kind : {"pointer", "integer", "real", "struct"}
+        What it takes: an array, a number, or several numbers.
+    read_only : bool
+        Whether it is a pointer to const.
+    parts : int
+        How many numbers it takes; 0 for a pointer.
+    """
+
+    name: str
+    type: str
+    kind: str
+    read_only: bool = False
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A kernel that can be launched, or of which an instantiation can.
+
+    Parameters
+    ----------
+    name : str
+        Of a template's instantiation with its arguments.
+    parameters : tuple of KernelParameter
+    template : bool
+        Whether it is a template, which needs arguments: it has no parameters yet.
+    refusal : str
+        Why it cannot run; "" where it can.
+    """
+
+    name: str
+    parameters: tuple[KernelParameter, ...] = ()
+    template: bool = False
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class KernelLaunch:
+    """A launch of a kernel, as it is typed.
+
+    Parameters
+    ----------
+    file, text : str
+        The kernel file's path, and the text that is in its place.
+    kernel : str
+        A `__global__` function, or an instantiation of a template.
+    grid, block : tuple of int
+        Blocks and threads in x, y and z.
+    arguments : tuple of str
+        One for each parameter, as `gpu.kernel.simulate.simulate` takes them.
+    shared_bytes : int
+        The size of the extern `__shared__` array.
+    defines : mapping
+        Macros.
+    """
+
+    file: str
+    text: str
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    arguments: tuple[str, ...]
+    shared_bytes: int = 0
+    defines: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LineFigures:
+    """What a source line cost; None where it has nothing to do with that.
+
+    Parameters
+    ----------
+    statements : int
+        Statements of warps.
+    lanes : float
+        Active lanes of 32, on average.
+    sectors : float or None
+        32-byte sectors for a request to global memory.
+    conflicts : int or None
+        Bank conflicts in shared memory.
+    """
+
+    statements: int
+    lanes: float
+    sectors: float | None
+    conflicts: int | None
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of a kernel's launch on the simulator.
+
+    Parameters
+    ----------
+    findings : tuple of Diagnostic
+        What it does wrong, at the lines of its file.
+    count : int
+        How many mistakes that are: a race stands at two lines.
+    printed : tuple of (str, str)
+        Thread and text of each printf.
+    lines : mapping of int to LineFigures
+        Of the kernel's own file.
+    """
+
+    findings: tuple[Diagnostic, ...]
+    count: int
+    printed: tuple[tuple[str, str], ...]
+    lines: Mapping[int, LineFigures]

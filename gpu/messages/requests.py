@@ -1,0 +1,390 @@
+"""What crosses the border between the window and the engine's process: frozen requests in, events out, plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu.declaration.pattern import Progress
+from gpu.engines.base import Device, PhaseTimes
+from gpu.errors import Diagnostic, SourcePosition
+from gpu.messages.atomics import AtomicsStudy
+from gpu.messages.bodies import BodyFigures, Camera
+from gpu.messages.kernels import KernelLaunch, Signature, Simulated
+from gpu.messages.shared_arrays import SharedArray
+
+
+@dataclass(frozen=True)
+class LoadImage:
+    """Read an image file.
+
+    The Result's arrays are `image` (as it is in the file: uint8 or uint16, (height, width) or (height, width, 3)),
+    `maxval` (a 0-d array: the value of white) and `picture` (uint8, for a screen).
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class LoadArray:
+    """Read a file of numbers: .npy, or text with one number a line, for two dimensions one row.
+
+    The Result's array is `values`: int64 where every number is whole, else float64; perhaps empty.
+    """
+
+    path: str
+    dimensions: int = 1
+
+
+@dataclass(frozen=True)
+class LoadText:
+    """Read a file of text.
+
+    The Result's array is `text`: uint8, its characters in Latin-1, question marks for those that are not in it.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class SaveArray:
+    """Write an array to a file, its format chosen by the extension: an image (.pgm, .ppm, .png), .npy or .csv.
+
+    `maxval` is the value of white, where that is not the largest of the array's type.
+    """
+
+    path: str
+    array: SharedArray
+    maxval: int | None = None
+
+
+@dataclass(frozen=True)
+class RunPattern:
+    """Run one variant of a pattern.
+
+    Parameters
+    ----------
+    pattern, variant : str
+        Names of the declaration.
+    params : mapping
+        Values of the pattern's parameters; those left out take their defaults.
+    inputs : mapping of str to SharedArray
+        For the image patterns: `image` and `maxval`, as a LoadImage gave them. For the array patterns: `values`, as a
+        LoadArray gave them, or nothing: then the input is made from `params` and `seed`.
+    seed : int
+        What random inputs grow from.
+    verify : bool
+        Whether to compute the reference and compare.
+    sources : mapping of str to str
+        Edited kernel files: text by file name.
+    frames : bool
+        Whether to take pictures between launches, where the pattern offers them.
+
+    The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
+    `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
+    `frames` and `captions`, as `gpu.run.frames` has them; with `verify`, `right` and `error` as
+    `gpu.declaration.arrays.present_error` gives them.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    verify: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)
+    frames: bool = False
+
+
+@dataclass(frozen=True)
+class StudyAtomics:
+    """Count the atomics of the histogram's variants on the simulator, and race two threads in all their orders.
+
+    The Result's `atomics` is what was found. It takes the simulator's process, whatever the engine that runs.
+
+    Parameters
+    ----------
+    params, inputs, seed
+        As of a RunPattern of the histogram.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class CheckSource:
+    """Say what is wrong with a kernel's text, without running anything.
+
+    `file` is a name under `kernels/` or an absolute path; `text` is checked in its place. The Result's `diagnostics`
+    are clang's errors and warnings; where there is no error, also what the simulator does not support. It takes the
+    simulator's process, whatever the engine that runs the kernel.
+    """
+
+    file: str
+    text: str
+    defines: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckPattern:
+    """Run one variant of a pattern on the simulator, on a small part of its input, before the eyes of the checkers.
+
+    The Result's `diagnostics` are what they find in the pattern's kernel file: none where it may run on a GPU.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources
+        As of a RunPattern.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StepPattern:
+    """Run one variant of a pattern on the simulator and record every step of every launch.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources
+        As of a RunPattern.
+    schedule : str
+        The order in which warps run: "round-robin", or "shuffle:SEED" for a random one.
+
+    The Result's `path` names the file of a `gpu.stepping.recording.Recording`. A launch that ends at a kernel's mistake
+    is recorded up to there; the recording says which.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    schedule: str = "round-robin"
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DescribeKernels:
+    """Say which kernels a text has, and what they take: the Result's `kernels`.
+
+    `instances` are instantiations of its templates that are wanted too.
+    """
+
+    file: str
+    text: str
+    defines: Mapping[str, str] = field(default_factory=dict)
+    instances: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunKernel:
+    """Run any kernel on the simulator: the Result's `simulated`, and `arrays` by the arguments' numbers."""
+
+    launch: KernelLaunch
+
+
+@dataclass(frozen=True)
+class StepKernel:
+    """Run any kernel on the simulator and record every step of it: the Result's `path`, as of a StepPattern."""
+
+    launch: KernelLaunch
+    schedule: str = "round-robin"
+
+
+@dataclass(frozen=True)
+class LoadBodies:
+    """Read a file of bodies: .csv, or tipsy (.tipsy, .bin).
+
+    The Result's array is `bodies`: float32, shape (n, 7), in columns x y z vx vy vz m.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class SaveBodies:
+    """Write the bodies of the simulation that goes on, as they are now, to a file: .csv, .tipsy, .bin or .npy."""
+
+    path: str
+    simulation: int
+
+
+@dataclass(frozen=True)
+class AdvanceBodies:
+    """Advance a simulation of bodies by `steps` time steps, then draw it.
+
+    Parameters
+    ----------
+    simulation : int
+        A number that the engine's process does not know yet begins a simulation, of which there is one at a time; the
+        same number goes on with it. Everything else may change from request to request.
+    variant : str
+        Of the pattern `nbody`: the force kernel.
+    params : mapping
+        Values of the pattern's parameters; those left out take their defaults. `dt` and `softening` count for these
+        steps; what makes bodies (`preset`, `bodies`) counts when a simulation begins.
+    bodies : SharedArray or None
+        What a simulation begins with: float32, shape (n, 7), in columns x y z vx vy vz m, as LoadBodies gives them;
+        None makes them from `params` and `seed`.
+    steps : int
+        0 only draws.
+    camera : Camera
+    width, height : int
+        Pixels of the picture; with 0 of them none is drawn.
+    colour : {"speed", "origin"}
+        By what bodies are coloured.
+    exposure : float
+        A factor of the light.
+    measure : bool
+        Whether to measure what should be conserved: the potential energy costs as much as a step.
+    seed : int
+        What generated bodies grow from.
+    sources : mapping of str to str
+        Edited kernel files: text by file name.
+
+    The Result's array is `picture` (uint8, (height, width, 3)), and `bodies` its figures.
+    """
+
+    simulation: int
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    bodies: SharedArray | None = None
+    steps: int = 1
+    camera: Camera = field(default_factory=Camera)
+    width: int = 0
+    height: int = 0
+    colour: str = "speed"
+    exposure: float = 1.0
+    measure: bool = False
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+Request = (
+    LoadImage
+    | LoadArray
+    | LoadText
+    | SaveArray
+    | RunPattern
+    | CheckPattern
+    | StepPattern
+    | CheckSource
+    | StudyAtomics
+    | DescribeKernels
+    | RunKernel
+    | StepKernel
+    | LoadBodies
+    | SaveBodies
+    | AdvanceBodies
+)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Work done per second of kernel time, such as 812.5 "Mpixel/s"."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The largest difference from the reference: absolute, and relative to the reference's largest magnitude."""
+
+    max_abs: float
+    max_rel: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run measured. `deviation` and `verified` are None where no reference was computed.
+
+    `fallback` says why a slower executor than the device's own ran it. `least_bytes` is what the pattern must read and
+    write, whatever the variant.
+    """
+
+    pattern: str
+    engine: str
+    executor: str
+    device: str
+    variant: str
+    time_ms: PhaseTimes
+    throughput: Throughput
+    deviation: Deviation | None
+    verified: bool | None
+    fallback: str = ""
+    least_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The engine's process is up, on this device."""
+
+    device: Device
+
+
+@dataclass(frozen=True)
+class Result:
+    """A request succeeded.
+
+    Parameters
+    ----------
+    arrays : mapping of str to SharedArray
+    report : Report or None
+        Of a RunPattern.
+    path : str
+        Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
+    diagnostics : tuple of Diagnostic
+        Of a CheckSource and a CheckPattern.
+    kernels : tuple of Signature
+        Of a DescribeKernels.
+    simulated : Simulated or None
+        Of a RunKernel.
+    bodies : BodyFigures or None
+        Of an AdvanceBodies.
+    atomics : AtomicsStudy or None
+        Of a StudyAtomics.
+    """
+
+    arrays: Mapping[str, SharedArray]
+    report: Report | None = None
+    path: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    kernels: tuple[Signature, ...] = ()
+    simulated: Simulated | None = None
+    bodies: BodyFigures | None = None
+    atomics: AtomicsStudy | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request failed; nothing of it remains and the next request is welcome.
+
+    Parameters
+    ----------
+    kind : {"input", "compile", "launch", "engine", "crash", "cancelled", "bug"}
+        Who can mend it: the input, the kernel's source, the kernel's run, the machine's set-up; or the engine's
+        process died, the user stopped it, or Lockstep itself is at fault.
+    message, advice, detail : str
+        One sentence; what to do; evidence of any length.
+    position : SourcePosition or None
+        Where in a kernel's source.
+    """
+
+    kind: str
+    message: str
+    advice: str = ""
+    detail: str = ""
+    position: SourcePosition | None = None
+
+
+Event = Ready | Progress | Result | Failure

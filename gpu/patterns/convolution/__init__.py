@@ -1,0 +1,1 @@
+"""Convolution: the declaration, and filters."""

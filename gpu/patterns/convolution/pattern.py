@@ -1,0 +1,370 @@
+"""Convolution of an image with a K x K filter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from gpu.declaration.images import blocks_for, channels_last, middle, planes_of, screen_picture
+from gpu.declaration.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Matrix,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Variant,
+    Work,
+)
+from gpu.engines.base import Engine
+from gpu.patterns.convolution import filters
+
+ORDER = 1
+
+_FILE = "convolution.cu"
+_TILE = (32, 8, 1)
+# More warps share an unrolled loop's code, which for large filters does not fit the instruction cache.
+_BLOCK = (32, 16, 1)
+_BORDERS = ("clamp", "zero")
+
+# The later rungs: `_PIXELS` neighbouring pixels a thread, as in the kernel file. In the separable rung a strip is as
+# tall as still gives each multiprocessor the threads that its registers hold, but not so low that most of what it reads
+# is other strips' rows. The peak's strips are low: its small filters wait for memory, so what counts is threads that
+# ask, and the rows that strips share come from the cache. These numbers were the fastest on an H200.
+_PIXELS = 4
+_STRIP_BLOCK = (64, 2, 1)
+_ROW_BLOCK = (128, 1, 1)
+_REGISTERS = 65536
+_FEWEST_ROWS, _MOST_ROWS = 8, 128
+_ROWS_BY_RADIUS = 4
+# Wider filters are faster in tiles.
+_WIDEST_STREAMED = 5
+
+# The register-tiled rung's block, and the pixels that it makes: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
+_RUN_BLOCK = (256, 1, 1)
+_RUN_TILE = (64, 64, 1)
+
+# What one thread computes of the reference at a time.
+_REFERENCE_ROWS = 256
+
+# What rounding the coefficients of a separable filter to float32 leaves of the second singular value, by the first.
+_RANK_ONE = float(np.finfo(np.float32).eps)
+
+
+def filter_of(params: Params) -> Array:
+    """Return the coefficients that the parameters ask for: float32, shape (K, K)."""
+    if params["filter"] == "custom":
+        return np.asarray(params["coefficients"], np.float32)
+    return filters.coefficients(params["filter"], params["size"])
+
+
+def row_and_column(weights: Array) -> tuple[Array, Array]:
+    """Return the row and the column of float32 whose outer product comes nearest to a filter of shape (K, K)."""
+    columns, values, rows = np.linalg.svd(weights.astype(np.float64))
+    scale = np.sqrt(values[0])
+    if rows[0].sum() + columns[:, 0].sum() < 0:
+        # Either sign gives the product; what is seen between the two passes is to look like the image.
+        columns, rows = -columns, -rows
+    return (scale * rows[0]).astype(np.float32), (scale * columns[:, 0]).astype(np.float32)
+
+
+def why_not_separable(weights: Array) -> str:
+    """Say why a filter of shape (K, K) is no row times a column; nothing where it is, to the precision of float32."""
+    values = np.linalg.svd(weights.astype(np.float64), compute_uv=False)
+    if values[1:].max(initial=0) <= _RANK_ONE * values[0]:
+        return ""
+    return (
+        f"This filter does not separate into a row and a column: its largest singular values are {values[0]:.3g} and "
+        f"{values[1]:.3g}, and the second would have to be 0."
+    )
+
+
+def _host_program(
+    kernel_name: str,
+    *,
+    filter_in_constant_memory: bool = True,
+    block: tuple[int, int, int] = _BLOCK,
+    tile: tuple[int, int, int] | None = None,
+) -> HostProgram:
+    """Return a host program for one launch; a block makes `tile` pixels, or one a thread."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        weights = filter_of(params)
+        radius = weights.shape[0] // 2
+        module = engine.build(_FILE, {"RADIUS": radius})
+        kernel = module.kernel(kernel_name)
+        border = np.int32(_BORDERS.index(params["border"]))
+
+        planes = planes_of(inputs["image"], np.float32)
+        channels, height, width = planes.shape
+        image = engine.upload(planes)
+        del planes
+        out = engine.allocate(image.shape, np.float32)
+        extent = (np.int32(width), np.int32(height))
+        grid = (*blocks_for((width, height), tile or block), channels)
+        yield Progress(0.1, "uploaded")
+
+        if filter_in_constant_memory:
+            module.set_constant("FILTER", weights)
+            engine.launch(kernel, grid, block, image, out, *extent, border)
+        else:
+            taps = engine.upload(weights)
+            engine.launch(kernel, grid, block, image, taps, out, *extent, np.int32(radius), border)
+            engine.free(taps)
+        engine.free(image)
+        yield Progress(0.9, "convolved")
+
+        result = channels_last(engine.download(out), inputs["image"])
+        engine.free(out)
+        return {"result": result}
+
+    return run
+
+
+def _strips(engine: Engine, shape: tuple[int, ...], radius: int) -> tuple[tuple[int, int, int], np.int32]:
+    """Return the grid for tall strips of an image of (channels, height, width), and the rows of a strip."""
+    channels, height, width = shape
+    window = _PIXELS + 2 * radius
+    threads = engine.device.multiprocessors * _REGISTERS // (32 + _PIXELS * (2 * radius + 1) + 2 * window)
+    across = -(-width // _PIXELS)
+    rows = -(-height * across * channels // threads)
+    rows = min(max(rows, _FEWEST_ROWS, 2 * radius), _MOST_ROWS)
+    return _grid_of_strips(shape, rows), np.int32(rows)
+
+
+def _grid_of_strips(shape: tuple[int, ...], rows: int) -> tuple[int, int, int]:
+    channels, height, width = shape
+    return (*blocks_for((-(-width // _PIXELS), -(-height // rows)), _STRIP_BLOCK), channels)
+
+
+def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    weights = filter_of(params)
+    row, column = row_and_column(weights)
+    radius = weights.shape[0] // 2
+    module = engine.build(_FILE, {"RADIUS": radius})
+    along_rows, along_columns = module.kernel("convolve_rows"), module.kernel("convolve_columns")
+    module.set_constant("FILTER_ROW", row)
+    module.set_constant("FILTER_COLUMN", column)
+    border = np.int32(_BORDERS.index(params["border"]))
+
+    planes = planes_of(inputs["image"], np.float32)
+    channels, height, width = planes.shape
+    image = engine.upload(planes)
+    del planes
+    between = engine.allocate(image.shape, np.float32)
+    extent = (np.int32(width), np.int32(height))
+    yield Progress(0.1, "uploaded")
+
+    grid = (*blocks_for((-(-width // _PIXELS), height), _ROW_BLOCK), channels)
+    engine.launch(along_rows, grid, _ROW_BLOCK, image, between, *extent, border)
+    yield Progress(0.5, "convolved along the rows")
+    strips, rows = _strips(engine, image.shape, radius)
+    engine.launch(along_columns, strips, _STRIP_BLOCK, between, image, *extent, rows, border)
+    engine.free(between)
+    yield Progress(0.9, "convolved")
+
+    result = channels_last(engine.download(image), inputs["image"])
+    engine.free(image)
+    return {"result": result}
+
+
+_register_tiled = _host_program("convolve_register_tiled", block=_RUN_BLOCK, tile=_RUN_TILE)
+
+
+def _streamed(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    weights = filter_of(params)
+    radius = weights.shape[0] // 2
+    module = engine.build(_FILE, {"RADIUS": radius})
+    kernel = module.kernel("convolve_peak")
+    module.set_constant("FILTER", weights)
+
+    planes = planes_of(inputs["image"], np.float32)
+    height, width = planes.shape[1:]
+    image = engine.upload(planes)
+    del planes
+    out = engine.allocate(image.shape, np.float32)
+    yield Progress(0.1, "uploaded")
+
+    rows = _ROWS_BY_RADIUS * max(1, radius)
+    sizes = (np.int32(width), np.int32(height), np.int32(rows))
+    border = np.int32(_BORDERS.index(params["border"]))
+    engine.launch(kernel, _grid_of_strips(image.shape, rows), _STRIP_BLOCK, image, out, *sizes, border)
+    engine.free(image)
+    yield Progress(0.9, "convolved")
+
+    result = channels_last(engine.download(out), inputs["image"])
+    engine.free(out)
+    return {"result": result}
+
+
+def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    host_program = _streamed if filter_of(params).shape[0] <= _WIDEST_STREAMED else _register_tiled
+    return (yield from host_program(engine, inputs, params))
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    from scipy import ndimage
+
+    weights = filter_of(params).astype(np.float64)
+    mode = {"clamp": "nearest", "zero": "constant"}[params["border"]]
+    planes = planes_of(inputs["image"], inputs["image"].dtype)
+    expected = np.empty(planes.shape, np.float64)
+    height, radius = planes.shape[1], weights.shape[0] // 2
+
+    def filter_strip(plane: Array, out: Array, first: int) -> None:
+        last = min(first + _REFERENCE_ROWS, height)
+        above, below = max(first - radius, 0), min(last + radius, height)
+        out[first:last] = ndimage.correlate(plane[above:below], weights, np.float64, mode)[first - above : last - above]
+
+    # SciPy lets other threads run while it filters.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        strips = [
+            (*each, first) for each in zip(planes, expected, strict=True) for first in range(0, height, _REFERENCE_ROWS)
+        ]
+        list(pool.map(filter_strip, *zip(*strips, strict=True)))
+    return channels_last(expected, inputs["image"])
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of a float32 sum of K * K products, whatever its order."""
+    weights = filter_of(params).astype(np.float64)
+    terms = weights.size + 1
+    return float(terms * np.finfo(np.float32).eps * np.abs(weights).sum() * float(inputs["maxval"]))
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    values = inputs["image"].size
+    return Cost(bytes_read=4 * values, bytes_written=4 * values, flops=2 * filter_of(params).size * values)
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    height, width = inputs["image"].shape[:2]
+    return Work(height * width, "pixel")
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-grey."""
+    image, maxval = inputs["image"], int(inputs["maxval"])
+    offset = np.float32(maxval / 2) if abs(float(filter_of(params).sum())) < 1e-3 else np.float32(0)
+    rounded = np.empty(image.shape, image.dtype)
+    for row in range(0, image.shape[0], 64):
+        band = outputs["result"][row : row + 64] + offset
+        rounded[row : row + 64] = np.clip(np.rint(band), 0, maxval)
+    return {"image": rounded, "picture": screen_picture(rounded, maxval)}
+
+
+def _step_input(inputs: Inputs) -> Inputs:
+    return middle(inputs, 8, 12)
+
+
+PATTERN = Pattern(
+    name="convolution",
+    title="Convolution",
+    summary="Each pixel becomes a weighted sum of its neighbours.",
+    kernels=_FILE,
+    view="filtered-image",
+    parameters=(
+        Choice(
+            name="filter",
+            label="Filter",
+            help="What the coefficients do to the image.",
+            options=(*filters.NAMES, "custom"),
+            default="gaussian",
+        ),
+        Integer(
+            name="size",
+            label="Size",
+            help="Rows and columns of the filter.",
+            unit="pixels",
+            default=9,
+            minimum=3,
+            maximum=31,
+            step=2,
+            only_if=("filter", filters.NAMES),
+        ),
+        Choice(
+            name="border",
+            label="Border",
+            help="What lies outside of the image: the nearest pixel again, or zeros.",
+            options=_BORDERS,
+            default="clamp",
+        ),
+        Matrix(
+            name="coefficients",
+            label="Coefficients",
+            help="Your own filter, as rows of numbers.",
+            default=((0, 0, 0), (0, 1, 0), (0, 0, 0)),
+            maximum=31,
+            only_if=("filter", ("custom",)),
+        ),
+    ),
+    variants=(
+        Variant(
+            "naive",
+            "Naive",
+            run=_host_program("convolve_naive", filter_in_constant_memory=False),
+            idea="One thread a pixel; pixels and filter come from global memory.",
+            limit="Half of all loads fetch the same few coefficients.",
+            kernels=("convolve_naive",),
+        ),
+        Variant(
+            "constant",
+            "Filter in constant memory",
+            run=_host_program("convolve_constant"),
+            idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
+            limit="Neighbouring threads fetch the same pixels again and again.",
+            kernels=("convolve_constant",),
+        ),
+        Variant(
+            "tiled",
+            "Tiled in shared memory",
+            run=_host_program("convolve_tiled", block=_TILE),
+            idea="A block fetches its pixels and a halo around them once, into shared memory.",
+            limit="One shared load for each multiply-add.",
+            kernels=("convolve_tiled",),
+        ),
+        Variant(
+            "separable",
+            "Separable",
+            run=_separable,
+            idea="A filter of rank one is applied along the rows, then along the columns: 2 K taps a pixel, not K x K.",
+            limit="The image goes through memory twice; other filters do not separate.",
+            kernels=("convolve_rows", "convolve_columns"),
+            obstacle=lambda inputs, params: why_not_separable(filter_of(params)),
+        ),
+        Variant(
+            "register-tiled",
+            "Register-tiled",
+            run=_register_tiled,
+            idea="A thread makes sixteen pixels from a row of the tile that it holds in registers.",
+            limit="Arithmetic; where the filter is small, the detour through shared memory.",
+            kernels=("convolve_register_tiled",),
+        ),
+        Variant(
+            "peak",
+            "Peak",
+            run=_peak,
+            idea=f"Up to {_WIDEST_STREAMED} x {_WIDEST_STREAMED} a thread walks down four columns, the sums of all "
+            "rows under way in registers; wider filters go through the register tiles.",
+            limit="Memory's bandwidth for small filters, arithmetic for large ones.",
+            kernels=("convolve_peak", "convolve_register_tiled"),
+        ),
+    ),
+    default_variant="tiled",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=_present,
+    step_params={"size": 3},
+    step_input=_step_input,
+)

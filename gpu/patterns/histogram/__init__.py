@@ -1,0 +1,1 @@
+"""Histogram: the declaration, and what is counted."""

@@ -1,0 +1,147 @@
+"""What a histogram counts: the levels of an image, the letters of a text, or numbers by ranges."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpu.declaration.arrays import FROM_FILE
+from gpu.declaration.images import planes_of
+from gpu.declaration.pattern import Array, Inputs, Params
+from gpu.errors import InputError
+
+LEVELS, LETTERS, RANGES = "levels", "letters", "ranges"
+
+NUMBERS = ("normal", "uniform", FROM_FILE)
+ALPHABET = 26
+_FEWEST_LEVELS_OF_A_FLOAT = 65536
+
+SAMPLE_TEXT = (
+    "Alice was beginning to get very tired of sitting by her sister on the bank, and of having nothing to do: once or "
+    "twice she had peeped into the book her sister was reading, but it had no pictures or conversations in it, and "
+    "what is the use of a book, thought Alice, without pictures or conversations?"
+)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What is counted, as the kernels take it.
+
+    Parameters
+    ----------
+    planes : array of shape (channels, n)
+        Pixels (uint8 or uint16), characters (uint8, of which those that are not in Latin-1 are question marks), or
+        numbers (float32).
+    bins : int
+        How many there are, the last of texts and numbers for what falls into no other.
+    levels : int
+        How many values an element may have.
+    macros : mapping
+        What the kernel file is built with, `PIXEL` and `LEVELS` among it.
+    edges : array or None
+        float32, for ranges.
+    """
+
+    planes: Array
+    bins: int
+    levels: int
+    macros: Mapping[str, int | str] = field(default_factory=dict)
+    edges: Array | None = None
+
+
+def counted(inputs: Inputs, params: Params) -> Counted:
+    """Return what there is to count."""
+    match params["of"]:
+        case "letters":
+            macros: dict[str, int | str] = {"PIXEL": "unsigned char", "LEVELS": 256, "LETTERS": params["letters"]}
+            return Counted(inputs["text"].reshape(1, -1), -(-ALPHABET // params["letters"]) + 1, 256, macros)
+        case "ranges":
+            edges = np.array(params["edges"], np.float32)
+            ranges, levels = edges.size - 1, _FEWEST_LEVELS_OF_A_FLOAT
+            macros = {"PIXEL": "float", "LEVELS": levels, "RANGES": ranges}
+            return Counted(inputs["values"].astype(np.float32).reshape(1, -1), ranges + 1, levels, macros, edges)
+    image, levels = inputs["image"], int(inputs["maxval"]) + 1
+    macros = {"PIXEL": {"uint8": "unsigned char", "uint16": "unsigned short"}[image.dtype.name], "LEVELS": levels}
+    planes = planes_of(image, image.dtype)
+    return Counted(planes.reshape(planes.shape[0], -1), params["bins"], levels, macros)
+
+
+def make_input(params: Params, seed: int) -> Inputs:
+    """Return the characters of the text, or numbers of the distribution that is chosen.
+
+    Raises
+    ------
+    InputError
+        Where levels are counted, or numbers of a file: these are not made.
+    """
+    match params["of"]:
+        case "letters":
+            return {"text": np.frombuffer(params["text"].encode("latin-1", "replace"), np.uint8)}
+        case "ranges":
+            if params["numbers"] == FROM_FILE:
+                raise InputError("No file of numbers is open.", advice="Open one, or choose a distribution.")
+            rng = np.random.default_rng(seed)
+            make = rng.standard_normal if params["numbers"] == "normal" else rng.random
+            values: Array = make(int(params["n"]), np.float32)
+            return {"values": values}
+    raise InputError("Histogram of levels needs an image, and none was given.")
+
+
+def kind(params: Params) -> str:
+    """Return which input there must be."""
+    return {LEVELS: "image", LETTERS: "text", RANGES: "values"}[params["of"]]
+
+
+def names(params: Params) -> tuple[str, ...]:
+    """Return the names of the bins of texts and numbers; levels go by their numbers."""
+    match params["of"]:
+        case "letters":
+            step = params["letters"]
+            firsts = range(0, ALPHABET, step)
+            spans = [(first, min(first + step, ALPHABET) - 1) for first in firsts]
+            letters = [tuple(chr(ord("a") + place) for place in span) for span in spans]
+            return (*(low if low == high else f"{low}–{high}" for low, high in letters), "other")
+        case "ranges":
+            edges = params["edges"]
+            return (*(f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)), "outside")
+    return ()
+
+
+def accept(inputs: Inputs, params: Params) -> None:
+    """Raise InputError where the input is not of the kind that is counted."""
+    if kind(params) not in inputs:
+        raise InputError(f"A histogram of {params['of']} counts {kind(params)}, and there is none in the input.")
+
+
+def reference(inputs: Inputs, params: Params) -> Array:
+    """Return the counts as NumPy has them: int64, shape (channels, bins)."""
+    task = counted(inputs, params)
+    if task.edges is not None:
+        return _of_ranges(task.planes[0], task.edges.astype(np.float64))[np.newaxis]
+    bin_of_level = np.arange(task.levels, dtype=np.int64) * task.bins // task.levels
+    if params["of"] == LETTERS:
+        bin_of_level[:] = task.bins - 1
+        for first in (ord("A"), ord("a")):
+            bin_of_level[first : first + ALPHABET] = np.arange(ALPHABET) // params["letters"]
+    counts = []
+    for plane in task.planes:
+        per_level = np.zeros(task.levels, np.int64)
+        # In pieces: `bincount` wants 8-byte integers.
+        for start in range(0, plane.size, 2**22):
+            per_level += np.bincount(plane[start : start + 2**22], minlength=task.levels)
+        counts.append(np.bincount(bin_of_level, weights=per_level, minlength=task.bins).astype(np.int64))
+    return np.stack(counts)
+
+
+def _of_ranges(values: Array, edges: Array) -> Array:
+    inside = values[(values >= edges[0]) & (values <= edges[-1])].astype(np.float64)
+    found = np.histogram(inside, edges)[0]
+    return np.append(found, values.size - inside.size).astype(np.int64)
+
+
+def small(inputs: Inputs, most: int = 64) -> Inputs:
+    """Cut numbers to so many, for somebody who watches every step."""
+    return {name: values[:most] for name, values in inputs.items()}

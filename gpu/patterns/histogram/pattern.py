@@ -1,0 +1,325 @@
+"""Histogram: counts of an image's levels, of a text's letters, of numbers by ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from gpu.declaration.images import middle, screen_picture
+from gpu.declaration.pattern import (
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Outputs,
+    Params,
+    Pattern,
+    Progress,
+    Variant,
+    Work,
+)
+from gpu.declaration.text_parameters import Edges, Text
+from gpu.engines.base import Engine, Module
+from gpu.patterns.histogram import counted
+from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
+
+ORDER = 2
+
+_FILE = "histogram.cu"
+_BLOCK = 256
+_BLOCKS_PER_MULTIPROCESSOR = 8
+_MERGE_BLOCK = (32, 8, 1)
+
+# The last rung's own: the fastest on an H200, be the pixels equal or not. `FEW_LEVELS` and `PEAK_BLOCK` stand in the
+# kernel file too, and there how many loads a thread has under way.
+_PEAK_BLOCK = 1024
+_PEAK_BLOCKS_PER_MULTIPROCESSOR = 2
+_PEAK_COPIES = 32
+_PEAK_SHARED_BYTES = 48 * 1024
+_FEW_LEVELS = 256
+_LOAD_BYTES = 16
+
+_TEXTURE_ELEMENTS = 2**27  # what every GPU of today has at least
+
+
+def _build(engine: Engine, task: Counted) -> Module:
+    module = engine.build(_FILE, task.macros)
+    if task.edges is not None:
+        module.set_constant("EDGES", task.edges)
+    return module
+
+
+def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool = False) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        task = counted.counted(inputs, params)
+        kernel = _build(engine, task).kernel(kernel_name)
+        channels, pixels = task.planes.shape
+        data = engine.upload(task.planes)
+        bins = task.bins
+        del task
+        counts = engine.allocate((channels, bins), np.uint32)
+        engine.fill(counts, 0)
+        yield Progress(0.1, "uploaded")
+
+        blocks = min(max(1, -(-pixels // _BLOCK)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+        engine.launch(
+            kernel,
+            (blocks, channels, 1),
+            (_BLOCK, 1, 1),
+            engine.texture(data) if fetched else data,
+            counts,
+            np.int32(pixels),
+            np.int32(bins),
+            shared_bytes=4 * bins if private_bins else 0,
+        )
+        engine.free(data)
+        yield Progress(0.9, "counted")
+
+        result = engine.download(counts)
+        engine.free(counts)
+        return {"counts": result}
+
+    return run
+
+
+def _too_long_for_a_texture(inputs: Inputs, params: Params) -> str:
+    elements = counted.counted(inputs, params).planes.size
+    if 0 < elements <= _TEXTURE_ELEMENTS:
+        return ""
+    return f"A texture over memory has from one to {_TEXTURE_ELEMENTS} elements, and this input has {elements}."
+
+
+def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    task = counted.counted(inputs, params)
+    bins = task.bins
+    module = _build(engine, task)
+    count, merge = module.kernel("histogram_written_out"), module.kernel("histogram_merge")
+    channels, pixels = task.planes.shape
+    blocks = min(max(1, -(-pixels // _BLOCK)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+    data = engine.upload(task.planes)
+    partial = engine.allocate((channels, blocks, bins), np.uint32)
+    yield Progress(0.1, "uploaded")
+
+    sizes = (np.int32(pixels), np.int32(bins))
+    engine.launch(count, (blocks, channels, 1), (_BLOCK, 1, 1), data, partial, *sizes, shared_bytes=4 * bins)
+    engine.free(data)
+    yield Progress(0.8, f"{blocks} histograms to merge")
+
+    counts = engine.allocate((channels, bins), np.uint32)
+    grid = (-(-bins // _MERGE_BLOCK[0]), channels, 1)
+    engine.launch(merge, grid, _MERGE_BLOCK, partial, counts, np.int32(blocks), np.int32(bins))
+    engine.free(partial)
+    yield Progress(0.9, "counted")
+
+    result = engine.download(counts)
+    engine.free(counts)
+    return {"counts": result}
+
+
+def _copies(slots: int) -> int:
+    """Return how many counters there are for each of `slots`: a power of two, as many as fit, at most one a lane."""
+    copies = _PEAK_COPIES
+    while copies > 1 and 4 * slots * copies > _PEAK_SHARED_BYTES:
+        copies //= 2
+    return copies
+
+
+def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    task = counted.counted(inputs, params)
+    bins = task.bins
+    slots = task.levels if task.levels <= _FEW_LEVELS else bins
+    copies = _copies(slots)
+    kernel = _build(engine, task).kernel("histogram_peak")
+    channels, pixels = task.planes.shape
+    data = engine.upload(task.planes)
+    counts = engine.allocate((channels, bins), np.uint32)
+    engine.fill(counts, 0)
+    yield Progress(0.1, "uploaded")
+
+    fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // channels)
+    blocks = min(max(1, -(-task.planes.nbytes // channels // (_PEAK_BLOCK * _LOAD_BYTES))), fill)
+    pitch = 4 * copies
+    sizes = (np.int32(pixels), np.int32(bins), np.uint32(pitch))
+    grid, block = (blocks, channels, 1), (_PEAK_BLOCK, 1, 1)
+    engine.launch(kernel, grid, block, data, counts, *sizes, shared_bytes=slots * pitch)
+    engine.free(data)
+    yield Progress(0.9, "counted")
+
+    result = engine.download(counts)
+    engine.free(counts)
+    return {"counts": result}
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    task = counted.counted(inputs, params)
+    return Cost(bytes_read=task.planes.nbytes, bytes_written=4 * task.bins * len(task.planes), flops=0)
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    unit = {LEVELS: "pixel", LETTERS: "character", RANGES: "value"}[params["of"]]
+    return Work(counted.counted(inputs, params).planes.shape[1], unit)
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    if "image" not in inputs:
+        return {}
+    return {"picture": screen_picture(inputs["image"], int(inputs["maxval"]))}
+
+
+def _step_input(inputs: Inputs) -> Inputs:
+    return middle(inputs, 4, 16) if "image" in inputs else counted.small(inputs)
+
+
+PATTERN = Pattern(
+    name="histogram",
+    title="Histogram",
+    summary="How many pixels have each brightness; how often letters and numbers occur.",
+    kernels=_FILE,
+    view="image-counts",
+    parameters=(
+        Choice(
+            name="of",
+            label="Count",
+            help="Levels of an image, letters of a text, or numbers by ranges.",
+            options=(LEVELS, LETTERS, RANGES),
+            default=LEVELS,
+        ),
+        Integer(
+            name="bins",
+            label="Bins",
+            help="How many equal ranges the levels are sorted into.",
+            default=256,
+            minimum=1,
+            maximum=8192,
+            only_if=("of", (LEVELS,)),
+        ),
+        Text(
+            name="text",
+            label="Text",
+            help="Its letters are counted, capitals as small ones; other characters are counted apart.",
+            default=SAMPLE_TEXT,
+            maximum=2**20,
+            only_if=("of", (LETTERS,)),
+        ),
+        Integer(
+            name="letters",
+            label="Letters a bin",
+            help="How many letters of the alphabet make a bin.",
+            default=4,
+            minimum=1,
+            maximum=counted.ALPHABET,
+            only_if=("of", (LETTERS,)),
+        ),
+        Edges(
+            name="edges",
+            label="Edges",
+            help="Where ranges of numbers begin, and where the last ends.",
+            default=(-3, -2, -1, 0, 1, 2, 3),
+            maximum=1025,
+            only_if=("of", (RANGES,)),
+        ),
+        Choice(
+            name="numbers",
+            label="Numbers",
+            help="How the numbers are distributed, or that they come from a file.",
+            options=counted.NUMBERS,
+            default=counted.NUMBERS[0],
+            only_if=("of", (RANGES,)),
+        ),
+        Integer(
+            name="n",
+            label="How many",
+            help="How many numbers are made, where no file gives them.",
+            unit="elements",
+            default=2**20,
+            minimum=0,
+            maximum=2**30,
+            only_if=("of", (RANGES,)),
+        ),
+    ),
+    variants=(
+        Variant(
+            "block-partition",
+            "Atomics, block partition",
+            run=_host_program("histogram_block_partition"),
+            idea="Each thread counts a contiguous section with global atomics.",
+            limit="The threads of a warp read far apart, and queue at a few addresses.",
+            kernels=("histogram_block_partition",),
+        ),
+        Variant(
+            "interleaved",
+            "Atomics, interleaved",
+            run=_host_program("histogram_interleaved"),
+            idea="A warp reads neighbouring pixels, then strides on by the whole grid.",
+            limit="One global atomic a pixel.",
+            kernels=("histogram_interleaved",),
+        ),
+        Variant(
+            "privatized",
+            "Privatised",
+            run=_host_program("histogram_privatized", private_bins=True),
+            idea="Each block counts in shared memory and merges once.",
+            limit="Equal pixels queue at one shared address.",
+            kernels=("histogram_privatized",),
+        ),
+        Variant(
+            "aggregated",
+            "Privatised and aggregated",
+            run=_host_program("histogram_aggregated", private_bins=True),
+            idea="A run of equal pixels is added at once.",
+            limit="Gains on skies only; pixels are loaded one by one.",
+            kernels=("histogram_aggregated",),
+        ),
+        Variant(
+            "written-out",
+            "Written out, then merged",
+            run=_written_out,
+            idea="Each block writes its histogram out, and a second kernel adds them: no global atomics.",
+            limit="A second launch; within a block equal pixels queue as before.",
+            kernels=("histogram_written_out", "histogram_merge"),
+        ),
+        Variant(
+            "texture",
+            "Through a texture",
+            run=_host_program("histogram_texture", private_bins=True, fetched=True),
+            idea="The texture unit fetches the pixels, through a path of its own.",
+            limit="One fetch and one shared atomic a pixel.",
+            kernels=("histogram_texture",),
+            obstacle=_too_long_for_a_texture,
+        ),
+        Variant(
+            "peak",
+            "Peak",
+            run=_peak,
+            idea="16-byte loads, and for each lane a counter in a memory bank of its own.",
+            limit="Memory's bandwidth.",
+            kernels=("histogram_peak",),
+        ),
+        Variant(
+            "racy",
+            "Racy, without atomics",
+            run=_host_program("histogram_racy"),
+            idea="What happens when threads read, add and write with nothing to hold the three together.",
+            limit="Updates are lost.",
+            kernels=("histogram_racy",),
+            cautionary="Two threads that read the same count both write it back plus one: an update is lost.",
+        ),
+    ),
+    default_variant="privatized",
+    result="counts",
+    reference=counted.reference,
+    tolerance=lambda inputs, params: 0.0,
+    cost=_cost,
+    work=_work,
+    present=_present,
+    accept=counted.accept,
+    make_input=counted.make_input,
+    helpers={"lost_update.cu": ("update_racy", "update_atomic")},
+    lessons=("atomics",),
+    input_kind=counted.kind,
+    names=counted.names,
+    step_params={"bins": 8, "text": "Programming massively parallel processors", "n": 64},
+    step_input=_step_input,
+)

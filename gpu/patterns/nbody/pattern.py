@@ -1,0 +1,247 @@
+"""N-body: gravity between all pairs of bodies, and what it makes of them in time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from gpu.declaration.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Outputs,
+    Params,
+    Pattern,
+    Preset,
+    Progress,
+    Real,
+    Variant,
+    Work,
+)
+from gpu.engines.base import Engine
+from gpu.messages.bodies import FLOPS_PER_INTERACTION
+from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
+from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, block_of
+from gpu.patterns.nbody.physics import accelerations
+from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
+from gpu.patterns.nbody.simulation import Simulation
+
+ORDER = 6
+
+_LEAPFROG = ("leapfrog_kick_drift", "leapfrog_kick")
+_VERIFIED_PAIRS = 2**22
+_VERIFIED_BODIES = 32
+_STEPPED_BODIES = 16
+
+
+def _host_program(variant: str) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        block, softening, steps = block_of(params), params["softening"], params["steps"]
+        simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
+        try:
+            yield Progress(0.0, "uploaded")
+            first = simulation.accelerations(variant, softening, block)
+            for done in simulation.advance(variant, steps, params["dt"], softening, block):
+                yield Progress(done / steps, f"step {done} of {steps}")
+            return {"accelerations": first[probes(simulation.count)], "bodies": simulation.bodies()}
+        finally:
+            simulation.close()
+
+    return run
+
+
+def probes(n: int) -> Array:
+    """Return the numbers of the bodies whose accelerations are verified: all where there are not too many for it."""
+    count = min(n, max(_VERIFIED_BODIES, _VERIFIED_PAIRS // n))
+    return np.arange(count, dtype=np.int64) * n // count
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    bodies = inputs["bodies"]
+    return accelerations(bodies, probes(len(bodies)), params["softening"])[0]
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float:
+    """Bound the rounding of float32 sums: of n terms, and of what makes a term."""
+    bodies = inputs["bodies"]
+    magnitudes = accelerations(bodies, probes(len(bodies)), params["softening"])[1]
+    return float((16 + 4 * len(bodies) ** 0.5) * np.finfo(np.float32).eps * magnitudes.max())
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    n = len(inputs["bodies"])
+    passes = params["steps"] + 1
+    return Cost(bytes_read=16 * n * passes, bytes_written=16 * n * passes, flops=FLOPS_PER_INTERACTION * n**2 * passes)
+
+
+def _work(inputs: Inputs, params: Params) -> Work:
+    return Work(len(inputs["bodies"]) ** 2 * (params["steps"] + 1), "interaction")
+
+
+def make_input(params: Params, seed: int) -> Inputs:
+    """Make the bodies of a preset, and what they are coloured by."""
+    bodies = generate(params["preset"], params["bodies"], seed)
+    return {"bodies": bodies, "origins": origins_of(params["preset"], bodies)}
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    accept_bodies(inputs["bodies"], "The input")
+
+
+def _few(inputs: Inputs) -> Inputs:
+    """Cut bodies down to what can be watched: some of each part."""
+    bodies = inputs["bodies"]
+    some = np.arange(min(len(bodies), _STEPPED_BODIES)) * len(bodies) // min(len(bodies), _STEPPED_BODIES)
+    return {name: np.ascontiguousarray(values[some]) for name, values in inputs.items()}
+
+
+PATTERN = Pattern(
+    name="nbody",
+    title="N-body",
+    summary="Every body is pulled by every other; galaxies collide.",
+    kernels=FILE,
+    helpers={FILE: ("nbody_potential", "nbody_moments"), "splat.cu": ("splat_bodies", "splat_develop")},
+    view="bodies",
+    parameters=(
+        Choice(
+            name="preset",
+            label="Preset",
+            help="What it begins with.",
+            options=tuple(GENERATORS),
+            titles=("Two galaxies", "Plummer sphere", "Uniform cube", "Cold collapse", "Solar system", "Figure eight"),
+            default="galaxies",
+        ),
+        Integer(
+            name="bodies",
+            label="Bodies",
+            help="How many bodies are made.",
+            unit="bodies",
+            default=4096,
+            minimum=1,
+            maximum=MAXIMUM,
+            only_if=("preset", OF_ANY_NUMBER),
+        ),
+        Integer(
+            name="steps",
+            label="Steps",
+            help="Steps of time that a run takes; 0 computes the accelerations alone.",
+            default=0,
+            minimum=0,
+            maximum=1_000_000,
+        ),
+        Real(
+            name="dt",
+            label="Time step",
+            help="Simulated time of a step, in units where G is 1.",
+            default=0.005,
+            minimum=1e-6,
+            maximum=10.0,
+        ),
+        Real(
+            name="softening",
+            label="Softening",
+            help="The length below which gravity fades, so that bodies pass through each other.",
+            default=0.03,
+            minimum=0.0,
+            maximum=10.0,
+        ),
+        Choice(
+            name="block",
+            label="Block",
+            help="Threads in a block, where the kernel lets one choose; auto is what suits it.",
+            unit="threads",
+            options=(AUTO, *(str(2**power) for power in range(3, 11))),
+            default=AUTO,
+        ),
+    ),
+    variants=(
+        Variant(
+            "naive",
+            "Naive",
+            run=_host_program("naive"),
+            idea="One thread a body adds up the pull of all bodies, read from global memory.",
+            limit="A load for each interaction.",
+            kernels=("nbody_naive", *_LEAPFROG),
+        ),
+        Variant(
+            "tiled",
+            "Tiled in shared memory",
+            run=_host_program("tiled"),
+            idea="A block fetches a tile of bodies once for all its threads.",
+            limit="A shared load for each interaction.",
+            kernels=("nbody_tiled", *_LEAPFROG),
+        ),
+        Variant(
+            "registers",
+            "Several bodies a thread",
+            run=_host_program("registers"),
+            idea="A body that is read from shared memory pulls several bodies, which a thread holds in registers.",
+            limit="Few bodies make too few threads to fill the chip.",
+            kernels=("nbody_registers", *_LEAPFROG),
+        ),
+        Variant(
+            "split",
+            "Several threads a body",
+            run=_host_program("split"),
+            idea="Where bodies are few, threads share one: each takes a part of every tile.",
+            limit="Thirteen instructions for each interaction.",
+            kernels=("nbody_split", *_LEAPFROG),
+        ),
+        Variant(
+            "pairs",
+            "Each pair once",
+            run=_host_program("pairs"),
+            idea="What pulls one body pulls the other back; sums for bodies of another warp go around among the lanes.",
+            limit="Seventeen instructions for two interactions; sums in any order, which shows in their last bits.",
+            kernels=("nbody_pairs", *_LEAPFROG),
+            threads=lambda params: PLANS["pairs"](params["bodies"], None, 1).block,
+        ),
+    ),
+    default_variant="tiled",
+    result="accelerations",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=_work,
+    present=lambda inputs, params, outputs: {},
+    accept=_accept,
+    make_input=make_input,
+    step_params={"preset": "cube", "bodies": _STEPPED_BODIES, "steps": 0, "block": "8"},
+    step_input=_few,
+    presets=(
+        Preset(
+            "Two galaxies",
+            "Two disc galaxies meet; tides draw their discs out into tails and bridges before they merge.",
+            {"preset": "galaxies", "bodies": 4096},
+        ),
+        Preset(
+            "Plummer sphere",
+            "A star cluster in equilibrium: bodies move, the whole stays as it is.",
+            {"preset": "plummer", "bodies": 4096},
+        ),
+        Preset(
+            "Cold collapse",
+            "A sphere of bodies almost at rest falls into itself, and what is left after the bounce settles.",
+            {"preset": "collapse", "bodies": 4096},
+        ),
+        Preset(
+            "Uniform cube",
+            "A cube of bodies at rest: its corners reach the middle last.",
+            {"preset": "cube", "bodies": 4096},
+        ),
+        Preset(
+            "Solar system",
+            "The sun and eight planets, with their masses and orbits: astronomical units, and a year is 6.283.",
+            {"preset": "solar", "dt": 0.005, "softening": 0.0},
+        ),
+        Preset(
+            "Figure eight",
+            "Three equal bodies that follow each other along one curve, once in 6.326.",
+            {"preset": "figure-eight", "dt": 0.005, "softening": 0.0},
+        ),
+    ),
+)

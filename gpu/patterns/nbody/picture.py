@@ -1,0 +1,167 @@
+"""Pictures of bodies by the splat kernels: the camera, the palettes, the light."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import Buffer, Engine
+from gpu.errors import InputError
+from gpu.messages.bodies import Camera
+
+Array = npt.NDArray[Any]
+
+FILE = "splat.cu"
+COLOURS = ("speed", "origin")
+LARGEST_SIDE = 8192
+
+_BLOCK = 256
+_FOCAL = 1.2
+"""Focal length over half of the picture's shorter side: a field of view of 80 degrees."""
+_NEAREST = 0.02
+"""What is nearer than this part of the camera's distance is not seen."""
+_UNIT = 16 * 255
+"""The light of one body in the middle of its disc, in one colour."""
+_ORIGINS = ((255, 150, 60), (70, 140, 255), (255, 80, 110), (100, 230, 130), (215, 120, 255), (250, 225, 90))
+# From slow to fast, as stars from cool to hot.
+_SPEEDS = ((120, 30, 20), (255, 90, 30), (255, 170, 80), (255, 225, 170), (150, 190, 255), (70, 120, 255))
+
+
+def view_matrix(camera: Camera) -> Array:
+    """Return the rows right, up, forward, each with its shift: float32, shape (3, 4)."""
+    cosine, sine = np.cos(camera.yaw), np.sin(camera.yaw)
+    low, high = np.cos(camera.pitch), np.sin(camera.pitch)
+    right = np.array([cosine, sine, 0.0])
+    forward = np.array([-sine * low, cosine * low, -high])
+    up = np.cross(right, forward)
+    target = np.array(camera.target, np.float64)
+    rows = np.stack([right, up, forward])
+    shifts = -rows @ target + np.array([0.0, 0.0, camera.distance])
+    return np.concatenate([rows, shifts[:, np.newaxis]], axis=1).astype(np.float32)
+
+
+def disc_size(n: int) -> int:
+    """Return the power of two that a body's disc has in pixels as its radius: few bodies are drawn larger."""
+    return 3 if n <= 16 else 2 if n <= 256 else 1 if n <= 2**16 else 0
+
+
+@cache
+def palette(colour: str) -> Array:
+    """Return 256 colours, red in the lowest byte: uint32."""
+    if colour == "origin":
+        colours = np.resize(np.array(_ORIGINS, np.uint32), (256, 3))
+    else:
+        anchors = np.linspace(0, 255, len(_SPEEDS))
+        channels = [np.interp(np.arange(256), anchors, channel) for channel in np.array(_SPEEDS).T]
+        colours = np.rint(np.stack(channels, axis=1)).astype(np.uint32)
+    packed: Array = np.ascontiguousarray(colours @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
+    packed.setflags(write=False)  # the next to ask gets the same
+    return packed
+
+
+def check(camera: Camera, width: int, height: int, colour: str, exposure: float) -> None:
+    """Raise InputError where there is no such picture."""
+    if colour not in COLOURS:
+        raise InputError(f"Bodies are coloured by {' or '.join(COLOURS)}, not by {colour!r}.")
+    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+        raise InputError(f"A picture has 1 to {LARGEST_SIDE} pixels a side, not {width} x {height}.")
+    numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, exposure)
+    if not np.isfinite(numbers).all() or camera.distance <= 0 or exposure < 0:
+        raise InputError("A camera's numbers are finite, its distance is above 0, and the exposure is not below 0.")
+
+
+class Painter:
+    """Draws pictures of bodies, and keeps its memory on the device for the next of the same size.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._light: Buffer | None = None
+        self._picture: Buffer | None = None
+
+    def close(self) -> None:
+        """Give the device's memory back."""
+        for buffer in (self._light, self._picture):
+            if buffer is not None:
+                self._engine.free(buffer)
+        self._light = self._picture = None
+
+    def draw(
+        self,
+        bodies: Buffer,
+        velocities: Buffer,
+        origins: Buffer,
+        camera: Camera,
+        width: int,
+        height: int,
+        *,
+        colour: str = "speed",
+        exposure: float = 1.0,
+        speed_scale: float = 1.0,
+    ) -> Array:
+        """Return a picture of bodies: uint8, shape (height, width, 3).
+
+        Parameters
+        ----------
+        bodies, velocities, origins : Buffer
+            On the engine, of shape (n, 4), (n, 4) and (n,).
+        camera : Camera
+        width, height : int
+        colour : {"speed", "origin"}
+        exposure : float
+        speed_scale : float
+            The speed that has the palette's last colour.
+        """
+        check(camera, width, height, colour, exposure)
+        n, count = bodies.shape[0], width * height
+        light, picture = self._buffers((height, width, 3))
+        module = self._engine.build(FILE)
+        module.set_constant("CAMERA", view_matrix(camera))
+        module.set_constant("PALETTE", palette(colour))
+        self._engine.fill(light, 0)
+        self._engine.launch(
+            module.kernel("splat_bodies"),
+            (-(-n // _BLOCK), 1, 1),
+            (_BLOCK, 1, 1),
+            bodies,
+            velocities,
+            origins,
+            light,
+            np.int32(n),
+            np.int32(width),
+            np.int32(height),
+            np.float32(_FOCAL * min(width, height) / 2),
+            np.float32(_NEAREST * camera.distance),
+            np.float32(speed_scale if colour == "speed" else 0),
+            np.int32(disc_size(n)),
+        )
+        self._engine.launch(
+            module.kernel("splat_develop"),
+            (-(-count // _BLOCK), 1, 1),
+            (_BLOCK, 1, 1),
+            light,
+            picture,
+            np.float32(exposure * body_light(n, count) / _UNIT),
+            np.int32(count),
+        )
+        return self._engine.download(picture)
+
+    def _buffers(self, shape: tuple[int, int, int]) -> tuple[Buffer, Buffer]:
+        """Return the sums of light and the picture, of that shape."""
+        if self._light is None or self._picture is None or self._picture.shape != shape:
+            self.close()
+            self._light = self._engine.allocate(shape, np.uint32)
+            self._picture = self._engine.allocate(shape, np.uint8)
+        return self._light, self._picture
+
+
+def body_light(n: int, pixels: int) -> float:
+    """Return how bright one body is: the more bodies for each pixel, the less."""
+    return float(np.clip(0.12 * (pixels / max(n, 1)) ** 0.5, 0.02, 3.0))

@@ -1,0 +1,167 @@
+"""A simulation of bodies whose state stays on the device, from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.engines.base import Engine, Executed
+from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, Conserved
+from gpu.patterns.nbody.forces import FILE, Forces
+from gpu.patterns.nbody.physics import half_mass_radius, softening_squared
+from gpu.patterns.nbody.picture import Painter
+from gpu.patterns.nbody.presets import shells
+
+Array = npt.NDArray[Any]
+
+_BLOCK = 256
+_SUMS = 8
+"""What a block adds up of its bodies: kinetic energy, momentum, angular momentum, potential energy."""
+
+
+class Simulation:
+    """Bodies that move by leapfrog, kick-drift-kick.
+
+    Parameters
+    ----------
+    engine : Engine
+        Keeps the state; `close` gives it back.
+    bodies : array of float32, shape (n, 7)
+        In columns x y z vx vy vz m.
+    origins : array of uint8, shape (n,), or None
+        What bodies are coloured by; None goes by how far out they are.
+    """
+
+    def __init__(self, engine: Engine, bodies: Array, origins: Array | None = None) -> None:
+        self._engine = engine
+        self.count = len(bodies)
+        self.time = 0.0
+        self.steps = 0
+        self.radius = half_mass_radius(bodies)
+        masses = float(bodies[:, 6].sum(dtype=np.float64))
+        # Twice the speed on a circle at the half-mass radius.
+        self._speed_scale = 2 * (max(masses, 1e-30) / self.radius) ** 0.5
+        places, velocities = np.zeros((2, self.count, 4), np.float32)
+        places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
+        self._bodies = engine.upload(places)
+        self._velocities = engine.upload(velocities)
+        self._accelerations = engine.allocate((self.count, 4), np.float32)
+        self._origins = engine.upload(shells(bodies) if origins is None else np.ascontiguousarray(origins, np.uint8))
+        self._sums = engine.allocate((-(-self.count // _BLOCK), _SUMS), np.float64)
+        self._painter = Painter(engine)
+        self._softened_by: np.float32 | None = None
+        self._first_energy: tuple[np.float32, float] | None = None
+
+    def close(self) -> None:
+        """Give the device's memory back."""
+        self._painter.close()
+        for buffer in (self._bodies, self._velocities, self._accelerations, self._origins, self._sums):
+            self._engine.free(buffer)
+
+    def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
+        """Return the accelerations where the bodies are: float32, shape (n, 3)."""
+        self._accelerate(Forces(self._engine, variant, self.count, block), softening_squared(softening))
+        return np.ascontiguousarray(self._engine.download(self._accelerations)[:, :3])
+
+    def advance(self, variant: str, steps: int, dt: float, softening: float, block: int | None = None) -> Iterator[int]:
+        """Do so many steps, and yield how many are done after each."""
+        forces = Forces(self._engine, variant, self.count, block)
+        squared = softening_squared(softening)
+        moved = block or _BLOCK
+        module = self._engine.build(FILE, {"BLOCK_SIZE": moved})
+        kick_drift, kick = module.kernel("leapfrog_kick_drift"), module.kernel("leapfrog_kick")
+        grid, threads, count = (-(-self.count // moved), 1, 1), (moved, 1, 1), np.int32(self.count)
+        half, whole = np.float32(dt / 2), np.float32(dt)
+        if steps and self._softened_by != squared:
+            self._accelerate(forces, squared)
+        for step in range(steps):
+            self._engine.launch(
+                kick_drift,
+                grid,
+                threads,
+                self._bodies,
+                self._velocities,
+                self._accelerations,
+                half,
+                whole,
+                count,
+            )
+            self._accelerate(forces, squared)
+            self._engine.launch(kick, grid, threads, self._velocities, self._accelerations, half, count)
+            self.steps += 1
+            self.time += dt
+            yield step + 1
+
+    def _accelerate(self, forces: Forces, squared: np.float32) -> None:
+        forces.launch(self._bodies, self._accelerations, squared)
+        self._softened_by = squared
+
+    def bodies(self) -> Array:
+        """Return the bodies as they are now: float32, shape (n, 7), in columns x y z vx vy vz m."""
+        places, velocities = self._engine.download(self._bodies), self._engine.download(self._velocities)
+        return np.concatenate([places[:, :3], velocities[:, :3], places[:, 3:]], axis=1)
+
+    def conserved(self, softening: float) -> Conserved:
+        """Measure what should not change, on the device: only the blocks' sums, in float64, are downloaded."""
+        squared = softening_squared(softening)
+        module = self._engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
+        grid, count = (self._sums.shape[0], 1, 1), np.int32(self.count)
+        block = (_BLOCK, 1, 1)
+        potential_of, moments_of = module.kernel("nbody_potential"), module.kernel("nbody_moments")
+        self._engine.launch(potential_of, grid, block, self._bodies, self._sums, count, squared)
+        self._engine.launch(moments_of, grid, block, self._bodies, self._velocities, self._sums, count)
+        sums = self._engine.download(self._sums).sum(axis=0).tolist()
+        kinetic, potential = sums[0], sums[7] / 2
+        total = kinetic + potential
+        if self._first_energy is None or self._first_energy[0] != squared:
+            self._first_energy = squared, total
+        first = self._first_energy[1]
+        return Conserved(
+            kinetic,
+            potential,
+            total,
+            (total - first) / abs(first) if first else 0.0,
+            (sums[1], sums[2], sums[3]),
+            (sums[4], sums[5], sums[6]),
+        )
+
+    def draw(self, camera: Camera, width: int, height: int, *, colour: str = "speed", exposure: float = 1.0) -> Array:
+        """Return a picture: uint8, shape (height, width, 3)."""
+        return self._painter.draw(
+            self._bodies,
+            self._velocities,
+            self._origins,
+            camera,
+            width,
+            height,
+            colour=colour,
+            exposure=exposure,
+            speed_scale=self._speed_scale,
+        )
+
+    def figures(
+        self,
+        steps: int,
+        kernel_ms: float,
+        executed: Executed,
+        conserved: Conserved | None,
+        measuring_ms: float = 0.0,
+    ) -> BodyFigures:
+        """Return the figures after so many steps that took the device so long."""
+        rate = steps * self.count**2 / (kernel_ms / 1e3) if steps and kernel_ms > 0 else 0.0
+        return BodyFigures(
+            bodies=self.count,
+            time=self.time,
+            steps=self.steps,
+            kernel_ms=kernel_ms if steps else 0.0,
+            interactions_per_s=rate,
+            gflops=rate * FLOPS_PER_INTERACTION / 1e9,
+            radius=self.radius,
+            executor=executed.executor,
+            fallback=executed.reason,
+            conserved=conserved,
+            measuring_ms=measuring_ms,
+        )

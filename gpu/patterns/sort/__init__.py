@@ -1,0 +1,1 @@
+"""Sort: the declaration, keys, and host programs."""

@@ -1,0 +1,210 @@
+"""Sort: keys in order, with the places where they were."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu.declaration.arrays import (
+    accept_values,
+    block_parameter,
+    dtype_parameter,
+    first_values,
+    input_parameter,
+    size_parameter,
+    typed,
+    whole_warps,
+)
+from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Variant, Work
+from gpu.patterns.sort import programs as sort_programs
+from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
+from gpu.patterns.sort.programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
+
+ORDER = 6
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    keys = typed(inputs, params)
+    ranks = rank(keys, descending=params["order"] == "descending")
+    # The place in the lower half makes every number another one: NumPy's fastest sort is stable then.
+    numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
+    numbers.sort()
+    places = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
+    return places if params["result"] == "places" else keys[places]
+
+
+def _comparable(params: Params, result: Array) -> Array:
+    """Return places as they are, and of keys their ranks, in which -0 is not 0 and every NaN the same."""
+    return result if params["result"] == "places" else rank(result)
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    """Count each key read once and written once, and each place."""
+    size = inputs["values"].size * (8 if params["result"] == "places" else 4)
+    return Cost(bytes_read=size, bytes_written=size, flops=0)
+
+
+PATTERN = Pattern(
+    name="sort",
+    title="Sort",
+    summary="Keys in order, from the least to the greatest or the other way, and the places where they were.",
+    kernels=FILE,
+    view="array",
+    parameters=(
+        input_parameter(KINDS),
+        size_parameter(default=2**16, kinds=KINDS),
+        Choice(
+            name="order",
+            label="Order",
+            help="Which key comes first: the least or the greatest. NaN comes last.",
+            options=("ascending", "descending"),
+            default="ascending",
+        ),
+        Choice(
+            name="result",
+            label="Result",
+            help="Keys: the keys alone. Places: the values that the keys carry, the place where each was.",
+            options=("keys", "places"),
+            default="keys",
+        ),
+        dtype_parameter(DTYPES),
+        Choice(
+            name="bits",
+            label="Digit",
+            help="Bits of a key that the radix sorts take in a pass.",
+            unit="bits",
+            options=("1", "2", "4", "8"),
+            default="8",
+        ),
+        block_parameter(),
+    ),
+    variants=(
+        Variant(
+            "odd-even",
+            "Odd-even transposition",
+            run=program(sort_programs.odd_even),
+            idea="Neighbours are put in order, in even and odd phases; after n phases all keys are.",
+            limit="A key moves one place a phase: n phases, n (n - 1) / 2 comparisons.",
+            kernels=("sort_odd_even",),
+            comparable=_comparable,
+        ),
+        Variant(
+            "bitonic",
+            "Bitonic network",
+            run=program(sort_programs.bitonic),
+            idea="Sorted halves are merged by comparisons whose places do not depend on the keys.",
+            limit="About n log2(n) squared / 4 comparisons; strides beyond a section are a pass over memory each.",
+            kernels=("sort_bitonic", "sort_bitonic_step", "sort_bitonic_merge"),
+            comparable=_comparable,
+        ),
+        Variant(
+            "warp-radix",
+            "Warp radix",
+            run=program(sort_programs.warp_radix, in_warps=True),
+            idea="A pass splits 32 keys by one bit, the lowest first: a warp's vote counts them and ranks each.",
+            limit="32 keys; all longer runs are merges.",
+            kernels=("sort_warp_radix", "sort_merge_path"),
+            threads=whole_warps,
+            comparable=_comparable,
+        ),
+        Variant(
+            "block-radix",
+            "Block radix",
+            run=program(sort_programs.block_radix, in_warps=True),
+            idea="The votes of all warps of a block split a whole section by one bit.",
+            limit="32 passes with two barriers each, and still merges.",
+            kernels=("sort_block_radix", "sort_merge_path"),
+            threads=whole_warps,
+            comparable=_comparable,
+        ),
+        Variant(
+            "radix",
+            "Radix, digit by digit",
+            run=program(sort_programs.radix, in_warps=True),
+            idea="Tiles count their digits, a scan of the counts says where each begins, and keys go there in order.",
+            limit="Three kernels a pass, which read each key twice; neighbouring lanes write all over memory.",
+            kernels=("sort_radix_count", "sort_radix_scatter"),
+            threads=whole_warps,
+            comparable=_comparable,
+        ),
+        Variant(
+            "quicksort",
+            "Quicksort that launches itself",
+            run=program(sort_programs.quick, in_warps=True),
+            idea="A block parts its keys by a pivot, and launches a grid for either half; few keys it sorts by itself.",
+            limit="The first levels are work of a few blocks, and a launch costs as much as thousands of comparisons.",
+            kernels=("sort_quick",),
+            threads=whole_warps,
+            comparable=_comparable,
+            file=QUICK_FILE,
+        ),
+        Variant(
+            "merge",
+            "Merge sort, merge path",
+            run=program(sort_programs.merge),
+            idea="Runs are merged two by two: a block searches for each key, all blocks share the result equally.",
+            limit="A pass over memory for each doubling of the runs; threads read and write eight keys apart.",
+            kernels=("sort_merge", "sort_merge_path"),
+            comparable=_comparable,
+        ),
+        Variant(
+            "onesweep",
+            "Radix, one sweep a pass",
+            run=program(sort_programs.onesweep, in_warps=True),
+            idea="All digits are counted at once; then a tile asks those before it where its keys go: look-back.",
+            limit="A vote for each bit of a digit, and three trips of each key to shared memory.",
+            kernels=("sort_onesweep", "sort_digit_counts"),
+            threads=whole_warps,
+            comparable=_comparable,
+            file=ONESWEEP_FILE,
+        ),
+        Variant(
+            "thrust",
+            "Thrust (CuPy)",
+            run=program(sort_programs.thrust),
+            idea="What a user of CuPy has: its sort and argsort are Thrust's, which call CUB's radix sort.",
+            limit="Places have 64 bits; keys of other kinds become unsigned numbers first, and what they were after.",
+            kernels=(),
+            comparable=_comparable,
+            library="Thrust",
+        ),
+    ),
+    default_variant="radix",
+    result="result",
+    reference=_reference,
+    tolerance=lambda inputs, params: 0.0,
+    cost=_cost,
+    work=lambda inputs, params: Work(inputs["values"].size, "key"),
+    present=present,
+    accept=lambda inputs, params: accept_values(inputs, params, finite=False),
+    make_input=make_input,
+    helpers={SAMPLE_FILE: ("sort_sample",)},
+    presets=(
+        Preset(
+            "Worked example: 7 14 4 1, bit by bit",
+            "Four keys of four bits, for a warp: at each bit the vote says how many have a 0, which go first, and "
+            "where each of the others goes. The Step tab shows the votes and ranks of all lanes under Variables.",
+            {"input": "worked", "n": 4, "dtype": "uint32", "block": "32", "bits": "1"},
+            variant="warp-radix",
+        ),
+        Preset(
+            "Runs that double",
+            "Sorted runs are merged two by two: after each pass half as many are left, twice as long.",
+            {"input": "random", "n": 2**14, "block": "32"},
+            variant="merge",
+        ),
+        Preset(
+            "Digit by digit",
+            "The keys look unsorted until the last pass: each pass only keeps the order that those before it made.",
+            {"input": "zipf", "n": 2**14, "dtype": "uint32", "bits": "4"},
+            variant="radix",
+        ),
+        Preset(
+            "Nearly sorted, and none the wiser",
+            "A network compares the same places whatever the keys are: what is nearly sorted takes it as long.",
+            {"input": "nearly", "n": 2**14},
+            variant="bitonic",
+        ),
+    ),
+    step_params={"n": 16, "dtype": "uint32", "bits": "4", "block": "8"},
+    step_input=first_values,
+)

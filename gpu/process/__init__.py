@@ -1,0 +1,1 @@
+"""The engine's process: started, fed, watched and ended by its host; it outlives no window."""

@@ -1,0 +1,131 @@
+"""The engine's process: its main thread owns the engine, takes one request at a time and says what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from gpu.declaration.pattern import Progress
+from gpu.errors import EngineLostError, LockstepError
+from gpu.messages.requests import Event, Failure, Ready
+from gpu.messages.shared_arrays import SharedFolder
+
+PROGRESS_INTERVAL = 0.05
+"""Seconds between two Progress events."""
+
+
+def main(connection: Any, folder_path: str, label: str, engine_name: str) -> None:
+    """Serve requests from `connection` until it closes.
+
+    Every message to the host is (job, event, leaving); `leaving` says that this process ends now and wants a successor.
+    """
+    _leave_the_terminal()
+    threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
+    with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
+        faulthandler.enable(report)
+        _serve(connection, SharedFolder(folder_path, label=label), engine_name)
+        faulthandler.disable()
+
+
+def crash_report(folder_path: str, label: str) -> Path:
+    """Return the file that a crashing process writes its last stack to."""
+    return Path(folder_path, f"{label}-crash.txt")
+
+
+def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
+    try:
+        from gpu import engines
+        from gpu.run.bodies import forget
+        from gpu.run.execute import execute, failure_of
+
+        engine = engines.create(engine_name)
+    except Exception as error:
+        connection.send((0, _no_engine(error), True))
+        return
+    connection.send((0, Ready(engine.device), False))
+    with contextlib.closing(engine), contextlib.ExitStack() as kept:
+        kept.callback(forget, engine)
+        while True:
+            try:
+                job, payload = connection.recv()
+            except EOFError:
+                return
+            leaving = False
+            event: Event
+            try:
+                event = execute(engine, pickle.loads(payload), folder, _Throttle(connection, job))
+            except Exception as error:
+                event = failure_of(error)
+                # After what nobody thought of, the engine's state is anybody's guess.
+                leaving = event.kind == "bug" or isinstance(error, EngineLostError)
+            connection.send((job, event, leaving))
+            if leaving:
+                # Giving back what the lost engine held can hang; the system does it when the process ends.
+                os._exit(0)
+
+
+def _no_engine(error: Exception) -> Failure:
+    if isinstance(error, LockstepError):
+        return Failure("engine", error.message, error.advice, error.detail)
+    return Failure(
+        "engine",
+        f"The engine did not start: {type(error).__name__}: {error}",
+        "Choose another engine, or see what `python main.py devices` says.",
+        traceback.format_exc(),
+    )
+
+
+class _Throttle:
+    """Sends Progress on, but not more often than a screen needs."""
+
+    def __init__(self, connection: Any, job: int) -> None:
+        self._connection = connection
+        self._job = job
+        self._next = 0.0
+        self._phase = ""
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        # What takes a while without a measure, such as the reference, must be announced: nothing follows it.
+        announced = progress.fraction is None and progress.message != self._phase
+        if now < self._next and not announced:
+            return
+        self._next, self._phase = now + PROGRESS_INTERVAL, progress.message
+        self._connection.send((self._job, progress, False))
+
+
+def _leave_the_terminal() -> None:
+    """Let Ctrl+C and a closed terminal end the window, which ends this process in turn and tidies up.
+
+    A session of its own also makes one group of this process and of those that it starts, such as compilers: the host
+    ends them together.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "setsid"):
+        with contextlib.suppress(OSError):
+            os.setsid()
+
+
+def _end_with_parent(folder_path: str) -> None:
+    """Wait for the parent's end, remove the shared folder, and end this process whatever its main thread does.
+
+    The guard does so as well; this is for systems where it could not start.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "this is the main function of a child process"
+    parent.join()
+    for _ in range(3):  # the main thread may be adding files meanwhile
+        shutil.rmtree(folder_path, ignore_errors=True)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)

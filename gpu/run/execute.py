@@ -1,0 +1,446 @@
+"""Carry out a request, on an engine and in the process that calls."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu.declaration.arrays import present_error
+from gpu.declaration.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work, compiling
+from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
+from gpu.errors import (
+    CompileError,
+    Diagnostic,
+    EngineUnavailableError,
+    InputError,
+    KernelError,
+    LaunchError,
+    LockstepError,
+)
+from gpu.messages.requests import (
+    AdvanceBodies,
+    CheckPattern,
+    CheckSource,
+    DescribeKernels,
+    Failure,
+    LoadArray,
+    LoadBodies,
+    LoadImage,
+    LoadText,
+    Report,
+    Request,
+    Result,
+    RunKernel,
+    SaveArray,
+    SaveBodies,
+    StepKernel,
+    StepPattern,
+    StudyAtomics,
+    Throughput,
+)
+from gpu.messages.shared_arrays import SharedArray, SharedFolder
+from gpu.patterns import find_pattern
+from gpu.run import bodies as execute_bodies
+from gpu.run import verify
+from gpu.run.frames import Frames
+from gpu.stepping.recording import Recording
+
+if TYPE_CHECKING:
+    from gpu.simulator.checkers.findings import Finding
+
+_CHECKED_ELEMENTS = 4999
+_CHECKED_IMAGE = (45, 67)
+_CHECKED_SIZES = {"elements": _CHECKED_ELEMENTS, "bodies": _CHECKED_ELEMENTS, "rows": 67, "columns": 67}
+
+_ANOTHER = "Take another variant."
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: the host program's outputs, what the pattern presents of them, and the figures."""
+
+    outputs: Outputs
+    presented: Outputs
+    report: Report
+
+
+def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) -> Result:
+    """Carry out a request; the result's arrays are new ones in `folder`."""
+    match request:
+        case LoadImage(path):
+            return Result(_share(_load(path), folder))
+        case LoadArray(path, dimensions):
+            from gpu.files import arrays as array_files
+
+            return Result(_share({"values": array_files.read_array(path, dimensions)}, folder))
+        case LoadText(path):
+            from gpu.files import text as text_files
+
+            characters = text_files.read_text(path).encode("latin-1", "replace")
+            return Result(_share({"text": np.frombuffer(characters, np.uint8)}, folder))
+        case SaveArray(path, array, maxval):
+            from gpu.run import export
+
+            export.save(path, array.open(), maxval=maxval)
+            return Result({})
+        case CheckSource(file, text, defines):
+            from gpu.simulator.frontend.diagnose import diagnose
+
+            return Result({}, diagnostics=diagnose(text, KERNELS / file, defines))
+        case CheckPattern():
+            return Result({}, diagnostics=_check(request, tell))
+        case StepPattern():
+            return _record(request, folder, tell)
+        case StudyAtomics(given, shared, seed):
+            from gpu.run.atomics import study
+
+            counted = {name: handle.open() for name, handle in shared.items()}
+            return Result({}, atomics=study(find_pattern("histogram"), counted, given, tell, seed=seed))
+        case DescribeKernels(file, text, defines, instances):
+            from gpu.kernel.signatures import signatures
+
+            return Result({}, kernels=signatures(text, Path(file), defines, instances))
+        case RunKernel(launch):
+            from gpu.run.kernel import run_kernel
+
+            arrays, simulated = run_kernel(launch)
+            return Result(_share(arrays, folder), simulated=simulated)
+        case StepKernel(launch, schedule):
+            from gpu.run.kernel import record_kernel
+
+            return _shared_recording(record_kernel(launch, schedule), folder)
+        case LoadBodies() | SaveBodies() | AdvanceBodies():
+            return execute_bodies.execute(engine, request, folder, tell)
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    outcome = run_pattern(
+        engine,
+        pattern,
+        pattern.variant(request.variant),
+        inputs,
+        request.params,
+        tell,
+        with_reference=request.verify,
+        sources=request.sources,
+        seed=request.seed,
+        frames=Frames() if request.frames else None,
+    )
+    return Result(_share({**outcome.outputs, **outcome.presented}, folder), outcome.report)
+
+
+def run_pattern(
+    engine: Engine,
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    with_reference: bool = True,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+    frames: Frames | None = None,
+) -> Outcome:
+    """Run one variant, and compare its result with the reference unless `with_reference` is False.
+
+    Where `inputs` is empty, the pattern makes them from its parameters and `seed`. `frames` takes pictures between
+    launches, where the pattern offers any.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile or fails while it runs.
+    """
+    params = pattern.check(given)
+    inputs = pattern.inputs(inputs, params, seed)
+    _accept(pattern, variant, inputs, params)
+    if variant.library and engine.device.no_library:
+        raise InputError(f"{variant.library} cannot be called here. {engine.device.no_library}", advice=_ANOTHER)
+    engine.sources = dict(sources or {})
+    engine.take_times()
+    try:
+        outputs = _drive(engine, variant, inputs, params, tell, frames)
+        executed, times = (frames or Frames()).finish(engine)
+    finally:
+        engine.sources = {}
+    presented = {**pattern.present(inputs, params, outputs), **(frames.presented() if frames is not None else {})}
+    deviation, verified = None, None
+    if with_reference:
+        tell(Progress(None, "comparing with the reference"))
+        ours = variant.comparable(params, outputs[pattern.result])
+        right = variant.comparable(params, pattern.reference(inputs, params))
+        deviation, verified = verify.compare(ours, right, pattern.tolerance(inputs, params))
+        if pattern.view == "array" and ours.shape == right.shape:
+            presented.update(present_error(ours, right))
+    device = engine.device
+    cost = pattern.cost(inputs, params)
+    return Outcome(
+        outputs,
+        presented,
+        Report(
+            pattern=pattern.name,
+            engine=device.engine,
+            executor=executed.executor,
+            device=device.name,
+            variant=variant.name,
+            time_ms=times,
+            throughput=throughput(pattern.work(inputs, params), times),
+            deviation=deviation,
+            verified=verified,
+            fallback=executed.reason,
+            least_bytes=cost.bytes_read + cost.bytes_written,
+        ),
+    )
+
+
+def _accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any]) -> None:
+    pattern.accept(inputs, params)
+    if reason := variant.obstacle(inputs, params):
+        raise InputError(reason, advice=f"{variant.title} needs more than {pattern.title} does: take another variant.")
+
+
+def _refuse_library(variant: Variant) -> None:
+    if variant.library:
+        raise InputError(f"{variant.library} is a library: it has no source to step through.", advice=_ANOTHER)
+
+
+def throughput(work: Work, times: PhaseTimes) -> Throughput:
+    """Return the work done per second of kernel time, in the work's own thousands; 0 where no time was measured."""
+    per_second = work.amount / (times.kernel / 1e3) if times.kernel > 0 else 0.0
+    return Throughput(per_second / {"M": 1e6, "G": 1e9}[work.prefix], f"{work.prefix}{work.unit}/s")
+
+
+def record(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+    schedule: str = "round-robin",
+) -> Recording:
+    """Run one variant on the simulator and return the recording of all its launches.
+
+    Inputs that are given are cut down to what can be watched; where there are none, the pattern makes them.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or is launched as no GPU would. A kernel's mistake while it runs ends the
+        recording instead, which says so.
+    """
+    from gpu.engines.tracing import TracingEngine  # with its compiler, which a GPU's process has no use for
+
+    params = pattern.check(given)
+    _refuse_library(variant)
+    inputs = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
+    _accept(pattern, variant, inputs, params)
+    engine = TracingEngine(schedule)
+    engine.sources = dict(sources or {})
+    failure = ""
+    with closing(engine):
+        try:
+            _drive(engine, variant, inputs, params, tell)
+        except LaunchError as error:
+            if not engine.launched:
+                raise
+            failure = error.message
+        return engine.recording(failure)
+
+
+def check_pattern(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> list[Finding]:
+    """Run one variant on the simulator, on a small part of its input, and return what its kernels do wrong.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or is launched as no GPU would.
+    """
+    from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
+
+    _refuse_library(variant)
+    params = small_params(pattern, pattern.check(given))
+    inputs = pattern.inputs({name: _corner(values) for name, values in inputs.items()}, params, seed)
+    _accept(pattern, variant, inputs, params)
+    engine = CheckingEngine()
+    engine.sources = dict(sources or {})
+    with closing(engine):
+        try:
+            _drive(engine, variant, inputs, params, tell)
+        except LaunchError:
+            if not engine.findings:
+                raise
+        return engine.findings
+
+
+def small_params(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters for a check: as they are, but for fewer elements."""
+    most = {
+        each.name: _CHECKED_SIZES[each.unit]
+        for each in pattern.parameters
+        if isinstance(each, Integer) and each.unit in _CHECKED_SIZES
+    }
+    return {name: min(value, most[name]) if name in most else value for name, value in params.items()}
+
+
+def _corner(values: Array) -> Array:
+    """Return the beginning of an array: several blocks' worth, and of a size that no block divides."""
+    if values.ndim >= 2:
+        return values[: _CHECKED_IMAGE[0], : _CHECKED_IMAGE[1]]
+    return values[:_CHECKED_ELEMENTS] if values.ndim else values
+
+
+def _check(request: CheckPattern, tell: Tell) -> tuple[Diagnostic, ...]:
+    from gpu.simulator.checkers.report import diagnostics_of
+
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    findings = check_pattern(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
+    file = pattern.file_of(request.variant)
+    return diagnostics_of(findings, kernel_text(file, request.sources), KERNELS / file)
+
+
+def failure_of(error: Exception) -> Failure:
+    """Turn an exception into plain data; call it while the exception is being handled."""
+    match error:
+        case LockstepError():
+            position = error.position if isinstance(error, KernelError) else None
+            return Failure(_kind(error), error.message, error.advice, error.detail, position)
+        case MemoryError():
+            return Failure(
+                "input",
+                "There is not enough memory for this.",
+                "Use a smaller input, or close other programs.",
+                traceback.format_exc(),
+            )
+    return Failure(
+        "bug",
+        f"Lockstep made a mistake: {type(error).__name__}: {error}",
+        "Please report it, together with the details.",
+        traceback.format_exc(),
+    )
+
+
+def _kind(error: LockstepError) -> str:
+    match error:
+        case CompileError():
+            return "compile"
+        case KernelError():
+            return "launch"
+        case EngineUnavailableError():
+            return "engine"
+    return "input"
+
+
+def _drive(
+    engine: Engine,
+    variant: Variant,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    tell: Tell,
+    frames: Frames | None = None,
+) -> Outputs:
+    """Run a host program to its end, telling how far it is: between launches by itself, within one by the engine."""
+    latest = Progress(0.0)
+    furthest = 0.0
+
+    def launched(fraction: float) -> None:
+        # The engine knows how far a launch is, not how many follow: let it fill what the host program left open.
+        nonlocal furthest
+        done = latest.fraction or 0.0
+        furthest = max(furthest, done + (1 - done) * fraction)
+        tell(Progress(furthest, latest.message))
+
+    quiet, engine.on_progress = engine.on_progress, launched
+    silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
+    program = variant.run(engine, inputs, params)
+    try:
+        while True:
+            latest = next(program)
+            furthest = max(furthest, latest.fraction or 0.0)
+            tell(Progress(None if latest.fraction is None else furthest, latest.message))
+            if frames is not None:
+                frames.take(engine, latest)
+    except StopIteration as end:
+        outputs: Outputs = end.value
+        return outputs
+    finally:
+        program.close()
+        engine.on_progress = quiet
+        engine.on_compiling = silent
+
+
+def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    recording = record(
+        pattern,
+        variant,
+        inputs,
+        request.params,
+        tell,
+        sources=request.sources,
+        seed=request.seed,
+        schedule=request.schedule,
+    )
+    return _shared_recording(recording, folder)
+
+
+def _shared_recording(recording: Recording, folder: SharedFolder) -> Result:
+    file = BytesIO()
+    recording.save(file)
+    handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))
+    return Result({"recording": handle}, path=handle.path)
+
+
+def _load(path: str) -> dict[str, Array]:
+    from gpu.files import images
+
+    image = images.read_image(path)
+    return {
+        "image": image.pixels,
+        "maxval": np.array(image.maxval, image.pixels.dtype),
+        "picture": images.picture(image),
+    }
+
+
+def _share(arrays: Mapping[str, Array], folder: SharedFolder) -> dict[str, SharedArray]:
+    """Copy arrays into the folder, an array with two names once; all of them or none."""
+    handles: dict[int, SharedArray] = {}
+    try:
+        for values in arrays.values():
+            if id(values) not in handles:
+                handles[id(values)] = folder.put(values)
+    except BaseException:
+        for handle in handles.values():
+            folder.discard(handle)
+        raise
+    return {name: handles[id(values)] for name, values in arrays.items()}

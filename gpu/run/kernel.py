@@ -1,0 +1,76 @@
+"""Launches of kernels that no pattern declares, on the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.kernel.figures import line_figures
+from gpu.kernel.simulate import Simulation, simulate
+from gpu.messages.kernels import KernelLaunch, Simulated
+from gpu.simulator.checkers.report import diagnostics_of
+from gpu.stepping.recording import Recording
+
+Array = npt.NDArray[Any]
+
+MAXIMUM_STEPS = 20_000
+"""Rounds of loops after which a kernel counts as endless."""
+
+
+def run_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], Simulated]:
+    """Run a kernel, and return its arrays by the arguments' numbers, and what else came of it.
+
+    Raises
+    ------
+    InputError
+        Where arguments do not fit the kernel's parameters.
+    KernelError
+        Where the text does not compile, has no such kernel, or the launch is one that no GPU takes.
+    """
+    simulation = _simulate(launch)
+    arrays = {str(number): _plain(array) for number, array in simulation.arrays.items()}
+    return arrays, _simulated(simulation, launch)
+
+
+def record_kernel(launch: KernelLaunch, schedule: str) -> Recording:
+    """Run a kernel and record every step of it; errors as of `run_kernel`."""
+    trace = _simulate(launch, schedule=schedule, traced=True).trace
+    assert trace is not None, "it was asked for"
+    return Recording.of_launch(trace, {Path(launch.file).name: launch.text})
+
+
+def _simulate(launch: KernelLaunch, **options: Any) -> Simulation:
+    return simulate(
+        launch.file,
+        launch.kernel,
+        launch.grid,
+        launch.block,
+        launch.arguments,
+        source=launch.text,
+        shared_bytes=launch.shared_bytes,
+        defines=launch.defines,
+        max_steps=MAXIMUM_STEPS,
+        **options,
+    )
+
+
+def _simulated(simulation: Simulation, launch: KernelLaunch) -> Simulated:
+    path = Path(launch.file)
+    return Simulated(
+        findings=diagnostics_of(simulation.findings, launch.text, path),
+        count=len(simulation.findings),
+        printed=tuple((each.thread, each.text) for each in simulation.printed),
+        lines={
+            line: line_figures(counts)
+            for (file, line), counts in sorted(simulation.counters.per_line.items())
+            if file == path.name
+        },
+    )
+
+
+def _plain(array: Array) -> Array:
+    """Return an array as one that can be shared: of structs their bytes."""
+    return array.reshape(-1).view(np.uint8) if array.dtype.names is not None else array

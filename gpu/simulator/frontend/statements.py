@@ -1,0 +1,424 @@
+"""Statements: from clang's cursors to the IR's, one function at a time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.addresses import is_reference_function
+from gpu.simulator.frontend.calls import is_implicit
+from gpu.simulator.frontend.clang import (
+    Cursor,
+    CursorKind,
+    StorageClass,
+    TypeKind,
+    has_attribute,
+    start_of,
+)
+from gpu.simulator.frontend.closures import THIS, is_in_closure
+from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor, initialiser, is_constructed
+from gpu.simulator.frontend.expressions import Expressions
+from gpu.simulator.frontend.scope import Scope, decayed, value_type
+from gpu.simulator.frontend.types import is_reference, refuse
+from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, has_union
+
+if TYPE_CHECKING:
+    from gpu.simulator.frontend.program import Program
+
+_CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
+_METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
+_NO_CODE = (
+    CursorKind.TYPEDEF_DECL,
+    CursorKind.TYPE_ALIAS_DECL,
+    CursorKind.STATIC_ASSERT,
+    CursorKind.STRUCT_DECL,
+    CursorKind.UNION_DECL,
+    CursorKind.CLASS_DECL,
+    CursorKind.ENUM_DECL,
+    CursorKind.USING_DECLARATION,
+    CursorKind.USING_DIRECTIVE,
+    CursorKind.NAMESPACE_ALIAS,
+    CursorKind.FUNCTION_DECL,
+)
+
+_INSTEAD = {
+    "GOTO_STMT": "Use a loop with break or continue, or a function with an early return.",
+    "LABEL_STMT": "Use a loop with break or continue, or a function with an early return.",
+    "INDIRECT_GOTO_STMT": "Use a switch.",
+    "ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
+    "MS_ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
+    "CXX_TRY_STMT": "Device code has no exceptions: return an error code.",
+}
+
+
+class FunctionLowering:
+    """Fills in an `ir.Function` from its definition."""
+
+    def __init__(self, program: Program, function: ir.Function, definition: Cursor) -> None:
+        self._types = program.types
+        self._function = function
+        self._definition = definition
+        self._scope = Scope(program, function, definition)
+        self._expressions = Expressions(self._scope)
+
+    def run(self) -> None:
+        """Lower the parameters and the body."""
+        parameters: list[tuple[str, Type]] = []
+        before: list[ir.Statement] = []
+        if self._definition.kind in _METHODS and not self._definition.is_static_method:
+            owner = self._types.lower(self._definition.owner.type, self._definition)
+            this = ir.Local(Pointer(owner), self._scope.new_slot(), "this")
+            parameters.append(("this", Pointer(owner)))
+            if is_in_closure(self._definition):
+                self._scope.closure = this
+                around = self._scope.captured(THIS, start_of(self._definition))
+                self._scope.this = ir.Load(around.type, around) if around is not None else None
+            else:
+                self._scope.this = this
+        moved: list[tuple[Cursor, Type, ir.Local]] = []
+        for parameter in self._definition.arguments:
+            type = self._types.lower(parameter.type, parameter)
+            if is_reference(parameter.type):
+                self._scope.declare(parameter, type, in_memory=True)
+                parameters.append((parameter.spelling, Pointer(decayed(type))))
+                continue
+            type = value_type(type)
+            if self._scope.lives_in_memory(parameter, type):
+                moved.append((parameter, type, ir.Local(type, self._scope.new_slot(), parameter.spelling)))
+            else:
+                self._scope.declare(parameter, type, in_memory=False)
+            parameters.append((parameter.spelling, type))
+        for parameter, type, given in moved:
+            local = self._scope.declare(parameter, type, in_memory=True)
+            before.append(
+                ir.DeclareMemory(
+                    local.slot,
+                    type.size,
+                    ((0, given),),
+                    False,
+                    parameter.spelling,
+                    start_of(parameter),
+                    has_union(type),
+                )
+            )
+        self._function.parameters = tuple(parameters)
+        before += self._member_initialisers()
+        body = next(child for child in self._definition.children if child.kind == CursorKind.COMPOUND_STMT)
+        self._function.body = ir.Block((*before, *self._block(body)))
+
+    def _member_initialisers(self) -> list[ir.Statement]:
+        """Lower what stands between a constructor's colon and its body; other members get their own initialisers."""
+        if self._definition.kind != CursorKind.CONSTRUCTOR or self._scope.this is None:
+            return []
+        this = self._scope.this
+        assert isinstance(this.type, Pointer)
+        struct = this.type.element
+        assert isinstance(struct, Struct)
+        position = start_of(self._definition)
+        children = [child for child in self._definition.children if child.kind != CursorKind.PARM_DECL]
+        written = [
+            (member, value)
+            for member, value in pairwise(children)
+            if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.is_expression
+        ]
+        given = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in written}
+        fresh = self._expressions.construction.default(struct, self._definition.owner.type, given=given)
+        made: list[ir.Statement] = [
+            ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), fresh), position)
+        ]
+        for member, value in written:
+            if member.kind == CursorKind.MEMBER_REF:
+                field = struct.field(member.spelling)
+                type, offset = field.type, field.offset
+            else:
+                type, offset = self._types.lower(value.type, member), 0
+            target = ir.Member(Pointer(decayed(type)), this, offset)
+            if member.kind == CursorKind.MEMBER_REF and field.is_reference:
+                bound = ir.Assign(
+                    type, ir.Element(type, target, None, start_of(value)), self._expressions.address(value)
+                )
+                made.append(ir.Evaluate(bound, start_of(value)))
+                continue
+            if isinstance(type, ArrayOf):
+                for number, part in enumerate(self._expressions.construction.array_values(value, type)):
+                    index = ir.Const(INT32, np.int32(number))
+                    place = ir.Element(type.innermost, target, index, start_of(value))
+                    made.append(ir.Evaluate(ir.Assign(type.innermost, place, part), start_of(value)))
+                continue
+            place = ir.Element(type, target, None, start_of(value))
+            assign = ir.Assign(type, place, self._expressions.converted(value, type))
+            made.append(ir.Evaluate(assign, start_of(value)))
+        return made
+
+    def _block(self, cursor: Cursor) -> list[ir.Statement]:
+        return [statement for child in cursor.children for statement in self._statements(child)]
+
+    def _statements(self, cursor: Cursor) -> list[ir.Statement]:
+        """Lower a statement; a declaration of several variables becomes several."""
+        kind = cursor.kind
+        if kind == CursorKind.DECL_STMT:
+            return [made for child in cursor.children for made in self._declaration(child)]
+        if kind == CursorKind.NULL_STMT:
+            return []
+        return [self._statement(cursor)]
+
+    def _statement(self, cursor: Cursor) -> ir.Statement:
+        kind = cursor.kind
+        position = start_of(cursor)
+        if kind == CursorKind.COMPOUND_STMT:
+            return ir.Block(tuple(self._block(cursor)))
+        if kind in (CursorKind.DECL_STMT, CursorKind.NULL_STMT):
+            return ir.Block(tuple(self._statements(cursor)))
+        if kind == CursorKind.IF_STMT:
+            return self._if(cursor)
+        if kind == CursorKind.FOR_STMT:
+            return self._for(cursor)
+        if kind == CursorKind.CXX_FOR_RANGE_STMT:
+            return self._range_for(cursor)
+        if kind == CursorKind.WHILE_STMT:
+            return self._while(cursor)
+        if kind == CursorKind.DO_STMT:
+            body, condition = cursor.children
+            return ir.Loop(self._expressions.condition(condition), None, self._statement(body), False, position)
+        if kind == CursorKind.SWITCH_STMT:
+            return self._switch(cursor)
+        if kind == CursorKind.BREAK_STMT:
+            return ir.Jump("break", position)
+        if kind == CursorKind.CONTINUE_STMT:
+            return ir.Jump("continue", position)
+        if kind == CursorKind.RETURN_STMT:
+            return ir.Return(self._returned(cursor), position)
+        if kind == CursorKind.CALL_EXPR and cursor.spelling == "__syncthreads":
+            return ir.Barrier(position)
+        if kind.is_expression():
+            return ir.Evaluate(self._expressions.discarded(cursor), position)
+        if kind.is_unexposed() and len(children := cursor.children) == 1:
+            return self._statement(children[0])  # a statement with an attribute, such as one behind #pragma unroll
+        raise refuse(
+            cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
+        )
+
+    def _returned(self, cursor: Cursor) -> ir.Expression | None:
+        value = next(iter(cursor.children), None)
+        if value is None:
+            return None
+        if is_reference_function(self._definition):
+            return self._expressions.address(value)
+        if isinstance(self._function.type, Void):
+            return self._expressions.value(value)
+        return self._expressions.converted(value, self._function.type)
+
+    def _while(self, cursor: Cursor) -> ir.Statement:
+        *declared, condition, body = cursor.children
+        position = start_of(cursor)
+        if not declared:
+            return ir.Loop(self._expressions.condition(condition), None, self._statement(body), True, position)
+        # `while (int x = f())` declares anew each round.
+        before = self._declarations(declared)
+        ends = ir.If(self._expressions.condition(condition), ir.Block(()), ir.Jump("break", position), position)
+        return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body))), True, position)
+
+    def _declarations(self, cursors: list[Cursor]) -> list[ir.Statement]:
+        """Lower what an if, a switch or a while declares before its condition, or as that."""
+        return [
+            made
+            for cursor in cursors
+            for made in (self._declaration(cursor) if cursor.kind.is_declaration() else self._statements(cursor))
+        ]
+
+    def _if(self, cursor: Cursor) -> ir.Statement:
+        children = cursor.children
+        first = next(place for place, child in enumerate(children) if child.is_expression)
+        before = self._declarations([*children[:first]])
+        condition, then, *orelse = children[first:]
+        decided = self._expressions.condition(condition)
+        made = ir.If(decided, self._statement(then), self._statement(orelse[0]) if orelse else None, start_of(cursor))
+        return ir.Block((*before, made)) if before else made
+
+    def _for(self, cursor: Cursor) -> ir.Statement:
+        first, condition, step, body = _parts_of_for(cursor)
+        before = self._statements(first) if first is not None else []
+        loop = ir.Loop(
+            self._expressions.condition(condition) if condition is not None else None,
+            self._expressions.discarded(step) if step is not None else None,
+            self._statement(body),
+            True,
+            start_of(cursor),
+        )
+        return ir.Block((*before, loop))
+
+    def _range_for(self, cursor: Cursor) -> ir.Statement:
+        """`for (auto x : array)` is a loop over an index."""
+        variable, sequence, body = cursor.children
+        type = self._expressions.type_of(sequence)
+        if not isinstance(type, ArrayOf):
+            raise refuse(cursor, "a range-based for over anything but an array", instead="Count an index.")
+        position = start_of(cursor)
+        pointer = self._expressions.value(sequence)
+        index = ir.Local(INT32, self._scope.new_slot(), "index")
+        place = ir.Element(type.element, pointer, index, position)
+        held = self._types.lower(variable.type, variable)
+        if is_reference(variable.type):
+            local = self._scope.declare(variable, held, in_memory=True)
+            address = ir.Offset(Pointer(decayed(type.element)), pointer, index)
+            declared: ir.Statement = ir.Declare(local.slot, local.type, address, position)
+        else:
+            declared = self._variable(variable, held, ir.Load(type.element, place))
+        count = ir.Const(INT32, np.int32(type.length))
+        one = ir.Const(INT32, np.int32(1))
+        loop = ir.Loop(
+            ir.Binary(BOOL, "<", index, count),
+            ir.Update(INT32, index, "+", one, INT32),
+            ir.Block((declared, self._statement(body))),
+            True,
+            position,
+        )
+        return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position), loop))
+
+    def _switch(self, cursor: Cursor) -> ir.Statement:
+        *declared, value, body = cursor.children
+        before = self._declarations(declared)
+        sections: list[ir.Section] = []
+        statements: list[ir.Statement] = []
+        labels: tuple[list[int], bool] = ([], False)
+
+        def finish() -> None:
+            if labels[0] or labels[1]:
+                sections.append(ir.Section(tuple(labels[0]), labels[1], ir.Block(tuple(statements))))
+
+        for child in body.children if body.kind == CursorKind.COMPOUND_STMT else [body]:
+            cases: list[int] = []
+            is_default = False
+            while child.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
+                parts = child.children
+                if child.kind == CursorKind.CASE_STMT:
+                    cases.append(self._case(parts[0]))
+                else:
+                    is_default = True
+                child = parts[-1]
+            if cases or is_default:
+                finish()
+                statements, labels = [], (cases, is_default)
+            statements += self._statements(child)
+        finish()
+        made = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor))
+        return ir.Block((*before, made)) if before else made
+
+    def _case(self, cursor: Cursor) -> int:
+        number = cursor.constant
+        if number is None:
+            lowered = self._expressions.value(cursor)
+            if not isinstance(lowered, ir.Const):
+                raise refuse(cursor, "this case, which is not a constant")
+            return int(lowered.value)
+        return int(number)
+
+    def _declaration(self, cursor: Cursor) -> list[ir.Statement]:
+        if cursor.kind in _NO_CODE:
+            return []
+        if cursor.kind != CursorKind.VAR_DECL:
+            raise refuse(
+                cursor,
+                f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})",
+                instead="Declare one variable for each value.",
+            )
+        type = self._types.lower(cursor.type, cursor)
+        if has_attribute(cursor, CursorKind.CUDASHARED_ATTR):
+            self._scope.declare_shared(cursor, type)
+            return []
+        if cursor.storage_class == StorageClass.STATIC:
+            if cursor.type.is_const or isinstance(type, ArrayOf):
+                return []  # a table: a variable of the module that only this function sees
+            raise refuse(
+                cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
+            )
+        initial = initialiser(cursor)
+        if name := destructor(cursor.type):
+            raise refuse(
+                cursor,
+                f"an object of {name}, whose destructor does something",
+                instead=INSTEAD_OF_DESTRUCTOR,
+            )
+        if is_reference(cursor.type):
+            assert initial is not None
+            address = self._expressions.address(initial)
+            local = self._scope.declare(cursor, type, in_memory=True)
+            return [ir.Declare(local.slot, local.type, address, start_of(cursor))]
+        if isinstance(type, ArrayOf):
+            return [self._array(cursor, type, initial)]
+        if initial is None or _is_trivial(initial, cursor):
+            return [self._variable(cursor, type, None)]
+        return [self._variable(cursor, type, self._expressions.converted(initial, type))]
+
+    def _variable(self, cursor: Cursor, type: Type, value: ir.Expression | None) -> ir.Statement:
+        """Declare a variable where it belongs: in a slot, or in memory."""
+        in_memory = self._scope.lives_in_memory(cursor, type)
+        local = self._scope.declare(cursor, type, in_memory=in_memory)
+        position = start_of(cursor)
+        if in_memory:
+            values = () if value is None else ((0, value),)
+            return ir.DeclareMemory(local.slot, type.size, values, False, cursor.spelling, position, has_union(type))
+        if not isinstance(type, Scalar | Pointer):
+            raise refuse(cursor, f"a variable of type {type}")
+        return ir.Declare(local.slot, type, value, position)
+
+    def _array(self, cursor: Cursor, type: ArrayOf, initial: Cursor | None) -> ir.Statement:
+        values: tuple[tuple[int, ir.Expression], ...] = ()
+        is_string = initial is not None and initial.kind == CursorKind.STRING_LITERAL
+        braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
+        if initial is not None and (is_string or (braces and initial.children)):
+            size = type.innermost.size
+            elements = self._expressions.construction.array_values(initial, type)
+            values = tuple((number * size, value) for number, value in enumerate(elements))
+        elif initial is None:
+            made = self._expressions.construction.default_array(cursor.type, type)
+            values = tuple((number * type.innermost.size, value) for number, value in enumerate(made))
+        local = self._scope.declare(cursor, type, in_memory=True)
+        return ir.DeclareMemory(
+            local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type)
+        )
+
+
+def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
+    """Whether a struct's initialiser is a constructor that does nothing."""
+    callee = initial.referenced
+    if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
+        return False
+    return is_implicit(callee) and not is_constructed(variable.type) and not initial.arguments
+
+
+def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:
+    """Return the four parts of a `for`; clang leaves out those that are empty."""
+    children = cursor.children
+    if len(children) == 4:
+        first, condition, step, body = children
+        return first, condition, step, body
+    *parts, body = children
+    semicolons: list[int] = []
+    depth = 0
+    # Where a macro wrote the loop, all its parts start where the macro stands.
+    by_macro = any(part.start.offset == cursor.start.offset for part in parts)
+    for spelling, offset in [] if by_macro else cursor.tokens():
+        depth += (spelling in "([{") - (spelling in ")]}")
+        if spelling == ";" and depth == 1:
+            semicolons.append(offset)
+        if len(semicolons) == 2:
+            break
+    found: list[Cursor | None] = [None, None, None]
+    for part in parts:
+        if len(semicolons) == 2:
+            found[sum(part.start.offset > offset for offset in semicolons)] = part
+        else:  # a macro wrote the loop, and its text cannot be had: tell the parts by what they are
+            found[_likely_part(part, found)] = part
+    return found[0], found[1], found[2], body
+
+
+def _likely_part(part: Cursor, found: list[Cursor | None]) -> int:
+    if part.kind == CursorKind.DECL_STMT:
+        return 0
+    if part.type.canonical.kind == TypeKind.BOOL:
+        return 1
+    return 2 if found[0] is not None or found[1] is not None or part.kind == CursorKind.UNARY_OPERATOR else 0

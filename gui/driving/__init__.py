@@ -1,0 +1,1 @@
+"""What drives the real window: the tour, README's pictures, the benchmark of moves."""

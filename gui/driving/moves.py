@@ -1,0 +1,190 @@
+"""`python main.py bench window`: how long a move through a recording takes, from the key to the painted picture."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QCoreApplication, QEvent, QPointF, Qt
+from PyQt6.QtGui import QKeyEvent, QMouseEvent
+from PyQt6.QtWidgets import QApplication
+
+from gpu.bench.document import write_section
+from gpu.devices.processor import processor_name
+from gpu.patterns import all_patterns
+from gui.driving.driven import SIZE, driven, wait
+
+if TYPE_CHECKING:
+    from gui.step_view.tab import StepTab
+    from gui.window.main_window import MainWindow
+
+PATIENCE_S = 120
+FRAME_MS = 1000 / 60
+_PICTURES = ("Flow", "Arrays", "Variables")
+_PAUSE_S = 1 / 30
+"""Between two moves, as between those of a key that is held down."""
+_GOLDEN = 0.618
+"""Of the time line from one press to the next, so that every one goes to another place."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is recorded: a variant, and parameters that differ from what the Step tab begins with."""
+
+    pattern: str
+    variant: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+# The tabs' own beginnings, and the largest that are steppable.
+LARGE = (
+    Subject("scan", "kogge-stone", {"n": 1024, "block": "1024"}),
+    Subject("scan", "brent-kung", {"n": 1024, "block": "512"}),
+    Subject("sort", "quicksort"),
+    Subject("matmul", "peak"),
+)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording in the window: how large it is, how long it took to open, and its moves' times by picture."""
+
+    title: str
+    lane_events: int
+    opened_ms: float
+    times_ms: dict[str, dict[str, list[float]]]
+
+
+def measure(page: Path, repetitions: int) -> int:
+    """Measure the moves of every pattern's recording and of some large ones, print them, and write them to a page.
+
+    Parameters
+    ----------
+    page : Path
+    repetitions : int
+        How often each move is made.
+
+    Returns
+    -------
+    int
+        The exit code, 0.
+    """
+    subjects = [Subject(pattern.name, pattern.default_variant) for pattern in all_patterns().values()]
+    with driven("null") as window:
+        found = []
+        for each in recorded(window, [*subjects, *LARGE], repetitions):
+            found.append(each)
+            print("\n".join(_lines(each)), flush=True)
+    head = (
+        "Moves in the Step tab, from the key or the press to the painted picture, in a window of "
+        f"{SIZE[0]} x {SIZE[1]} pixels: median / 95th percentile of {repetitions}, in ms. At 60 Hz a frame is "
+        f"{FRAME_MS:.1f} ms. Presses on the time line go all over it, where nothing is prepared."
+    )
+    write_section(page, "Window", processor_name(), f"{head}\n\n{table(found)}")
+    return 0
+
+
+def table(found: list[Recorded]) -> str:
+    """Return a Markdown table of recordings."""
+    lines = [
+        "| recording | lane-events | opened in s | picture | step | barrier | time line |",
+        "|---|--:|--:|---|--:|--:|--:|",
+    ]
+    return "\n".join([*lines, *(line for each in found for line in _lines(each))])
+
+
+def _lines(each: Recorded) -> Iterator[str]:
+    head = f"| {each.title} | {each.lane_events:,} | {each.opened_ms / 1e3:.2f} |"
+    for picture, times in each.times_ms.items():
+        yield f"{head} {picture} | {' | '.join(map(_figures, times.values()))} |"
+
+
+def _figures(times_ms: list[float]) -> str:
+    return f"{np.median(times_ms):.1f} / {np.percentile(times_ms, 95):.1f}" if times_ms else ""
+
+
+def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> Iterator[Recorded]:
+    """Record subjects in the window, one after the other, and move through each of them."""
+    for number, subject in enumerate(subjects):
+        window.choose_pattern(subject.pattern)
+        window.choose_variant(subject.variant)
+        step, tabs = window.page.step, window.page.tabs
+        step.settings.form.change(**subject.params)
+        if not number:
+            # The process that records starts once, while nobody waits.
+            tabs.setCurrentIndex(window.page.stack.indexOf(step))
+            _at_rest(step)
+        tabs.setCurrentIndex(0)
+        step.record_soon()
+        wait(lambda: window.at_rest, PATIENCE_S)
+        began = time.perf_counter()
+        tabs.setCurrentIndex(window.page.stack.indexOf(step))
+        _at_rest(step)
+        opened = (time.perf_counter() - began) * 1e3
+        assert step.models is not None, f"{subject} was not recorded"
+        events = sum(
+            len(launch.trace.events) * prod(launch.trace.grid) * launch.trace.lanes_per_block
+            for launch in step.models.recording.launches
+        )
+        size = ", ".join(f"{name} {value}" for name, value in subject.params.items())
+        title = f"{step.pattern.title}: {step.pattern.variant(subject.variant).title}{', ' if size else ''}{size}"
+        times: dict[str, dict[str, list[float]]] = {}
+        for picture in _PICTURES:
+            step.kinds.choose(picture)
+            _idle(0.3)
+            times[picture] = {name: list(_timed(step, move, repetitions)) for name, move in _moves(step).items()}
+        yield Recorded(title, events, opened, times)
+
+
+def _at_rest(step: StepTab) -> None:
+    wait(lambda: step.at_rest and step.models is not None, PATIENCE_S)
+
+
+def _idle(seconds: float) -> None:
+    """Let the window do what it does while nobody asks for anything."""
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        QCoreApplication.processEvents()
+        time.sleep(0.001)
+
+
+def _moves(step: StepTab) -> dict[str, Callable[[int], None]]:
+    shift, none = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.NoModifier
+    return {
+        "step": lambda number: _press(step, Qt.Key.Key_Right, none),
+        "barrier": lambda number: _press(step, Qt.Key.Key_Right, shift),
+        "time line": lambda number: _point(step, (number + 1) * _GOLDEN % 1),
+    }
+
+
+def _press(step: StepTab, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
+    QApplication.sendEvent(QApplication.focusWidget() or step, QKeyEvent(QEvent.Type.KeyPress, key, modifiers))
+
+
+def _point(step: StepTab, share: float) -> None:
+    at = QPointF(share * step.timeline.width(), step.timeline.height() / 2)
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    press = QMouseEvent(QEvent.Type.MouseButtonPress, at, step.timeline.mapToGlobal(at), left, left, none)
+    QApplication.sendEvent(step.timeline, press)
+
+
+def _timed(step: StepTab, move: Callable[[int], None], repetitions: int) -> Iterator[float]:
+    """Make a move again and again, from the beginning after the end; yield how long each took in ms."""
+    step.player.go(0)
+    for number in range(repetitions):
+        if step.player.moment == step.player.end:
+            step.player.go(0)
+        _idle(_PAUSE_S)
+        before, began = step.player.moment, time.perf_counter()
+        move(number)
+        # What was posted is laid out and painted; timers, for what is done ahead of need, are not asked.
+        for _ in range(3):
+            QCoreApplication.sendPostedEvents()
+        took = (time.perf_counter() - began) * 1e3
+        if step.player.moment != before:
+            yield took

@@ -1,0 +1,128 @@
+"""The pictures of README: `python -m gui.driving.pictures [FOLDER]` opens the real window and saves what it shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QElapsedTimer, QEventLoop, QSettings, QTimer
+
+from gpu.declaration.pattern import Array
+
+if TYPE_CHECKING:
+    from gui.window.main_window import MainWindow
+
+SIZE = (1280, 720)
+PATIENCE_MS = 60_000
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
+
+PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
+"""The rungs that README plays, by pattern."""
+
+
+COLLISION = {"bodies": 5000, "frames": 84, "steps": 16, "dt": 0.01, "softening": 0.03}
+"""Two galaxies that README plays: frames, and steps from one to the next."""
+
+
+def wait(until: Callable[[], bool]) -> None:
+    """Let events happen until something is true; TimeoutError where that takes too long."""
+    loop, clock = QEventLoop(), QElapsedTimer()
+    clock.start()
+    while not until():
+        if clock.elapsed() > PATIENCE_MS:
+            raise TimeoutError("The window is not where it should be.")
+        QTimer.singleShot(20, loop.quit)
+        loop.exec()
+
+
+def take(folder: Path) -> None:
+    """Save all pictures to a folder."""
+    _collide(folder)
+    from gui.app import application
+
+    app = application()
+    from gui.window.main_window import MainWindow
+    from gui.work.settings import Memory
+
+    with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
+        memory = Memory(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
+        window = MainWindow(memory, "simulator")
+        try:
+            window.resize(*SIZE)
+            window.show()
+            window.begin()
+            wait(lambda: window.at_rest)
+            _both_themes(window, folder, "window")
+            for pattern, variant in PLAYED.items():
+                _play(window, pattern, variant, folder)
+            window.choose_pattern("scan")
+            _both_themes(window, folder, "step")
+        finally:
+            window.close()
+            app.processEvents()
+
+
+def _both_themes(window: MainWindow, folder: Path, stem: str) -> None:
+    for theme in ("light", "dark"):
+        window.appearance.set_theme(theme)
+        passed = QElapsedTimer()
+        passed.start()
+        wait(lambda passed=passed: passed.elapsed() > 300)  # type: ignore[misc]
+        window.grab().save(str(folder / f"{stem}-{theme}.png"))
+
+
+def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
+    """Step through a variant: save it as a film, and leave the window at two thirds of it."""
+    window.choose_pattern(pattern)
+    window.choose_variant(variant)
+    page = window.page
+    titles = [page.tabs.tabText(number) for number in range(page.tabs.count())]
+    page.tabs.setCurrentIndex(titles.index("Step"))
+    tab = page.step
+    wait(lambda: tab.models is not None and tab.variant == variant)
+    tab.exports.write_film(folder / f"{pattern}.gif")
+    wait(lambda: tab.exports.film is None)
+    tab.player.go(tab.player.end * 2 // 3)
+
+
+def _collide(folder: Path) -> None:
+    """Let two galaxies collide, as seen by a camera that goes around them slowly, and save it as a film."""
+    from gpu import engines
+    from gpu.messages.bodies import Camera
+    from gpu.patterns.nbody.presets import generate, origins_of
+    from gpu.patterns.nbody.simulation import Simulation
+    from gui.work.films import write_film
+
+    bodies = generate("galaxies", COLLISION["bodies"], 1)
+    with (
+        closing(engines.create("simulator")) as engine,
+        closing(Simulation(engine, bodies, origins_of("galaxies", bodies))) as sky,
+    ):
+
+        def frames() -> Iterator[Array]:
+            for number in range(COLLISION["frames"]):
+                picture = sky.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, colour="origin")
+                if number == 0:  # the palette is taken from it
+                    yield from (picture, picture)
+                yield picture
+                for _ in sky.advance("tiled", COLLISION["steps"], COLLISION["dt"], COLLISION["softening"]):
+                    pass
+
+        write_film(folder / "collision.gif", frames(), 20)
+
+
+def main() -> None:
+    """Take the pictures."""
+    if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    take(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The tour: the real window goes through every pattern and variant, and leaves pictures and a table of results."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpu.messages.requests import Failure, Report
+from gui.driving.driven import driven, wait
+
+if TYPE_CHECKING:
+    from gui.window.main_window import MainWindow
+
+PATIENCE_S = 300
+_SHOWN = 0.6
+"""The share of a recording after which it is photographed."""
+
+COLUMNS = (
+    "pattern", "variant", "engine", "executor", "device", "upload_ms", "kernel_ms", "download_ms", "throughput", "unit",
+    "max_abs_error", "max_rel_error", "verdict", "picture",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop of the tour: a variant, its picture, and its report or what went wrong."""
+
+    pattern: str
+    variant: str
+    cautionary: bool
+    picture: str
+    report: Report | None
+    problem: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Return what is to be thought of the result."""
+        if self.report is None:
+            return f"failed: {self.problem}"
+        if self.report.verified:
+            return "verified"
+        return "wrong by design" if self.cautionary else "WRONG"
+
+    @property
+    def right(self) -> bool:
+        """Whether the stop went as it should."""
+        return self.report is not None and (bool(self.report.verified) or self.cautionary)
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of the results table, in the order of `COLUMNS`."""
+        if self.report is None:
+            return (self.pattern, self.variant, *([""] * 10), self.verdict, self.picture)
+        r, off = self.report, self.report.deviation
+        return (
+            self.pattern, self.variant, r.engine, r.executor, r.device,
+            *(f"{value:.4g}" for value in (r.time_ms.upload, r.time_ms.kernel, r.time_ms.download)),
+            f"{r.throughput.value:.4g}", r.throughput.unit,
+            "" if off is None else f"{off.max_abs:.3g}", "" if off is None else f"{off.max_rel:.3g}",
+            self.verdict, self.picture,
+        )  # fmt: skip
+
+
+def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIENCE_S) -> int:
+    """Drive the window through every variant, and step each pattern; save pictures, results.csv and results.md.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where the files go; made if it is not there.
+    engine : str
+        As the window takes it.
+    patience_s : float
+        How many seconds one stop may take.
+
+    Returns
+    -------
+    int
+        0 if every result was right (or wrong where a variant is there to show that), else 1.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with driven(engine) as window:
+        stops = _walk(window, folder, patience_s)
+    write_results(folder, stops)
+    for stop in stops:
+        print(f"{stop.pattern} {stop.variant}: {stop.verdict}")
+    return 0 if stops and all(stop.right for stop in stops) else 1
+
+
+def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
+    failures: list[Failure] = []
+    window.bench.run_failed.connect(failures.append)
+    window.bench.problem.connect(failures.append)
+    window.jobs.broken.connect(failures.append)
+    stops = []
+    ended: dict[str, list[Failure]] = {}
+    for name, pattern in window.bench.patterns.items():
+        window.choose_pattern(name)
+        for number, variant in enumerate(pattern.variants, 1):
+            if variant.library and window.jobs.device is not None and window.jobs.device.no_library:
+                continue
+            failures.clear()
+            window.choose_variant(variant.name)
+            in_time = _settled(window, failures, patience_s)
+            picture = f"{name}-{number}-{variant.name}.png"
+            _photograph(window, folder / picture)
+            outcome = window.bench.outcomes.get(name)
+            fresh = outcome is not None and outcome.variant == variant.name and not failures
+            problem = failures[0].message if failures else "" if in_time else "it took too long"
+            report = outcome.report if outcome is not None and fresh and in_time else None
+            stops.append(Stop(name, variant.name, bool(variant.cautionary), picture, report, problem))
+            if not in_time:
+                window.stop()
+        window.choose_variant(pattern.default_variant)
+        _settled(window, failures, patience_s)
+        ended[name] = list(failures)
+    # All patterns in one theme, then in the other: another theme is another style for every page.
+    for theme in ("light", "dark"):
+        window.appearance.set_theme(theme)
+        for name in window.bench.patterns:
+            failures[:] = ended[name]
+            window.choose_pattern(name)
+            _settled(window, failures, patience_s)
+            _photograph(window, folder / f"{name}-{theme}.png")
+            _photograph_step(window, folder / f"{name}-step-{theme}.png", failures, patience_s)
+    return stops
+
+
+def _photograph_step(window: MainWindow, path: Path, failures: list[Failure], patience_s: float) -> None:
+    """Photograph the Step tab in the middle of what it plays; where nothing ran, there is nothing to wait for."""
+    tabs, step = window.page.tabs, window.page.step
+    tabs.setCurrentIndex(window.page.stack.indexOf(step))
+    wait(lambda: bool(failures) or step.at_rest, patience_s)
+    step.player.go(round(_SHOWN * step.player.end))
+    wait(lambda: bool(failures) or step.at_rest, patience_s)
+    _photograph(window, path)
+    tabs.setCurrentIndex(0)
+
+
+def _settled(window: MainWindow, failures: list[Failure], patience_s: float) -> bool:
+    """Wait until the run, its check and its counts are there; return False when that takes too long."""
+    return wait(lambda: bool(failures) or window.at_rest, patience_s)
+
+
+def _photograph(window: MainWindow, path: Path) -> None:
+    if not window.grab().save(str(path)):
+        raise OSError(f"{path} cannot be written")
+
+
+def write_results(folder: Path, stops: list[Stop]) -> None:
+    """Write the results as results.csv and, for people, results.md."""
+    with open(folder / "results.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows(stop.cells() for stop in stops)
+    shown = [name for name in COLUMNS if name != "picture"]
+    lines = ["# Results of the tour", "", "Times and throughput are measured; errors are against a CPU reference.", ""]
+    lines += [f"| {' | '.join(shown)} |", f"|{'---|' * len(shown)}"]
+    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in stop.cells()[:-1])} |" for stop in stops]
+    (folder / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,209 @@
+"""The kernel file on the right, to read and to edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
+from PyQt6.QtWidgets import QWidget
+
+from gpu.declaration.pattern import Pattern
+from gpu.errors import InputError
+from gui.editor.code_edit import CodeEdit
+from gui.editor.document import KernelDocument, Problem
+from gui.editor.files import ask_kernel, ask_target, read_kernel
+from gui.editor.problem_strip import ProblemStrip
+from gui.editor.sources import KernelSources
+from gui.painting.theme import look
+from gui.widgets.basic import Badge, Card, button, column, label, row
+
+
+class SourcePane(Card):
+    """A card with a kernel file, which can be edited unless its texts are a recording's, and the kernel that runs.
+
+    Parameters
+    ----------
+    sources : KernelSources or None
+        The texts that are edited; panes with the same one show the same text. None for a pane that stands alone.
+    """
+
+    line_clicked = pyqtSignal(int)
+    """A line, from 1, whose number or text was clicked."""
+    failed = pyqtSignal(str)
+    """Why a file could not be read or written."""
+    saved = pyqtSignal(str)
+    """The path of a file that was written."""
+
+    def __init__(self, sources: KernelSources | None = None) -> None:
+        super().__init__("Kernel", margins=(1, 10, 1, 1))
+        self.sources = sources or KernelSources(parent=self)
+        self.head.setContentsMargins(12, 0, 12, 0)
+        self.edited = Badge()
+        self.kernel = Badge()
+        self.head.addWidget(self.edited)
+        self.head.addStretch(1)
+        self.head.addWidget(self.kernel)
+        self.code = CodeEdit()
+        self.strip = ProblemStrip()
+        self.revert = button("Revert", "flat", tip="Go back to the file's text; Ctrl+Z undoes that")
+        self.save = button("Save as…", "flat", tip="Save this text in a file of its own (Ctrl+S in the text)")
+        self.open = button("Open…", "flat", tip="Put the text of another file here; Ctrl+Z undoes that")
+        for each in (self.revert, self.save, self.open):
+            each.setProperty("small", True)
+        self.body.setSpacing(0)
+        self._text = QWidget()
+        self._text.setLayout(column(self.code, self.strip, spacing=0))
+        self.note = label("", "muted", wrap=True, name="Why there is no source")
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.note.setMargin(look().px(16))
+        self.note.hide()
+        self.body.addWidget(self._text, 1)
+        self.body.addWidget(self.note, 1)
+        self.head.addLayout(row(self.revert, self.save, self.open, spacing=2))
+        self.setMinimumWidth(look().px(220))
+        self.edited.hide()
+        self.code.setReadOnly(not self.sources.editable)
+        for each in (self.revert, self.open):
+            each.setVisible(self.sources.editable)
+        self._document: KernelDocument | None = None
+        self.code.line_clicked.connect(self.line_clicked)
+        # Asked for beforehand, so that the first letter need not wait for the process that checks.
+        self.code.entered.connect(lambda: self._document and self.sources.check(self._document))
+        self.code.save_wanted.connect(self.ask_save)
+        self.code.cursorPositionChanged.connect(self._show_problem)
+        self.strip.next_wanted.connect(self.next_problem)
+        self.revert.clicked.connect(self._revert)
+        self.save.clicked.connect(self.ask_save)
+        self.open.clicked.connect(self.ask_open)
+
+    def show_variant(self, pattern: Pattern, name: str) -> None:
+        """Show the kernel of a variant, or that it is a library's and has none here."""
+        variant = pattern.variant(name)
+        for each in (self._text, self.save, *((self.revert, self.open) if self.sources.editable else ())):
+            each.setVisible(not variant.library)
+        self.note.setVisible(bool(variant.library))
+        if not variant.library:
+            self.show_kernel(pattern.file_of(name), variant.kernels[0])
+            return
+        self.title.setText(variant.library)
+        self.title.setToolTip("")
+        self.note.setText(f"{variant.library} is a library: its kernels come without their source.")
+        self.kernel.setText("")
+        self.kernel.hide()
+        self.edited.hide()
+
+    def show_kernel(self, file: str, kernel: str, line: int | None = None) -> None:
+        """Show a kernel file, a name under `kernels/` or a path, at one of its kernels, or the line that runs."""
+        document = self.sources.document(file)
+        if document is not self._document:
+            if self._document is not None:
+                self._document.edited_changed.disconnect(self._show_edited)
+                self._document.problems_changed.disconnect(self._show_problem)
+                self._document.contentsChanged.disconnect(self._show_problem)
+            self._document = document
+            document.edited_changed.connect(self._show_edited)
+            document.problems_changed.connect(self._show_problem)
+            document.contentsChanged.connect(self._show_problem)
+        self.title.setText(document.path.name)
+        self.title.setToolTip(str(document.path))
+        self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
+        self.code.show_document(document, kernel, line)
+        self._show_edited(document.edited)
+
+    def _place(self) -> None:
+        """Name the kernel only where there is room: its lines stand out; offer other texts only where that fits."""
+        rest = sum(each.sizeHint().width() for each in (self.title, self.edited, self.revert, self.save, self.open))
+        self.kernel.setVisible(bool(self.kernel.text()) and self.kernel.sizeHint().width() + rest < self.width() - 60)
+        own = (self.title, self.revert, self.save, self.open, *((self.edited,) if not self.edited.isHidden() else ()))
+        fits = sum(each.sizeHint().width() for each in own) + 8 * len(own) < self.width() - 24
+        self.open.setVisible(self.sources.editable and self.note.isHidden() and fits)
+
+    def event(self, event: Any) -> bool:
+        # Also when what stands there has become wider, as in larger text.
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._place()
+        return super().event(event)
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            self.setMinimumWidth(look().px(220))
+
+    @property
+    def document(self) -> KernelDocument:
+        """Return the document that is shown."""
+        assert self._document is not None, "no kernel is shown yet"
+        return self._document
+
+    def mark_line(self, line: int | None) -> None:
+        """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
+        self.code.mark_line(line)
+
+    def prepare(self, files: Sequence[str]) -> bool:
+        """Do a little of what scrolling, and going to other files, will want; return whether all of it is done."""
+        return all(self.sources.document(file).colour_more() for file in files)
+
+    def set_markers(self, markers: Mapping[int, str]) -> None:
+        """Mark lines, from 1, with a dot beside their number and a tool tip."""
+        self.code.set_markers(markers)
+
+    def next_problem(self) -> None:
+        """Go to the problem behind the cursor, or else to the first one."""
+        problems = self.code.problems
+        if problems:
+            here = self.code.textCursor().position()
+            later = (each for each in problems if each.cursor.selectionStart() > here)
+            self.code.go_to(next(later, problems[0]))
+
+    # --- files
+
+    def ask_save(self) -> None:
+        """Ask where to, and save the text."""
+        target = ask_target(self, self.document)
+        if target is None:
+            return
+        if reason := self.document.save(target):
+            self.failed.emit(reason)
+        else:
+            self.saved.emit(str(target))
+
+    def ask_open(self) -> None:
+        """Ask for a file, and put its text in the place of this one."""
+        path = ask_kernel(self)
+        if path is None:
+            return
+        try:
+            text = read_kernel(path)
+        except InputError as error:
+            self.failed.emit(error.message)
+            return
+        self.document.replace(text, saved=True)
+        self.code.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _revert(self) -> None:
+        self.document.replace(self.document.original)
+        self.code.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # --- what is said
+
+    def _show_edited(self, edited: bool) -> None:
+        self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
+        self.edited.setVisible(edited)
+        self._place()
+        self.revert.setEnabled(edited)
+        self._show_problem()
+
+    def _show_problem(self) -> None:
+        document = self.document
+        self.strip.show_problems(
+            document.problems, self._problem_here(), edited=document.edited, checked=document.checked
+        )
+
+    def _problem_here(self) -> Problem | None:
+        """Return the problem of the cursor's line, else the first error, else the first warning."""
+        problems = self.document.problems
+        line = self.code.textCursor().blockNumber() + 1
+        here = [problem for problem in problems if problem.line == line]
+        errors = [problem for problem in problems if problem.diagnostic.severity == "error"]
+        return next(iter((*here, *errors, *problems)), None)

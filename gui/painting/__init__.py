@@ -1,0 +1,1 @@
+"""What views paint with: themes, colors, letters, values."""

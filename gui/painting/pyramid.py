@@ -1,0 +1,71 @@
+"""Pictures ready to be painted at any zoom: a pyramid of halved copies, made aside so that nothing waits for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtGui import QImage
+from PyQt6.sip import voidptr
+
+from gpu.declaration.pattern import Array
+from gui.work.background import aside
+
+_SMALLEST = 256
+_ROWS_AT_ONCE = 128
+"""Rows that are halved in one go: few enough for the main thread to get its turn in between."""
+
+
+def as_qimage(picture: Array) -> QImage:
+    """Return a QImage that looks at a uint8 picture's memory; the caller keeps the array alive."""
+    height, width = picture.shape[:2]
+    grey = picture.ndim == 2
+    kind = QImage.Format.Format_Grayscale8 if grey else QImage.Format.Format_RGB888
+    return QImage(voidptr(picture.ctypes.data), width, height, picture.strides[0], kind)
+
+
+def halved(picture: Array) -> Array:
+    """Return the mean of each 2 x 2 pixels; an odd last row or column is left out."""
+    height, width = picture.shape[0] // 2, picture.shape[1] // 2
+    out = np.empty((height, width, *picture.shape[2:]), np.uint8)
+    for top in range(0, height, _ROWS_AT_ONCE):
+        rows = picture[2 * top : 2 * min(top + _ROWS_AT_ONCE, height), : 2 * width]
+        total = rows[0::2, 0::2].astype(np.uint16)
+        for corner in (rows[1::2, 0::2], rows[0::2, 1::2], rows[1::2, 1::2]):
+            total += corner
+        out[top : top + _ROWS_AT_ONCE] = (total + 2) >> 2
+    return out
+
+
+class Pyramid(QObject):
+    """A picture and its halved copies. `grown` says that another copy is there."""
+
+    grown = pyqtSignal()
+
+    def __init__(self, picture: Array) -> None:
+        super().__init__()
+        self.shape: tuple[int, int] = (picture.shape[0], picture.shape[1])
+        self._arrays = [picture]
+        self._images = [as_qimage(picture)]
+        self._abandoned = False
+        if max(self.shape) > 2 * _SMALLEST:
+            aside(self._grow)
+
+    def _grow(self) -> None:
+        smaller = self._arrays[0]
+        while max(smaller.shape[:2]) > _SMALLEST and min(smaller.shape[:2]) > 1 and not self._abandoned:
+            smaller = halved(smaller)
+            self._arrays.append(smaller)
+            self._images.append(as_qimage(smaller))
+        if not self._abandoned:
+            self.grown.emit()
+
+    def abandon(self) -> None:
+        """Stop making copies: nobody looks any more."""
+        self._abandoned = True
+
+    def level_for(self, scale: float) -> QImage:
+        """Return the copy to paint where a pixel of the picture becomes `scale` pixels of the screen."""
+        level = 0
+        while level + 1 < len(self._images) and scale * 2 ** (level + 1) <= 1.0:
+            level += 1
+        return self._images[level]

@@ -1,0 +1,48 @@
+"""Values as the cells of the Step tab show them."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+from gpu.declaration.pattern import Array
+
+_LEAST_POWER = 5
+"""Characters from which a number may be written with a power of ten."""
+
+
+def as_text(value: Any, room: int = 12) -> str:
+    """Return a number in at most `room` characters where that can be, with as many digits as fit."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        text = str(value)
+        if len(text) <= room:
+            return text
+    elif not isinstance(value, float):
+        return str(value)
+    elif not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
+    for digits in range(min(7, max(room, 1)), 0, -1):
+        text = f"{value:.{digits}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+        if text.startswith(("0.", "-0.")) and len(text) > room:
+            text = text.replace("0.", ".", 1)
+        if len(text) <= room:
+            return text
+    return text
+
+
+@lru_cache(maxsize=16_384, typed=True)
+def _known(value: Any, room: int) -> str:
+    return as_text(value, room)
+
+
+def texts(values: Array, room: int) -> list[str]:
+    """Return every value in at most `room` characters where that can be, else nothing for it.
+
+    Of -148 in four characters "-1e2" would remain: rather no text than one that says so little.
+    """
+    # The same values come again and again; of 0 there are two that are equal and written differently.
+    shown = [_known(value, room) if value else as_text(value, room) for value in values.tolist()]
+    return [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]

@@ -1,0 +1,1 @@
+"""Arrays as grids of values, with what the statement touches."""

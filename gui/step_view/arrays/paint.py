@@ -1,0 +1,116 @@
+"""Paints an array as a grid of cells with values; of a grid that was painted before only cells that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
+
+from gpu.declaration.pattern import Array
+from gui.painting.lettering import Lettering
+from gui.painting.theme import code_font, look
+from gui.painting.values import texts
+from gui.step_view.arrays.panels import Panel
+from gui.step_view.arrays.shades import Mark, Range, Shades, are_light, laid_over
+from gui.step_view.dataflow.lines import squares
+
+READABLE = 17
+"""Pixels of a cell from which it carries its value."""
+_SHORT = 4
+"""Characters of values that are told apart without more room between them."""
+_KEPT_CELLS = 1024
+_DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
+
+
+class Grid:
+    """The cells of one array, large enough for values.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    cell : float
+        Pixels of a cell.
+    ratio : float
+        Pixels of the screen for each of the picture.
+    """
+
+    def __init__(self, shape: tuple[int, int], cell: float, ratio: float) -> None:
+        self.shape, self.cell = shape, cell
+        self._shades = Shades(shape)
+        self._picture = QPixmap(round(shape[1] * cell * ratio), round(shape[0] * cell * ratio))
+        self._picture.setDevicePixelRatio(ratio)
+        self._picture.fill(Qt.GlobalColor.transparent)
+        self._cells: dict[tuple[int, str, bool], QPixmap] = {}
+        font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
+        self._lettering = Lettering(font)
+        wide = QFontMetricsF(font).horizontalAdvance("0")
+        room = int((cell - 3) / wide)
+        # Long values, which fill their cells, are kept apart.
+        self._room = max(1, room if room <= _SHORT else int((cell - wide) / wide))
+
+    def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
+        """Paint an array, dark for the least of a pair of values, light for the greatest, and what is touched of it."""
+        changed = self._shades.take(panel, values)
+        if changed.any():
+            self._update(panel, changed)
+        painter.drawPixmap(at, self._picture)
+        for mark in marks:
+            rows, columns = np.divmod(mark.cells, self.shape[1])
+            painter.setPen(QPen(mark.frame, 2 if mark.strong else 1))
+            painter.setBrush(mark.filling)
+            painter.drawRects(
+                squares(at.x() + columns * self.cell + 0.5, at.y() + rows * self.cell + 0.5, self.cell - 1.5)
+            )
+        if marks:
+            self._letter(painter, panel, at, marks)
+
+    def _update(self, panel: Panel, changed: Array) -> None:
+        painter = QPainter(self._picture)
+        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
+        places = np.flatnonzero(changed.reshape(-1))
+        known = panel.known.reshape(-1)[places]
+        shown = [text if there else "" for text, there in
+                 zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
+        colours, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colours, self._shades.light))
+        tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
+        for left, top, key in zip(lefts.tolist(), tops.tolist(), zip(colours, shown, light, strict=True), strict=True):
+            painter.drawPixmap(QPointF(left, top), self._cells.get(key) or self._cell(*key))
+        painter.end()
+
+    def _cell(self, colour: int, text: str, on_light: bool) -> QPixmap:
+        """Return a painted cell; the same values come again and again."""
+        key = (colour, text, on_light)
+        if key not in self._cells:
+            if len(self._cells) >= _KEPT_CELLS:
+                self._cells.clear()
+            ratio = self._picture.devicePixelRatio()
+            made = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
+            made.setDevicePixelRatio(ratio)
+            made.fill(QColor(look().theme.surface))
+            painter = QPainter(made)
+            box = QRectF(0, 0, self.cell, self.cell)
+            painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(colour))
+            if text:
+                painter.setFont(self._lettering.font)
+                painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
+                self._lettering.centre(painter, box, text)
+            painter.end()
+            self._cells[key] = made
+        return self._cells[key]
+
+    def _letter(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
+        """Paint the values of cells over what marks them, dark where that is light."""
+        places = np.unique(np.concatenate([mark.cells for mark in marks]))
+        places = places[panel.known.reshape(-1)[places]]
+        on_light = are_light(laid_over(self._shades.colours.reshape(-1), marks)[places])
+        painter.setFont(self._lettering.font)
+        for colour, here in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
+            painter.setPen(QColor(colour))
+            shown = texts(panel.values.reshape(-1)[here], self._room)
+            for place, text in zip(here.tolist(), shown, strict=True):
+                row, column = divmod(place, self.shape[1])
+                box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
+                self._lettering.centre(painter, box, text)

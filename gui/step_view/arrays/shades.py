@@ -1,0 +1,145 @@
+"""The colours of an array's cells, and what marks those that are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from PyQt6.QtGui import QColor
+
+from gpu.declaration.pattern import Array
+from gui.painting.colors import mixed
+from gui.painting.theme import look
+from gui.step_view.arrays.panels import Panel
+
+_BRIGHT = 0.18
+"""The relative luminance from which dark letters are read more easily than light ones."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """Cells that one warp touches.
+
+    Parameters
+    ----------
+    cells : int array
+        Counted through the grid's rows.
+    warp : QColor
+        The warp's colour.
+    strong : bool
+        Whether it is what is looked at; false where another thread is followed.
+    writes : bool
+    """
+
+    cells: Array
+    warp: QColor
+    strong: bool
+    writes: bool
+
+    @property
+    def filling(self) -> QColor:
+        """The colour over the cells: strong where they are written."""
+        return self._thinned(0.62 if self.writes else 0.18)
+
+    @property
+    def frame(self) -> QColor:
+        """The colour around the cells."""
+        return self._thinned(1.0)
+
+    def _thinned(self, share: float) -> QColor:
+        made = QColor(self.warp)
+        made.setAlphaF(share * (1.0 if self.strong else 0.25))
+        return made
+
+
+class Shades:
+    """How dark or light the cells of one array are, worked out anew where it has changed.
+
+    Attributes
+    ----------
+    colours : uint32 array, shape (rows, columns)
+        As QRgb.
+    light : bool array, same shape
+        Where letters have to be dark.
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.colours: Array = np.zeros(shape, np.uint32)
+        self.light: Array = np.zeros(shape, bool)
+        self._panel: Panel | None = None
+        self._range: Range | None = None
+
+    def take(self, panel: Panel, values: Range | None) -> Array:
+        """Take an array, dark for the least of a pair of values, light for the greatest; return which cells changed."""
+        before, self._panel = self._panel, panel
+        if before is not None and self._range == values and _same(before, panel):
+            return np.zeros(panel.shape, bool)
+        self._range = values
+        old, self.colours = self.colours, _colours(panel, _shares(panel, values))
+        self.light = are_light(self.colours)
+        if before is None or before.values.dtype != panel.values.dtype:
+            return np.ones(panel.shape, bool)
+        return (self.colours != old) | (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+
+
+def laid_over(colours: Array, marks: Sequence[Mark], *, frames: bool = False) -> Array:
+    """Return the colours of cells, uint32 as QRgb, with the marks' fillings over them, or else their frames.
+
+    Of several marks of one kind the last one is seen.
+    """
+    found: Array = colours.copy()
+    for _, alike in groupby(marks, lambda mark: (mark.writes, mark.strong)):
+        group = list(alike)
+        over = [mark.frame if frames else mark.filling for mark in group]
+        share = over[0].alphaF()
+        cells = np.concatenate([mark.cells for mark in group])
+        laid = np.repeat([colour.getRgb()[:3] for colour in over], [mark.cells.size for mark in group], axis=0)
+        parts = np.round((1 - share) * _parts(found[cells]) + share * laid).astype(np.uint32)
+        found[cells] = np.uint32(0xFF000000) | parts[:, 0] << 16 | parts[:, 1] << 8 | parts[:, 2]
+    return found
+
+
+def are_light(colours: Array) -> Array:
+    """Return which colours, uint32 as QRgb, want dark letters: by their relative luminance, as WCAG 2 has it."""
+    found: Array = (_parts(colours) / 255) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) > _BRIGHT
+    return found
+
+
+def _parts(colours: Array) -> Array:
+    """Return red, green and blue, a last axis more."""
+    found: Array = colours[..., np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
+    return found
+
+
+def _same(one: Panel, other: Panel) -> bool:
+    return (
+        one.values.dtype == other.values.dtype
+        and one.values.tobytes() == other.values.tobytes()
+        and np.array_equal(one.known, other.known)
+    )
+
+
+def _bytes(values: Array) -> Array:
+    """Return each value's bytes, by which NaN is like itself: shape (rows, columns, bytes)."""
+    return np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape, values.dtype.itemsize)
+
+
+def _shares(panel: Panel, values: Range | None) -> Array:
+    """Return where each value lies between the least and the greatest, 0 to 1."""
+    low, high = values or (0.0, 1.0)
+    with np.errstate(all="ignore"):
+        share = (panel.values.astype(float) - low) / ((high - low) or 1.0)
+    return np.clip(np.nan_to_num(share, nan=0.0), 0, 1)
+
+
+def _colours(panel: Panel, share: Array) -> Array:
+    """Return the colour of each cell: uint32, as QRgb."""
+    dark, light = (np.array(QColor(each).getRgb()[:3], float) for each in ("#1c232d", "#dfe6ef"))
+    parts = (dark + share[..., np.newaxis] * (light - dark)).astype(np.uint32)
+    found = np.uint32(0xFF000000) | parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2]
+    found[~panel.known] = mixed(look().theme.border, look().theme.surface, 0.35).rgb()
+    return found.astype(np.uint32)

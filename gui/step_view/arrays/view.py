@@ -1,0 +1,248 @@
+"""Arrays as grids of values, with what the statement reads and writes: for images, tiles and their halos."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PyQt6.QtWidgets import QToolTip, QWidget
+
+from gui.painting.colors import warp_colour
+from gui.painting.theme import look
+from gui.painting.values import as_text
+from gui.step_view.arrays.paint import READABLE, Grid
+from gui.step_view.arrays.panels import Panel, Touched, panels, touched, wrapped
+from gui.step_view.arrays.shades import Mark
+from gui.step_view.arrays.tints import TintedGrid
+from gui.step_view.dataflow.words import who
+
+if TYPE_CHECKING:
+    from gui.step_view.recording.models import Models
+
+_GAP = 22
+_WRAPS = (32, 64, 128, 16)
+"""Elements of a row of an array that has none of its own, the first that makes cells largest: whole warps, or half."""
+
+
+@lru_cache(maxsize=256)
+def _shelves(
+    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
+) -> tuple[float, Any]:
+    """Return the largest cell with which all grids fit, their titles beside each other, and where each then begins."""
+    for cell in (44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
+        x = y = _GAP
+        low = 0
+        places = []
+        for (rows, columns), least in zip(shapes, titles, strict=True):
+            wide, high = max(columns * cell, least), rows * cell + title
+            if x > _GAP and x + wide > width - _GAP:
+                x, y, low = _GAP, y + low + _GAP // 2, 0
+            places.append((x, y))
+            x, low = x + wide + _GAP, max(low, high)
+            if wide > width - 2 * _GAP:
+                low = height
+        if y + low <= height - 4:
+            return cell, tuple(places)
+    return 2, tuple(places)
+
+
+@lru_cache(maxsize=256)
+def _best_wrap(
+    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
+) -> int:
+    """Return how many elements of an array without rows to write beside each other, so that cells are largest."""
+    return max(_WRAPS, key=lambda wrap: _shelves(
+        tuple(wrapped(shape, wrap) for shape in shapes), titles, width, height, title)[0])  # fmt: skip
+
+
+class MemoryView(QWidget):
+    """The arrays of the launch that runs."""
+
+    thread_clicked = pyqtSignal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Arrays")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setMinimumSize(240, 160)
+        self.models: Models | None = None
+        self.moment = 0
+        self.block = 0
+        self.followed: tuple[int, int] | None = None
+        self.panels: list[Panel] = []
+        self.touches: list[Touched] = []
+        self.hidden_too = False
+        self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
+        self._grids: dict[str, Grid | TintedGrid] = {}
+        # By launch; one that is not there has not been seen yet.
+        self._given: dict[int, frozenset[str]] = {}
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def open(self, models: Models | None) -> None:
+        """Show another recording."""
+        self.models, self.followed, self.moment = models, None, 0
+        self.panels, self.touches, self._ranges, self._grids, self._given = [], [], {}, {}, {}
+        self.update()
+
+    def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
+        """Show the arrays as the event before a moment left them, and what that event touched."""
+        self.moment, self.block, self.followed = moment, block, followed
+        if self.models is None or not (self.isVisible() or self.hidden_too):
+            return
+        launch, event = self.models.recording.at(max(moment - 1, 0))
+        trace = launch.trace
+        self.touches = touched(trace, event) if moment else []
+        step = min(event + 1, len(trace.events)) if moment else 0
+        if launch.number not in self._given:
+            given = self._given[launch.number] = self.models.given(launch.number)
+            # Shades that mean the same from the first step to the last are those of what is there in the end.
+            for panel in panels(trace, launch.shapes, len(trace.events), block, [], given):
+                self._widen(launch.number, panel)
+        shown = panels(trace, launch.shapes, step, block, self.touches, self._given[launch.number])
+        wrap = _best_wrap(*self._frame(shown))
+        self.panels = [panel.wrapped(wrap) for panel in shown]
+        for panel in self.panels:
+            self._widen(launch.number, panel)
+        self.update()
+
+    def _widen(self, launch: int, panel: Panel) -> None:
+        """Let the shades of an array reach from the least to the greatest value that it has had."""
+        finite = panel.values[panel.known].astype(float)
+        finite = finite[np.isfinite(finite) & (np.abs(finite) < 1e30)]
+        if finite.size:
+            low, high = self._ranges.get((launch, panel.title), (0.0, 0.0))
+            self._ranges[launch, panel.title] = min(low, float(finite.min())), max(high, float(finite.max()))
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self.show_moment(self.moment, self.block, self.followed)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self.show_moment(self.moment, self.block, self.followed)
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._grids = {}
+            self.show_moment(self.moment, self.block, self.followed)
+
+    # --- painting
+
+    def _title_height(self) -> int:
+        return look().px(22)
+
+    def _arranged(self) -> tuple[float, Any]:
+        return _shelves(*self._frame(self.panels))
+
+    def _frame(self, shown: Sequence[Panel]) -> tuple[Any, ...]:
+        """Return what is to be arranged, and in which room."""
+        shapes = tuple(panel.shape for panel in shown)
+        measure = QFontMetrics(self._title_font()).horizontalAdvance
+        titles = tuple(measure(panel.title) for panel in shown)
+        return shapes, titles, self.width(), self.height(), self._title_height()
+
+    def _title_font(self) -> QFont:
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        return font
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(look().theme.surface))
+        if self.models is None or not self.panels:
+            painter.end()
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        cell, places = self._arranged()
+        launch = self.models.recording.at(max(self.moment - 1, 0))[0].number
+        painter.setPen(QColor(look().theme.muted))
+        painter.setFont(self._title_font())
+        for panel, (x, y) in zip(self.panels, places, strict=True):
+            painter.drawText(QPointF(x, y + look().px(13)), panel.title)
+        for panel, (x, y) in zip(self.panels, places, strict=True):
+            at = QPointF(x, y + self._title_height())
+            marks = self._marks(panel, self.models.warps[launch])
+            self._grid(panel, cell).paint(painter, panel, at, self._ranges.get((launch, panel.title)), marks)
+        painter.end()
+
+    def _grid(self, panel: Panel, cell: float) -> Grid | TintedGrid:
+        """Return what paints a panel; it has kept what it painted last."""
+        found = self._grids.get(panel.title)
+        if found is None or (found.shape, found.cell) != (panel.shape, cell):
+            make = Grid if cell >= READABLE else TintedGrid
+            found = self._grids[panel.title] = make(panel.shape, cell, self.devicePixelRatioF())
+        return found
+
+    def _marks(self, panel: Panel, warps: int) -> list[Mark]:
+        """Return what is touched of a panel, by warps; of two that touch a cell, the later one covers the other."""
+        made = []
+        for touch in self.touches:
+            if touch.number != panel.number:
+                continue
+            places = touch.elements - panel.first
+            inside = (places >= 0) & (places < panel.values.size)
+            mine = np.ones(places.size, bool)
+            if self.followed is not None:
+                mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
+            warp_of = touch.blocks * warps + touch.threads // 32
+            # Several threads that touch a cell look like one; those that are not followed lie below.
+            size, count = panel.values.size, int(warp_of.max(initial=0)) + 1
+            looks = np.unique((mine[inside] * count + warp_of[inside]) * size + places[inside])
+            found, starts = np.unique(looks // size, return_index=True)
+            for group, cells in zip(found.tolist(), np.split(looks % size, starts[1:]), strict=True):
+                own, warp = divmod(group, count)
+                strong = bool(own) or self.followed is None
+                made.append(Mark(cells, warp_colour(look().theme, warp), strong, touch.writes))
+        return made
+
+    # --- mouse
+
+    def _element_at(self, point: QPointF) -> tuple[Panel, int] | None:
+        if not self.panels:
+            return None
+        cell, places = self._arranged()
+        for panel, (x, y) in zip(self.panels, places, strict=True):
+            column = int((point.x() - x) // cell)
+            row = int((point.y() - y - self._title_height()) // cell)
+            if 0 <= column < panel.shape[1] and 0 <= row < panel.shape[0]:
+                place = row * panel.shape[1] + column
+                return (panel, place) if panel.known.reshape(-1)[place] else None
+        return None
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        found = self._element_at(event.position())
+        if found is None or self.models is None:
+            QToolTip.hideText()
+            return
+        panel, place = found
+        row, column = divmod(place, panel.shape[1])
+        where = f"[{row}][{column}]" if panel.shape[0] > 1 else f"[{column}]"
+        lines = [f"{panel.title.split()[0]}{where} = {as_text(panel.values.reshape(-1)[place].item())}"]
+        for touch in self.touches:
+            if touch.number == panel.number:
+                at = np.flatnonzero(touch.elements - panel.first == place)
+                several = self.models.several_blocks
+                names = [
+                    who(int(touch.blocks[each]), int(touch.threads[each]), several_blocks=several) for each in at[:4]
+                ]
+                if names:
+                    more = f" and {at.size - 4} more" if at.size > 4 else ""
+                    lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")
+        QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
+
+    def mousePressEvent(self, event: Any) -> None:
+        found = self._element_at(event.position())
+        if found is None:
+            return
+        panel, place = found
+        for touch in sorted(self.touches, key=lambda touch: not touch.writes):
+            at = np.flatnonzero(touch.elements - panel.first == place)
+            if touch.number == panel.number and at.size:
+                self.thread_clicked.emit(int(touch.blocks[at[0]]), int(touch.threads[at[0]]))
+                return

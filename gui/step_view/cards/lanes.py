@@ -1,0 +1,213 @@
+"""The warps of a block and what their lanes do, and what the statement asks of memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QPainter, QPen, QPixmap
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gui.painting.colors import mixed, warp_colour
+from gui.painting.theme import look
+from gui.step_view.cards.traffic import WARP, AddressBars, BankRow
+from gui.widgets.basic import Card, ElidedLabel
+
+if TYPE_CHECKING:
+    from gpu.stepping.lanes import Lanes
+    from gpu.stepping.traffic import Traffic
+
+_MOST_ROWS = 4
+_FEW_ROWS = 2
+_KEPT_STRIPS = 128
+# As gpu.stepping.lanes.LaneState numbers them.
+ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
+_WORDS = {ABSENT: "not in the block", ACTIVE: "active", WAITING: "waiting at a barrier", FINISHED: "finished",
+          READY: "ready, not running"}  # fmt: skip
+
+
+class LaneGrid(QWidget):
+    """A row for each warp, a cell for each lane; a click follows the thread."""
+
+    thread_clicked = pyqtSignal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Warps and lanes")
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.lanes: Lanes | None = None
+        self.block = 0
+        self.threads = 0
+        self.followed = -1
+        self.most_rows = _MOST_ROWS
+        self.first = 0
+        """The first warp that is shown."""
+        self._strips: dict[tuple[Any, ...], QPixmap] = {}
+
+    def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
+        """Show the lanes of a block; `followed` is the thread that is looked at, -1 for none."""
+        rows = self.rows
+        self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
+        if lanes is not None:
+            active = np.flatnonzero((lanes.state[block] == ACTIVE).any(axis=1))
+            if active.size and not self.first <= active[0] < self.first + self.most_rows:
+                self.first = int(active[0])
+            self.first = min(self.first, max(0, lanes.state.shape[1] - self.most_rows))
+        if rows != self.rows:
+            self.updateGeometry()
+        self.update()
+
+    @property
+    def rows(self) -> int:
+        """How many warps are shown."""
+        return 1 if self.lanes is None else min(self.lanes.state.shape[1], self.most_rows)
+
+    def sizeHint(self) -> QSize:
+        return QSize(260, self.rows * look().px(22 if self.rows < 3 else 18))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def _box(self, lane: int) -> QRectF:
+        """Return where a lane of the first row is."""
+        width = self.width() / WARP
+        return QRectF(lane * width + 0.75, 1, width - 1.5, self.height() / self.rows - 3)
+
+    def paintEvent(self, event: Any) -> None:
+        if self.lanes is None:
+            return
+        painter = QPainter(self)
+        warps = self.lanes.state.shape[1]
+        for row in range(self.rows):
+            warp = self.first + row
+            colour = warp_colour(look().theme, self.block * warps + warp)
+            painter.drawPixmap(0, round(row * self.height() / self.rows), self._strip(warp, colour))
+        if self.first * WARP <= self.followed < (self.first + self.rows) * WARP:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(look().theme.text), 2))
+            row, lane = divmod(self.followed - self.first * WARP, WARP)
+            painter.drawRoundedRect(self._box(lane).translated(0, row * self.height() / self.rows), 3, 3)
+        painter.end()
+
+    def _strip(self, warp: int, colour: QColor) -> QPixmap:
+        """Return the painted lanes of a warp; the same states come again and again."""
+        assert self.lanes is not None
+        states = self.lanes.state[self.block, warp]
+        key = (states.tobytes(), colour.name(), look(), self.width(), self.height())
+        if key not in self._strips:
+            if len(self._strips) > _KEPT_STRIPS:
+                self._strips.clear()
+            ratio = self.devicePixelRatioF()
+            made = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
+            made.setDevicePixelRatio(ratio)
+            made.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(made)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for lane, state in enumerate(states.tolist()):
+                self._paint_lane(painter, self._box(lane), state, colour)
+            painter.end()
+            self._strips[key] = made
+        return self._strips[key]
+
+    @staticmethod
+    def _paint_lane(painter: QPainter, box: QRectF, state: int, colour: QColor) -> None:
+        theme = look().theme
+        painter.setPen(Qt.PenStyle.NoPen)
+        if state == ACTIVE:
+            painter.setBrush(colour)
+        elif state == IDLE:
+            painter.setBrush(QColor(theme.border))
+        elif state == WAITING:
+            painter.setBrush(mixed(theme.warn, theme.surface, 0.4))
+        elif state == READY:
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.3))
+        else:
+            painter.setBrush(mixed(theme.raised, theme.surface, 0.3))
+            painter.setPen(QPen(mixed(theme.border, theme.surface, 1.0 if state == FINISHED else 0.5), 1))
+        painter.drawRoundedRect(box, 3, 3)
+        if state == FINISHED:
+            painter.setPen(QPen(QColor(theme.faint), 1.2))
+            painter.drawLine(box.center() + QPointF(-2.5, 0), box.center() + QPointF(2.5, 0))
+
+    def _thread_at(self, point: QPointF) -> int:
+        row = int(point.y() // (self.height() / self.rows))
+        lane = int(point.x() // (self.width() / WARP))
+        if not (0 <= row < self.rows and 0 <= lane < WARP):
+            return -1
+        return (self.first + row) * WARP + lane
+
+    def mousePressEvent(self, event: Any) -> None:
+        thread = self._thread_at(event.position())
+        if 0 <= thread < self.threads:
+            self.thread_clicked.emit(self.block, thread)
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        thread = self._thread_at(event.position())
+        if self.lanes is None or thread < 0:
+            return
+        state = int(self.lanes.state[self.block].reshape(-1)[thread])
+        line = int(self.lanes.line[self.block].reshape(-1)[thread])
+        words = f"idle by line {line}" if state == IDLE else _WORDS[state]
+        QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
+
+
+class LanesCard(Card):
+    """Warps and lanes, in colours and in words, and the memory traffic of the statement."""
+
+    def __init__(self) -> None:
+        super().__init__("Warps and lanes", margins=(12, 7, 12, 9))
+        self.body.setSpacing(5)
+        self._detailed = True
+        self._pictures = (True, False)
+        self.which = ElidedLabel("caption", "Which block", right=True)
+        self.head.addWidget(self.which, 1)
+        self.grid = LaneGrid()
+        self.words = ElidedLabel("caption", "What the lanes do")
+        self.traffic = ElidedLabel("caption", "What is asked of memory")
+        self.banks = BankRow()
+        self.queues = AddressBars()
+        for widget in (self.grid, self.words, self.banks, self.queues, self.traffic):
+            self.body.addWidget(widget)
+
+    def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
+        """Show the lanes of one of `blocks` blocks of `threads` threads."""
+        self.grid.show_lanes(lanes, block, threads, followed)
+        parts = [f"block {block} of {blocks}"] if blocks > 1 else []
+        if lanes is not None and self.grid.rows < (warps := lanes.state.shape[1]):
+            parts.append(f"warps {self.grid.first} to {self.grid.first + self.grid.rows - 1} of {warps}")
+        self.which.say("  ·  ".join(parts) or ("one block" if lanes is not None else ""))
+        # Without its title line the card still says which of several blocks it shows.
+        where = parts if not self._detailed else []
+        groups = [group.text for group in lanes.groups(block)] if lanes is not None else []
+        self.words.say("  ·  ".join([*where, *groups]))
+
+    def show_traffic(self, traffic: Traffic | None) -> None:
+        """Show what the statement asks of memory."""
+        lanes = self.grid.lanes
+        untouched = "no memory is touched" if lanes is not None else ""
+        self.traffic.say((traffic.summary if traffic is not None else "") or untouched)
+        self.banks.show_threads(traffic.banks if traffic is not None else None)
+        self.queues.show_addresses(
+            traffic.addresses(self.grid.block) if traffic is not None else (), lanes.state.shape[1] if lanes else 1
+        )
+
+    def show_pictures(self, *, banks: bool, addresses: int) -> None:
+        """Show the banks of shared memory and queues for so many addresses, or leave their room to the others."""
+        self._pictures = (banks, addresses > 0)
+        self.queues.reserve(addresses)
+        self._lay_out()
+
+    def show_details(self, shown: bool) -> None:
+        """Show all, or only a few warps and what they do: the rest leaves its room to others."""
+        self._detailed = shown
+        self.grid.most_rows = _MOST_ROWS if shown else _FEW_ROWS
+        self.grid.updateGeometry()
+        for widget in (self.title, self.which, self.traffic):
+            widget.setVisible(shown)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        for widget, wanted in zip((self.banks, self.queues), self._pictures, strict=True):
+            widget.setVisible(wanted and self._detailed)

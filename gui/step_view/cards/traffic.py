@@ -1,0 +1,149 @@
+"""What a statement asks of memory, as pictures: the banks that it hits, and who queues for an address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gui.painting.colors import mixed, warp_colour
+from gui.painting.theme import code_font, look
+
+if TYPE_CHECKING:
+    from gpu.stepping.traffic import Address
+
+WARP = 32
+_MOST_BARS = 3
+_WIDEST_LANE = 9.0
+
+
+class BankRow(QWidget):
+    """The 32 banks of shared memory: as high as they are asked at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Banks of shared memory")
+        self.threads: Any = np.zeros(WARP, int)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_threads(self, threads: Any) -> None:
+        """Show how many different words each bank must deliver; None where shared memory is left alone."""
+        shown = np.zeros(WARP, int) if threads is None else np.asarray(threads)
+        if np.array_equal(shown, self.threads):
+            return
+        self.threads = shown
+        self.setToolTip(
+            ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
+            or "no bank is asked twice"
+        )
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(260, look().px(14))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, look().px(14))
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, width = look().theme, self.width() / WARP
+        font = QFont(self.font())
+        font.setPixelSize(max(9, look().small_px - 2))
+        font.setBold(True)
+        painter.setFont(font)
+        for bank, count in enumerate(self.threads.tolist()):
+            box = QRectF(bank * width + 0.75, 0, width - 1.5, self.height() - 1)
+            painter.setPen(Qt.PenStyle.NoPen)
+            if count > 1:
+                painter.setBrush(QColor(theme.bad))
+            elif count == 1:
+                painter.setBrush(mixed(theme.good, theme.surface, 0.55))
+            else:
+                painter.setBrush(mixed(theme.raised, theme.surface, 0.5))
+            painter.drawRoundedRect(box, 2, 2)
+            if count > 1:
+                painter.setPen(QColor(theme.on_accent))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(count))
+        painter.end()
+
+
+class AddressBars(QWidget):
+    """A bar for each address that atomics want: a stroke for every lane that queues there, in its warp's colour."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Queues for one address")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.addresses: tuple[Address, ...] = ()
+        self._warps = 1
+        self._bars = _MOST_BARS
+
+    def reserve(self, addresses: int) -> None:
+        """Keep room for so many addresses, as far as there is room at all."""
+        self._bars = min(max(addresses, 1), _MOST_BARS)
+        self.updateGeometry()
+
+    def show_addresses(self, addresses: Sequence[Address], warps: int) -> None:
+        """Show addresses, the most wanted first; a block has so many warps."""
+        if not addresses and not self.addresses:
+            return
+        self.addresses, self._warps = tuple(addresses), warps
+        self.setToolTip(
+            "\n".join(f"{_name(each)}: {_lanes(each)}, one after the other" for each in self.addresses[:12])
+        )
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(260, self._bars * look().px(14))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def paintEvent(self, event: Any) -> None:
+        if not self.addresses:
+            return
+        painter = QPainter(self)
+        theme, height = look().theme, self.height() / self._bars
+        font = code_font(max(9, look().small_px - 1))
+        painter.setFont(font)
+        metric = QFontMetricsF(font)
+        shown = self.addresses[: self._bars if len(self.addresses) <= self._bars else self._bars - 1]
+        names = [_name(each) for each in shown]
+        left = min(max(map(metric.horizontalAdvance, names)), 0.4 * self.width()) + look().px(8)
+        right = metric.horizontalAdvance("0" * len(str(shown[0].threads.size))) + look().px(8)
+        lane = min((self.width() - left - right) / shown[0].threads.size, _WIDEST_LANE)
+        centre = Qt.AlignmentFlag.AlignVCenter
+        for row, (each, name) in enumerate(zip(shown, names, strict=True)):
+            top = row * height
+            painter.setPen(QColor(theme.muted))
+            elided = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
+            painter.drawText(QRectF(0, top, left, height), centre, elided)
+            # Lanes of one warp stand together, so that a warp is one stretch of its colour.
+            of_warp = np.sort(each.blocks * self._warps + each.threads // WARP)
+            for place, warp in enumerate(of_warp.tolist()):
+                gap = 1.0 if lane >= 4 else 0.0
+                painter.fillRect(QRectF(left + place * lane, top + 2, lane - gap, height - 4), warp_colour(theme, warp))
+            painter.setPen(QColor(theme.text))
+            end = left + each.threads.size * lane
+            painter.drawText(QRectF(end + look().px(5), top, right, height), centre, str(each.threads.size))
+        if len(shown) < len(self.addresses):
+            rest = self.addresses[len(shown) :]
+            lanes = sum(each.threads.size for each in rest)
+            painter.setPen(QColor(theme.faint))
+            box = QRectF(0, len(shown) * height, self.width(), height)
+            painter.drawText(box, centre, f"{len(rest)} more addresses, {lanes} lanes")
+        painter.end()
+
+
+def _name(address: Address) -> str:
+    return f"{address.array}[{address.element}]"
+
+
+def _lanes(address: Address) -> str:
+    count = address.threads.size
+    return f"{count} lane{'s' if count > 1 else ''}"

@@ -1,0 +1,55 @@
+"""What the checkers say of a recording, in two words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QLabel
+
+from gui.painting.theme import look
+from gui.widgets.basic import role
+
+if TYPE_CHECKING:
+    from gpu.stepping.recording import Recording
+
+_LONGEST = 60
+_LISTED = 12
+
+
+class Verdict(QLabel):
+    """Says how much was found, in the colour that goes with it; its tip lists what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        role(self, "caption")
+        self.setAccessibleName("Findings")
+        self.setMinimumWidth(look().px(96))
+        self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._bad = False
+
+    def show_recording(self, recording: Recording) -> None:
+        """Say what was found in a recording, or why there is no more of it."""
+        count = len(recording.findings)
+        text = recording.failure or (f"{count} finding{'s' if count > 1 else ''}" if count else "no findings")
+        self.setText(text if len(text) < _LONGEST else f"{text[: _LONGEST - 2]}…")
+        listed = [finding.message for _, finding in recording.findings[:_LISTED]]
+        self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped)), *listed]))
+        self._bad = bool(count or recording.failure)
+        self._restyle()
+
+    def clear(self) -> None:
+        """Say nothing: nothing is recorded."""
+        super().clear()
+        self.setToolTip("")
+
+    def _restyle(self) -> None:
+        theme = look().theme
+        wanted = f"color: {theme.bad if self._bad else theme.good}; font-weight: 600;"
+        if self.styleSheet() != wanted:
+            self.setStyleSheet(wanted)
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange and self.text():
+            self._restyle()

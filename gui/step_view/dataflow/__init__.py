@@ -1,0 +1,1 @@
+"""The dataflow picture: laid out, painted, zoomed, scrolled."""

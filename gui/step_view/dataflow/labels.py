@@ -1,0 +1,93 @@
+"""What stands beside the rows of a dataflow: their labels, and the ground of the one that counts now."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+
+from gui.painting.colors import mixed
+from gui.painting.lettering import Lettering
+from gui.painting.theme import Look, text_families
+from gui.step_view.dataflow.layout import FlowLayout, Metrics
+from gui.step_view.dataflow.words import row_title
+
+
+class FlowLabels:
+    """Paints what is beside the columns, at one size and look.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+    sizes : Metrics
+    look : Look
+    """
+
+    def __init__(self, layout: FlowLayout, sizes: Metrics, look: Look) -> None:
+        self.layout, self.sizes, self.look = layout, sizes, look
+        self.theme = look.theme
+        bold = label_font(look)
+        bold.setBold(True)
+        self._label, self._current_label = Lettering(label_font(look)), Lettering(bold)
+        self._titles: dict[int, str] = {}
+
+    def paint(self, painter: QPainter, rows: range, moment: int, current: int, top: float, width: float) -> None:
+        """Paint the labels of rows at the left of a picture, and lines between launches across its width.
+
+        Parameters
+        ----------
+        top : float
+            Where the picture begins.
+        current : int
+            The row that stands out; -1 for none.
+        """
+        theme, sizes, side = self.theme, self.sizes, self.look.px(14)
+        width_of_label = sizes.label - self.look.px(18)
+        painter.setFont(self._label.font)
+        for number in rows:
+            row = self.layout.rows[number]
+            box = QRectF(side, top + sizes.top(number), width_of_label, sizes.cell)
+            if number != current:
+                painter.setPen(QColor(theme.muted if moment > row.first else theme.faint))
+                self._label.left(painter, box, self._title(number))
+            if number and row.launch != self.layout.rows[number - 1].launch:
+                painter.setPen(QColor(theme.border))
+                y = box.top() - (sizes.pitch - sizes.cell) / 2
+                painter.drawLine(QPointF(side, y), QPointF(width - side, y))
+        if current in rows:
+            painter.setFont(self._current_label.font)
+            painter.setPen(QColor(theme.accent))
+            box = QRectF(side, top + sizes.top(current), width_of_label, sizes.cell)
+            self._current_label.left(painter, box, self._title(current))
+
+    def _title(self, number: int) -> str:
+        """Return the label of a row, as much of it as there is room for."""
+        if number not in self._titles:
+            room = self.sizes.label - self.look.px(18)
+            metric = QFontMetricsF(self._current_label.font)
+            elided = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
+            self._titles[number] = elided
+        return self._titles[number]
+
+    def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
+        """Paint the ground of the row that stands out."""
+        band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))
+        painter.drawRoundedRect(band, 6, 6)
+
+
+def label_font(look: Look) -> QFont:
+    """Return the font of a picture's labels."""
+    font = QFont()
+    if text_families():
+        font.setFamilies(list(text_families()))
+    font.setPixelSize(look.small_px)
+    return font
+
+
+def label_width(layout: FlowLayout, look: Look, most: float) -> float:
+    """Return the room that labels take at the left of a picture, at most `most` and their margins."""
+    font = label_font(look)
+    font.setBold(True)
+    widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)
+    return min(widest, most) + look.px(28)

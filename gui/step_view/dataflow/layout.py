@@ -1,0 +1,206 @@
+"""Where the cells and edges of a dataflow lie: rows of time downwards, elements to the right. It paints nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpu.declaration.pattern import Array
+from gui.painting.theme import Look
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow import Dataflow, Row
+    from gpu.stepping.places import Place
+
+AGGREGATED = 8.0
+"""Pixels of a column below which a cell is a patch of colour without a frame."""
+NARROWEST = 0.2
+"""Pixels of a column at least: five of them share a pixel."""
+_WIDEST_GAP = 1.6
+"""How many times its usual height a gap between rows may have where there is room."""
+LABELLED = 13.0
+"""Pixels of a column from which operations and values carry text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A row of a dataflow as it is painted: arrays with an entry for each cell, all of them at hand.
+
+    Parameters
+    ----------
+    column, value, made, moment, block, thread : arrays
+        As `gpu.stepping.dataflow.Row` has them.
+    worked : bool array
+        Whether an operation made the cell, rather than a move of a value from another column.
+    sources : int array, shape (edges, 3)
+    order : int array
+        The moments, ascending.
+    """
+
+    place: Place
+    label: str
+    launch: int
+    line: int
+    first: int
+    last: int
+    column: Array
+    value: Array
+    made: Array
+    worked: Array
+    moment: Array
+    block: Array
+    thread: Array
+    sources: Array
+    order: Array
+
+    @classmethod
+    def of(cls, row: Row) -> Cells:
+        """Return a row with everything read from it."""
+        moment = np.asarray(row.moment)
+        return cls(
+            row.place, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
+            np.asarray(row.value), np.asarray(row.made), np.asarray(row.count) > 0, moment, np.asarray(row.block),
+            np.asarray(row.thread), np.asarray(row.sources, np.int64).reshape(-1, 3), np.sort(moment),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Lines to the cells of one row, an entry each.
+
+    Parameters
+    ----------
+    cell : array
+        The cell of the row that a line leads to.
+    row, column : array
+        Where it begins: below the row that shows the source's value last, and the column there.
+    """
+
+    cell: Array
+    row: Array
+    column: Array
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Pixels: of a column, a row, the cell in it, and the labels at the left."""
+
+    column: float
+    pitch: float
+    cell: float
+    label: float
+    head: float
+
+    def left(self, column: float) -> float:
+        """Return where a column begins, from the left edge of column 0."""
+        return column * self.column
+
+    def top(self, row: int) -> float:
+        """Return where the cells of a row begin, from the top of the picture."""
+        return self.head + row * self.pitch
+
+
+def metrics(look: Look, column: float, label: float, pitch: float | None = None) -> Metrics:
+    """Return the sizes that go with a width of column: narrow cells are lower, but never too low for text.
+
+    `pitch` is the height of a row that is wished for; rows are not so close that operations lack their room.
+    """
+    column = max(column, NARROWEST)
+    cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
+    gap = cell * (1.05 if column >= AGGREGATED else 0.8)
+    if pitch is not None:
+        gap = min(max(pitch - cell, cell * 0.62), gap * (_WIDEST_GAP if column >= AGGREGATED else 1.0))
+    return Metrics(column, cell + gap, cell, label, look.px(14))
+
+
+class FlowLayout:
+    """The lines of a dataflow, each drawn from the last row that shows its source.
+
+    Parameters
+    ----------
+    dataflow : Dataflow
+    """
+
+    def __init__(self, dataflow: Dataflow) -> None:
+        self.dataflow = dataflow
+        self.rows = tuple(Cells.of(row) for row in dataflow.rows)
+        self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
+        self.edges: list[Edges] = []
+        self.kept: list[Edges] = []
+        last_of_place: dict[object, int] = {}
+        through: dict[int, set[int]] = defaultdict(set)
+        for number, row in enumerate(self.rows):
+            before = last_of_place.get(row.place)
+            self.edges.append(self._edges(number, row, last_of_place))
+            self.kept.append(self._kept(number, row, before))
+            last_of_place[row.place] = number
+            for edges in (self.edges[number], self.kept[number]):
+                for start in np.unique(edges.row):
+                    for between in range(int(start) + 1, number):
+                        through[between].add(number)
+        self.through = {row: tuple(sorted(targets)) for row, targets in through.items()}
+        self._firsts = np.array([row.first for row in self.rows], np.int64)
+        moments = [row.order for row in self.rows]
+        of_rows = np.repeat(np.arange(len(moments)), [each.size for each in moments])
+        moments_of_all = np.concatenate([np.zeros(0, np.int64), *moments])
+        by_time = np.argsort(moments_of_all, kind="stable")
+        self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
+        self._sizes = np.array([each.size for each in moments], np.int64)
+
+    def _edges(self, number: int, row: Cells, last_of_place: dict[object, int]) -> Edges:
+        cell, source_row, source_cell = row.sources.T
+        column = np.empty_like(cell)
+        start = source_row.copy()
+        for origin in np.unique(source_row):
+            here = source_row == origin
+            columns = self.rows[origin].column[source_cell[here]]
+            column[here] = columns
+            latest = last_of_place.get(self.rows[origin].place, -1)
+            if origin < latest < number:
+                # The value may still stand there in a later row of the same array: the line begins at the nearest.
+                found = self._where_kept(self.rows[latest], columns)
+                start[here] = np.where(found, latest, origin)
+        return Edges(cell, start, column)
+
+    @staticmethod
+    def _where_kept(row: Cells, columns: Array) -> Array:
+        place = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
+        if not row.column.size:
+            return np.zeros(columns.size, bool)
+        return (row.column[place] == columns) & ~row.made[place]
+
+    def _kept(self, number: int, row: Cells, before: int | None) -> Edges:
+        """Return the lines to cells that are as they were: from the same array's last row, or from the row above."""
+        none = np.zeros(0, np.int64)
+        if before is None:
+            before = number - 1
+            if before < 0 or self.rows[before].launch != row.launch:
+                return Edges(none, none, none)
+        above = self.rows[before]
+        kept = np.flatnonzero(~row.made & np.isin(row.column, above.column))
+        if above.place != row.place:
+            there = above.value[np.searchsorted(above.column, row.column[kept])]
+            kept = kept[there == row.value[kept]]
+        return Edges(kept, np.full(kept.size, before), row.column[kept])
+
+    def phase(self, number: int, moment: int) -> int:
+        """Return how far a row is at a moment: -1 not begun, else how many of its cells have their value."""
+        row = self.rows[number]
+        return -1 if moment <= row.first else int(np.searchsorted(row.order, moment))
+
+    def phases(self, moment: int) -> tuple[Array, Array]:
+        """Return the phases of all rows at a moment, and which rows have all of their values by then."""
+        past = self._rows_by_moment[: np.searchsorted(self._moments, moment)]
+        phases = np.where(self._firsts >= moment, -1, np.bincount(past, minlength=len(self.rows)))
+        return phases, phases == self._sizes
+
+    def height(self, sizes: Metrics) -> float:
+        """Return the height of the whole picture."""
+        return sizes.top(max(len(self.rows), 1)) - (sizes.pitch - sizes.cell) + sizes.head * 0.6
+
+    def width(self, sizes: Metrics) -> float:
+        """Return the width of all columns, labels left out."""
+        return self.columns * sizes.column

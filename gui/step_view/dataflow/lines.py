@@ -1,0 +1,118 @@
+"""The lines of a dataflow at one size: which of them cross a row, and how they look there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from PyQt6 import sip
+from PyQt6.QtCore import QLineF, QRectF
+
+from gpu.declaration.pattern import Array
+from gui.step_view.dataflow.layout import Cells, FlowLayout, Metrics
+
+KEPT, FAR, NEAR, DONE = range(4)
+"""Looks: to a cell that is as it was; to one that is to come, from rows further up or just above; to one that is there.
+In the order in which they lie upon each other."""
+
+
+def lines_between(x0: Any, y0: Any, x1: Any, y1: Any) -> Sequence[QLineF]:
+    """Return lines from points to points, given as arrays or as numbers that all have in common."""
+    return _of_four(QLineF, np.size(x0), (x0, y0, x1, y1))
+
+
+def squares(lefts: Array, tops: Array, side: float) -> Sequence[QRectF]:
+    """Return squares by their left upper corners."""
+    return _of_four(QRectF, lefts.size, (lefts, tops, side, side))
+
+
+def _of_four(kind: Any, count: int, columns: Sequence[Any]) -> Any:
+    """Return objects of Qt's that are four float64 each, without making them one by one."""
+    made = sip.array(kind, count)
+    fields = np.frombuffer(sip.voidptr(made, count * 32), np.float64).reshape(count, 4)
+    for number, column in enumerate(columns):
+        fields[:, number] = column
+    return made
+
+
+class _Lines(NamedTuple):
+    """Lines, in ascending order of the rows that they lead to."""
+
+    target: Array
+    start: Array
+    warp: Array
+    look: Array
+    filled: Array
+    x0: Array
+    y0: Array
+    x1: Array
+    y1: Array
+
+
+class FlowLines:
+    """The lines of a layout.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+    sizes : Metrics
+    warps : sequence of int
+        The warps of a block, by launch.
+    above : float
+        How far above a cell the operation begins that its lines lead to.
+    """
+
+    def __init__(self, layout: FlowLayout, sizes: Metrics, warps: tuple[int, ...], above: float) -> None:
+        self._layout, self._sizes, self._warps, self._above = layout, sizes, warps, above
+
+    def groups(
+        self, number: int, left: float, right: float, done: Array
+    ) -> Iterator[tuple[int, int, Sequence[QLineF]]]:
+        """Return the lines that cross a row between two x, in groups of one warp and look, lower ones first.
+
+        Parameters
+        ----------
+        done : bool array
+            Which rows have all of their values.
+        """
+        lines = self._all
+        behind = slice(int(np.searchsorted(lines.target, number)), None)
+        x0, x1 = lines.x0[behind], lines.x1[behind]
+        # Those that begin below the row are the next one's: how those look says nothing of this one.
+        crossing = (lines.start[behind] < number) & (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left)
+        here = np.flatnonzero(crossing) + behind.start
+        there = (lines.look[here] != KEPT) & lines.filled[here] & done[lines.target[here]]
+        warps = int(lines.warp.max(initial=0)) + 1
+        keys = np.where(there, DONE, lines.look[here]) * warps + lines.warp[here]
+        for key in np.unique(keys).tolist():
+            group = here[keys == key]
+            look, warp = divmod(key, warps)
+            yield look, warp, lines_between(lines.x0[group], lines.y0[group], lines.x1[group], lines.y1[group])
+
+    @cached_property
+    def _all(self) -> _Lines:
+        found = [self._to(number, row) for number, row in enumerate(self._layout.rows)]
+        return _Lines(*(np.concatenate([np.zeros(0, int), *column]) for column in zip(*found, strict=True)))
+
+    def _to(self, number: int, row: Cells) -> _Lines:
+        edges, kept, sizes = self._layout.edges[number], self._layout.kept[number], self._sizes
+        shown = edges.row != number
+        cell = np.concatenate((kept.cell, edges.cell[shown]))
+        start = np.concatenate((kept.row, edges.row[shown]))
+        column = np.concatenate((kept.column, edges.column[shown]))
+        is_kept = np.arange(cell.size) < kept.cell.size
+        warp = row.block[cell] * self._warps[row.launch] + row.thread[cell] // 32
+        look = np.where(is_kept, KEPT, np.where(start >= number - 1, NEAR, FAR))
+        return _Lines(
+            target=np.full(cell.size, number),
+            start=start,
+            warp=np.where(is_kept, 0, warp),
+            look=look,
+            filled=row.moment[cell] >= 0,
+            x0=(column + 0.5) * sizes.column,
+            y0=sizes.head + start * sizes.pitch + sizes.cell,
+            x1=(row.column[cell] + 0.5) * sizes.column,
+            y1=sizes.top(number) - np.where(is_kept, 0, self._above),
+        )

@@ -1,0 +1,423 @@
+"""Paints a dataflow: cells with their values, operations with their threads, lines from what they were made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen, QRegion
+
+from gpu.declaration.pattern import Array
+from gui.painting.colors import mixed, warp_colour
+from gui.painting.lettering import Lettering
+from gui.painting.theme import Look, code_font
+from gui.painting.values import texts
+from gui.step_view.dataflow.bands import BandGroup, band_groups, bands
+from gui.step_view.dataflow.clip import clipped_to, outside, region_of
+from gui.step_view.dataflow.labels import FlowLabels
+from gui.step_view.dataflow.layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
+from gui.step_view.dataflow.lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
+
+_SMALLEST_TEXT = 8
+_MOST_PASSED = 256
+_LETTERED = 5
+"""Pixels of an operation's radius from which its thread is written in it."""
+_ROUND = 4
+_MOST_PASSING = 8
+"""Rows whose lines may pass a row of narrow columns."""
+
+
+class FlowPainter:
+    """Paints rows of a layout at one size and look. Coordinates begin at the top left of column 0.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+    sizes : Metrics
+    look : Look
+    warps : sequence of int
+        The warps of a block, by launch: they number the colours.
+    several_blocks : bool
+        Whether an operation says its block too.
+    """
+
+    def __init__(self, layout: FlowLayout, sizes: Metrics, look: Look, warps: Sequence[int], several_blocks: bool):
+        self.layout, self.sizes, self.look, self.warps = layout, sizes, look, warps
+        self.theme = look.theme
+        self.several_blocks = several_blocks
+        self.labels = FlowLabels(layout, sizes, look)
+        self._texts: dict[int, list[str]] = {}
+        self._whos: dict[int, list[str]] = {}
+        self._pixels: dict[int, int] = {}
+        self._letterings: dict[tuple[int, bool], Lettering] = {}
+        small = code_font(max(_SMALLEST_TEXT, round(self._circle * 1.25)))
+        small.setBold(True)
+        self.small = Lettering(small)
+        self._rects: dict[int, list[QRectF]] = {}
+        self._taken: dict[int, QRegion] = {}
+        self._ovals: dict[int, list[tuple[QRectF, bool]]] = {}
+        self._bands: dict[int, list[BandGroup]] = {}
+        self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
+
+    # --- sizes
+
+    @cached_property
+    def _circle(self) -> float:
+        """The radius of an operation."""
+        return min(self.look.px(9), self.sizes.column * 0.34, (self.sizes.pitch - self.sizes.cell) * 0.36)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there is room for text in the cells."""
+        return self.sizes.column >= LABELLED
+
+    def _lettering(self, number: int, *, bold: bool) -> Lettering:
+        """Return the font of a row's values: as large as its longest value allows."""
+        if number not in self._pixels:
+            longest = "0" * max(map(len, self.row_texts(number)), default=1)
+            room = self.sizes.column - (5 if self.sizes.column > 24 else 3)
+            pixels = round(self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5))
+            while pixels > _SMALLEST_TEXT and QFontMetricsF(code_font(pixels)).horizontalAdvance(longest) > room:
+                pixels -= 1
+            self._pixels[number] = pixels
+        key = (self._pixels[number], bold)
+        if key not in self._letterings:
+            font = code_font(key[0])
+            font.setBold(bold)
+            self._letterings[key] = Lettering(font)
+        return self._letterings[key]
+
+    def row_texts(self, number: int) -> list[str]:
+        """Return the values of a row as the cells show them."""
+        if number not in self._texts:
+            room = int((self.sizes.column - 4) / (_SMALLEST_TEXT * 0.61))
+            self._texts[number] = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
+        return self._texts[number]
+
+    def whos(self, number: int) -> list[str]:
+        """Return the thread of each cell of a row, as the operations show it."""
+        if number not in self._whos:
+            row = self.layout.rows[number]
+            several = self.several_blocks
+            self._whos[number] = [
+                f"{block}.{thread}" if several else str(thread)
+                for block, thread in zip(row.block.tolist(), row.thread.tolist(), strict=True)
+            ]
+        return self._whos[number]
+
+    def warp_of(self, row: Cells, cell: int) -> int:
+        """Return the number through the grid of the warp that made a cell."""
+        return int(row.block[cell]) * self.warps[row.launch] + int(row.thread[cell]) // 32
+
+    def cell_rect(self, number: int, cell: int) -> QRectF:
+        """Return where a cell lies."""
+        if number not in self._rects:
+            self._rects[number] = [self._rect(number, column) for column in self.layout.rows[number].column.tolist()]
+        return self._rects[number][cell]
+
+    def _rect(self, number: int, column: int) -> QRectF:
+        sizes = self.sizes
+        if sizes.column < AGGREGATED:
+            return QRectF(sizes.left(column), sizes.top(number), sizes.column, sizes.cell)
+        gap = 1.5 if sizes.column >= 20 else 1.0
+        return QRectF(sizes.left(column) + gap, sizes.top(number), sizes.column - 2 * gap, sizes.cell)
+
+    def circle_at(self, number: int, cell: int) -> QPointF:
+        """Return the middle of the operation above a cell."""
+        rect = self.cell_rect(number, cell)
+        return QPointF(rect.center().x(), rect.top() - self._circle * 0.75)
+
+    # --- rows
+
+    def paint_row(self, painter: QPainter, number: int, phase: int, done: Array, left: float, right: float) -> None:
+        """Paint a row, the lines that lead to it and those that pass it, between two x.
+
+        Parameters
+        ----------
+        phase : int
+            `FlowLayout.phase` of the row.
+        done : bool array
+            Which rows have all of their values.
+        """
+        if self.sizes.column < AGGREGATED:
+            passing = self.layout.through.get(number, ())
+            if len(passing) > _MOST_PASSING:
+                # Where hundreds pass nobody sees one: those are painted that end soon, and the others when they do.
+                passing = [target for target in passing if target <= number + _MOST_PASSING]
+            for target in (*passing, number):
+                self._paint_bands(painter, target, left, right, done=bool(done[target]))
+        else:
+            for kind, warp, lines in self._lines.groups(number, left, right, done):
+                painter.setPen(self._line_pen(kind, warp))
+                painter.drawLines(lines)
+        columns = self.layout.rows[number].column
+        first, last = np.searchsorted(columns, (int(left / self.sizes.column), int(right / self.sizes.column) + 1))
+        self._paint_cells(painter, number, range(int(first), min(int(last) + 1, columns.size)), phase)
+
+    def _line_pen(self, kind: int, warp: int) -> QPen:
+        if kind == KEPT:
+            return QPen(QColor(self.theme.border), 1)
+        # What is to come is a hint, and less than that where it crosses other rows.
+        share = {DONE: 0.75, NEAR: 0.28, FAR: 0.09}[kind]
+        return QPen(mixed(warp_colour(self.theme, warp).name(), self.theme.surface, share), 1.3)
+
+    def _paint_bands(self, painter: QPainter, number: int, left: float, right: float, *, done: bool) -> None:
+        row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
+        if number not in self._bands:
+            self._bands[number] = band_groups(number, bands(number, row, edges, self._warps_of(row, edges.cell)), sizes)
+        y1 = sizes.top(number)
+        for each in self._bands[number]:
+            if each.most < left or each.least > right:
+                continue
+            kind = 0 if done else 1 if each.near else 2
+            if kind == 2 and not each.is_lines:
+                continue  # of what is to come, and far away, only a haze would be seen
+            colour = QColor(warp_colour(self.theme, each.warp))
+            colour.setAlphaF((0.75, 0.2, 0.1)[kind] if each.is_lines else (0.2, 0.06)[kind])
+            if each.is_lines:
+                here = (np.minimum(each.x0, each.x1) <= right + 1) & (np.maximum(each.x0, each.x1) >= left - 1)
+                self._draw_lines(painter, QPen(colour, 1), each.x0[here], each.y0[here], each.x1[here], y1)
+                continue
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour)
+            (from_left, from_right), (to_left, to_right), y0 = each.x0.tolist(), each.x1.tolist(), float(each.y0[0])
+            painter.drawPolygon(
+                QPointF(from_left, y0), QPointF(from_right, y0), QPointF(to_right, y1), QPointF(to_left, y1)
+            )
+
+    @staticmethod
+    def _draw_lines(painter: QPainter, pen: QPen, x0: Any, y0: Any, x1: Any, y1: float) -> None:
+        painter.setPen(pen)
+        painter.drawLines(lines_between(x0, y0, x1, y1))
+
+    def _paint_cells(self, painter: QPainter, number: int, cells: range, phase: int) -> None:
+        row, theme = self.layout.rows[number], self.theme
+        # Which cells are there follows from the phase alone, so that a painted row can be kept.
+        newest = row.order[phase - 1] if phase > 0 else -2
+        shown = (row.moment <= newest) & (phase >= 0)
+        if self.sizes.column < AGGREGATED:
+            self._paint_patches(painter, number, cells, shown)
+            return
+        inside = np.arange(cells.start, cells.stop)
+        values, whos = self.row_texts(number), self.whos(number)
+        given = not row.made.any()
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(mixed(theme.border, theme.surface, 0.75), 1))
+        for cell in inside[~shown[inside]].tolist():
+            painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+        kept = inside[shown[inside] & ~row.made[inside]].tolist()
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.setBrush(QColor(theme.raised) if given else mixed(theme.raised, theme.surface, 0.5))
+        for cell in kept:
+            painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+        if values:
+            lettering = self._lettering(number, bold=False)
+            painter.setFont(lettering.font)
+            painter.setPen(QColor(theme.text if given else theme.faint))
+            for cell in kept:
+                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+        made = inside[shown[inside] & row.made[inside]]
+        warps = self._warps_of(row, made)
+        for warp in np.unique(warps).tolist():
+            colour = warp_colour(theme, warp)
+            mine = made[warps == warp].tolist()
+            painter.setPen(QPen(mixed(colour.name(), theme.surface, 0.7), 1.2))
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.2))
+            for cell in mine:
+                painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+            self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
+            self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
+        if values:
+            lettering = self._lettering(number, bold=True)
+            painter.setFont(lettering.font)
+            painter.setPen(QColor(theme.text))
+            for cell in made.tolist():
+                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+
+    def _warps_of(self, row: Cells, cells: Any) -> Any:
+        return row.block[cells] * self.warps[row.launch] + row.thread[cells] // 32
+
+    def _paint_whos(self, painter: QPainter, number: int, cells: list[int], whos: list[str], colour: QColor) -> None:
+        """Paint the operations above cells, with the thread in them where there is room."""
+        radius = self._circle
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        if not self.labelled or radius < _LETTERED:
+            for cell in cells:
+                painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
+            return
+        ovals = self._ovals_of_row(number)
+        for cell in cells:
+            painter.drawRoundedRect(ovals[cell][0], radius, radius)
+        painter.setFont(self.small.font)
+        painter.setPen(QColor(self.theme.on_accent))
+        for cell in cells:
+            box, fits = ovals[cell]
+            if fits:
+                self.small.centre(painter, box, whos[cell])
+
+    def _ovals_of_row(self, number: int) -> list[tuple[QRectF, bool]]:
+        """Return where the operations of a row are, and whether their threads have room there."""
+        if number in self._ovals:
+            return self._ovals[number]
+        found, radius = self._ovals.setdefault(number, []), self._circle
+        for cell, who in enumerate(self.whos(number)):
+            middle, wide = self.circle_at(number, cell), self.small.width(who)
+            half = min(max(radius, wide / 2 + 3), self.sizes.column / 2 - 0.5)
+            found.append((QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius), wide <= 2 * half))
+        return found
+
+    def _paint_moves(self, painter: QPainter, number: int, cells: list[int], colour: QColor) -> None:
+        """Paint above cells that a value was only moved there."""
+        painter.setPen(QPen(colour, 1.5))
+        painter.setBrush(QColor(self.theme.surface))
+        for cell in cells:
+            painter.drawEllipse(self.circle_at(number, cell), min(self._circle, 4.0), min(self._circle, 4.0))
+
+    def _paint_patches(self, painter: QPainter, number: int, cells: range, shown: Any) -> None:
+        """Paint narrow cells as patches: a line of pixels, made at once and stretched downwards."""
+        if not len(cells):
+            return
+        row, theme = self.layout.rows[number], self.theme
+        inside = np.arange(cells.start, cells.stop)
+        colours = np.full(inside.size, mixed(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
+        colours[shown[inside]] = QColor(theme.border).rgb()
+        done = shown[inside] & row.made[inside]
+        warps = self._warps_of(row, inside)
+        for warp in np.unique(warps[done]).tolist():
+            colours[done & (warps == warp)] = mixed(warp_colour(theme, warp).name(), theme.surface, 0.75).rgb()
+        self._paint_pixels(painter, number, inside, colours, done)
+
+    def _paint_pixels(self, painter: QPainter, number: int, cells: Any, colours: Any, last: Any) -> None:
+        """Paint ascending cells in colours, a uint32 each; those of `last` lie over the others in a shared pixel."""
+        columns, width = self.layout.rows[number].column[cells], self.sizes.column
+        left = int(columns[0] * width)
+        line = np.zeros(max(1, math.ceil((columns[-1] + 1) * width) - left), np.uint32)
+        for group in (~last, last):
+            for shift in range(max(1, math.ceil(width))):
+                at = (columns[group] * width + min(shift, width)).astype(int) - left
+                line[np.minimum(at, line.size - 1)] = colours[group]
+        # The image looks at these bytes for as long as it is painted.
+        pixels = line.tobytes()
+        image = QImage(pixels, line.size, 1, 4 * line.size, QImage.Format.Format_ARGB32)
+        painter.drawImage(QRectF(left, self.sizes.top(number), line.size, self.sizes.cell), image)
+
+    def _paint_bright_patches(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
+        row, inside = self.layout.rows[number], np.unique(np.asarray(cells, np.int64))
+        colours = np.full(inside.size, QColor(self.theme.muted).rgb(), np.uint32)
+        warps = self._warps_of(row, inside)
+        for warp in np.unique(warps[row.made[inside]]).tolist():
+            colours[row.made[inside] & (warps == warp)] = warp_colour(self.theme, warp).rgb()
+        if inside.size:
+            self._paint_pixels(painter, number, inside, colours, row.made[inside])
+
+    # --- what stands out
+
+    def bright_area(self, number: int, cells: Array) -> QRectF:
+        """Return where `paint_bright` paints."""
+        row, sizes = self.layout.rows[number], self.sizes
+        columns, rows = [row.column[cells]], [np.array([number])]
+        for each in (self.layout.edges[number], self.layout.kept[number]):
+            here = np.isin(each.cell, cells)
+            columns.append(each.column[here])
+            rows.append(each.row[here])
+        every = np.concatenate(columns)
+        left, right = int(every.min()), int(every.max())
+        top = sizes.top(int(np.concatenate(rows).min())) - self._circle * 2
+        around = 3.0
+        return QRectF(
+            sizes.left(left) - around, top - around, sizes.left(right + 1 - left) + 2 * around,
+            sizes.top(number) + sizes.cell - top + 2 * around,
+        )  # fmt: skip
+
+    def paint_bright(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
+        """Paint some cells of a row, the lines that lead to them and where those begin, as those that count now."""
+        row, theme, sizes = self.layout.rows[number], self.theme, self.sizes
+        edges = self.layout.edges[number]
+        wanted = np.isin(edges.cell, cells) & (edges.row != number)
+        warps = self._warps_of(row, edges.cell)
+        x0, x1 = (edges.column + 0.5) * sizes.column, (row.column[edges.cell] + 0.5) * sizes.column
+        y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
+        y1 = sizes.top(number) - self._circle * 0.75
+        narrow = sizes.column < AGGREGATED
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
+        above = int(edges.row[wanted].min(initial=number))
+        seen = None if narrow else outside(self._cells_between(above, number))
+        for warp in np.unique(warps[wanted]).tolist():
+            mine = wanted & (warps == warp)
+            pen = QPen(warp_colour(theme, warp), 1 if narrow else 2)
+            with clipped_to(painter, seen):
+                self._draw_lines(painter, pen, x0[mine], y0[mine], x1[mine], y1)
+            if not narrow:
+                painter.setPen(pen)
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                # Many read one source.
+                for start, column in set(zip(edges.row[mine].tolist(), edges.column[mine].tolist(), strict=True)):
+                    painter.drawRoundedRect(self._rect(start, column), _ROUND, _ROUND)
+        if narrow:
+            self._paint_bright_patches(painter, number, cells)
+            return
+        kept = self.layout.kept[number]
+        here = np.isin(kept.cell, cells)
+        x, y = (kept.column[here] + 0.5) * sizes.column, sizes.head + kept.row[here] * sizes.pitch + sizes.cell
+        self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
+        chosen = np.asarray(cells, np.int64)
+        made = row.made[chosen]
+        # The colour of those that were only kept, then those of the warps.
+        colours = np.where(made, self._warps_of(row, chosen), -1)
+        values, whos = self.row_texts(number), self.whos(number)
+        for warp in np.unique(colours).tolist():
+            colour = QColor(theme.muted) if warp < 0 else warp_colour(theme, warp)
+            mine = chosen[colours == warp].tolist()
+            painter.setPen(QPen(colour, 2))
+            painter.setBrush(mixed(colour.name(), theme.surface, 0.2 if warp < 0 else 0.42))
+            for cell in mine:
+                painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+            if warp >= 0:
+                self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
+                self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
+        if values:
+            lettering = self._lettering(number, bold=True)
+            painter.setFont(lettering.font)
+            painter.setPen(QColor(theme.text))
+            for cell in chosen.tolist():
+                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+
+    def _cells_between(self, above: int, below: int) -> QRegion:
+        """Return where the cells and the operations of the rows between two are: lines pass below them.
+
+        Of very many it returns nothing: to paint around all of them takes longer than a frame.
+        """
+        found = QRegion()
+        between = range(above + 1, below)
+        if sum(self.layout.rows[number].column.size for number in between) <= _MOST_PASSED:
+            for number in between:
+                if number not in self._taken:
+                    self._taken[number] = self._region_of_row(number)
+                found += self._taken[number]
+        return found
+
+    def _region_of_row(self, number: int) -> QRegion:
+        row = self.layout.rows[number]
+        cells = region_of([self.cell_rect(number, cell) for cell in range(row.column.size)])
+        if not self.labelled or self._circle < _LETTERED:
+            return cells
+        ovals = self._ovals_of_row(number)
+        return cells + region_of([ovals[cell][0] for cell in np.flatnonzero(row.made & row.worked).tolist()])
+
+    def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
+        """Frame a cell that is not the same in another order."""
+        painter.setPen(QPen(QColor(self.theme.bad), 2.5))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(self.cell_rect(number, cell).adjusted(-2, -2, 2, 2), _ROUND + 1, _ROUND + 1)
+
+    def paint_ring(self, painter: QPainter, number: int, cell: int) -> None:
+        """Mark an operation of the thread that is followed."""
+        painter.setPen(QPen(QColor(self.theme.text), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        radius = max(self._circle, 4.0) + 1.5
+        painter.drawEllipse(self.circle_at(number, cell), radius, radius)

@@ -1,0 +1,39 @@
+"""A dataflow's rows and cells, in words."""
+
+from __future__ import annotations
+
+from gui.painting.values import as_text
+from gui.step_view.dataflow.layout import Cells, FlowLayout
+
+
+def row_title(row: Cells) -> str:
+    """Return what stands at the left of a row."""
+    return row.label
+
+
+def who(block: int, thread: int, *, several_blocks: bool) -> str:
+    """Return a thread as people say it: thread 3, or thread 0.3 where there are several blocks."""
+    return f"thread {block}.{thread}" if several_blocks else f"thread {thread}"
+
+
+def where(row: Cells, cell: int) -> str:
+    """Return the name of the element that a cell shows: s[11], or sum for a variable of a thread."""
+    name = row.place.name
+    return name if row.place.space == "register" else f"{name}[{int(row.column[cell])}]"
+
+
+def describe_cell(layout: FlowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
+    """Return which element a cell is, its value, who made it, from what, and at which line."""
+    number, place = cell
+    row = layout.rows[number]
+    text = f"{where(row, place)} = {as_text(row.value[place].item())}"
+    if not row.made[place]:
+        return text if row.moment[place] < 0 else f"{text}  (kept)"
+    sources = row.sources
+    parts = []
+    for _, source_row, source_cell in sources[sources[:, 0] == place].tolist():
+        source = layout.rows[source_row]
+        parts.append(f"{where(source, source_cell)} = {as_text(source.value[source_cell].item())}")
+    by = who(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
+    made = f"\n{by}, line {row.line}"
+    return text + made + (f"\nfrom {', '.join(parts)}" if parts else "")

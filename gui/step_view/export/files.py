@@ -1,0 +1,267 @@
+"""Pictures and animations of a recording: painted in small slices, written aside, so that the window never waits."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QBuffer, QObject, QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QColor, QImage, QPainter
+from PyQt6.QtSvg import QSvgGenerator
+
+from gpu.declaration.pattern import Array
+from gui.painting.theme import code_font, look
+from gui.step_view.dataflow.labels import label_font, label_width
+from gui.step_view.dataflow.layout import FlowLayout, metrics
+from gui.step_view.dataflow.paint import FlowPainter
+from gui.work.films import write_film
+
+_COLUMN = 40.0
+_MARGIN = 16
+FRAME = QSize(1280, 720)
+MOST_FRAMES = 600
+_WAITING_FRAMES = 6
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What stands above and below a picture."""
+
+    title: str
+    settings: str
+
+
+class FlowPicture:
+    """A whole dataflow with title and labels, for a file.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+    warps : sequence of int
+        The warps of a block, by launch.
+    caption : Caption
+    """
+
+    def __init__(
+        self,
+        layout: FlowLayout,
+        warps: Sequence[int],
+        caption: Caption,
+        *,
+        several_blocks: bool,
+    ) -> None:
+        self._look = look()
+        self._layout, self._caption = layout, caption
+        column = _COLUMN if layout.columns <= 64 else max(2.0, 2560 / layout.columns)
+        sizes = metrics(self._look, column, label_width(layout, self._look, 260))
+        self._painter = FlowPainter(layout, sizes, self._look, warps, several_blocks)
+        self._head = self._look.px(40)
+        width = sizes.label + layout.width(sizes) + _MARGIN
+        self.size = QSize(round(max(width, self._look.px(420))), round(self._head + layout.height(sizes) + _MARGIN))
+
+    def paint(self, painter: QPainter, moment: int, lit: dict[int, list[int]] | None = None) -> None:
+        """Paint everything as it is at a moment, with the cells that are lit, or else those of the last event."""
+        theme, layout, flow = self._look.theme, self._layout, self._painter
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), QColor(theme.surface))
+        font = label_font(self._look)
+        font.setPixelSize(self._look.text_px)
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text))
+        head = QRectF(self._look.px(14), 0, self.size.width() - 2 * self._look.px(14), self._head)
+        painter.drawText(head, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self._caption.title)
+        painter.setFont(label_font(self._look))
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.settings)
+        current = layout.dataflow.row_at(moment) if moment else -1
+        if current >= 0 and not lit:
+            flow.labels.paint_band(painter, current, self._head, self.size.width())
+        rows = range(len(layout.rows))
+        flow.labels.paint(painter, rows, moment, -1 if lit else current, self._head, self.size.width())
+        painter.save()
+        painter.translate(QPointF(flow.sizes.label, self._head))
+        phases, done = layout.phases(moment)
+        painter.setOpacity(0.4 if lit else 1.0)
+        right = layout.width(flow.sizes)
+        for row in rows:
+            painter.save()
+            gap = flow.sizes.pitch - flow.sizes.cell
+            painter.setClipRect(QRectF(-2, flow.sizes.top(row) - gap, right + 4, flow.sizes.pitch + 2))
+            flow.paint_row(painter, row, int(phases[row]), done, 0, right)
+            painter.restore()
+        painter.setOpacity(1.0)
+        if lit:
+            for row, cells in lit.items():
+                flow.paint_bright(painter, row, cells)
+        elif current >= 0:
+            cells = np.flatnonzero(layout.rows[current].moment == moment - 1)
+            flow.paint_bright(painter, current, cells.tolist())
+        painter.restore()
+
+    def image(self, moment: int, lit: dict[int, list[int]] | None = None, ratio: float = 2.0) -> QImage:
+        """Return the picture in pixels, `ratio` of them for each unit of its size, and fewer where it is very large."""
+        ratio = min(ratio, 16000 / max(self.size.width(), self.size.height()))
+        image = QImage(self.size * ratio, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        painter = QPainter(image)
+        self.paint(painter, moment, lit)
+        painter.end()
+        return image
+
+    def write(self, path: Path, moment: int, lit: dict[int, list[int]] | None = None) -> bool:
+        """Write a .png or .svg file; return whether that went well."""
+        if path.suffix.lower() != ".svg":
+            return self.image(moment, lit).save(str(path))
+        return write_svg(path, self.size, lambda painter: self.paint(painter, moment, lit))
+
+
+def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> bool:
+    """Write what is painted as an SVG drawing; return whether that went well."""
+    drawing = QBuffer()
+    made = QSvgGenerator()
+    made.setOutputDevice(drawing)
+    made.setSize(size)
+    made.setViewBox(QRectF(0, 0, size.width(), size.height()))
+    painter = QPainter(made)
+    paint(painter)
+    painter.end()
+    try:
+        path.write_bytes(drawing.data().data())
+    except OSError:
+        return False
+    return True
+
+
+Frame = Callable[[QPainter, int], None]
+
+
+class Film(QObject):
+    """Writes an animation: frames are painted one at a time between other events, and encoded by a thread.
+
+    Parameters
+    ----------
+    path : Path
+        A .gif or .mp4 file.
+    moments : sequence of int
+        A frame each.
+    paint : callable
+        Paints a frame of `FRAME`'s size at a moment: (painter, moment).
+    a_second : float
+        Frames a second.
+    """
+
+    progressed = pyqtSignal(float)
+    finished = pyqtSignal(str)
+    """Why it could not be written; "" where it was."""
+    _ended = pyqtSignal(str)
+
+    def __init__(
+        self, path: Path, moments: Sequence[int], paint: Frame, a_second: float, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        gif = path.suffix.lower() == ".gif"
+        samples = [moments[len(moments) // 2], moments[-1]] if gif else []
+        self._path, self._moments, self._paint, self._rate = path, [*samples, *moments], paint, a_second
+        self._next = 0
+        self._frames: queue.Queue[Any] = queue.Queue(_WAITING_FRAMES)
+        self._stopped = threading.Event()
+        self._failed = threading.Event()
+        self._timer = QTimer(self, interval=4)
+        self._timer.timeout.connect(self._paint_next)
+        self._ended.connect(self._end)
+        self._thread = threading.Thread(target=self._encode, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+        self._timer.start()
+
+    def cancel(self) -> None:
+        """Stop, and leave no file."""
+        if self._timer.isActive() or self._thread.is_alive():
+            self._timer.stop()
+            self._stopped.set()
+            self._thread.join()
+
+    def _paint_next(self) -> None:
+        if self._frames.full() or self._failed.is_set():
+            return
+        if self._next >= len(self._moments):
+            self._timer.stop()
+            self._frames.put(None)
+            return
+        image = QImage(FRAME, QImage.Format.Format_RGB888)
+        painter = QPainter(image)
+        self._paint(painter, self._moments[self._next])
+        painter.end()
+        bits = image.constBits()
+        assert bits is not None
+        pixels = np.frombuffer(bits.asarray(image.sizeInBytes()), np.uint8)
+        self._frames.put(pixels.reshape(FRAME.height(), image.bytesPerLine())[:, : 3 * FRAME.width()].copy())
+        self._next += 1
+        self.progressed.emit(self._next / len(self._moments))
+
+    def _encode(self) -> None:
+        problem = ""
+        try:
+            write_film(self._path, self._taken(), self._rate)
+        except ImportError:
+            problem = "imageio is missing: pip install 'imageio[ffmpeg]'."
+        except (OSError, ValueError, RuntimeError) as error:
+            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if problem or self._stopped.is_set():
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+        self._failed.set()
+        self._ended.emit(problem)
+
+    def _taken(self) -> Iterator[Array]:
+        """Yield the frames as they are painted."""
+        while not self._stopped.is_set():
+            try:
+                frame = self._frames.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if frame is None:
+                return
+            yield frame.reshape(FRAME.height(), FRAME.width(), 3)
+
+    def _end(self, problem: str) -> None:
+        self._timer.stop()
+        self.finished.emit(problem)
+
+
+def frames_of(end: int, steps_a_second: float) -> tuple[list[int], float]:
+    """Return the moments of a film up to `end`, at most MOST_FRAMES of them, and its frames a second."""
+    stride = max(1, -(-(end + 1) // MOST_FRAMES))
+    moments = list(range(0, end + 1, stride))
+    if moments[-1] != end:
+        moments.append(end)
+    rate = min(max(steps_a_second / stride, 1.0), 30.0)
+    # The end stays for a moment, so that it can be read.
+    return moments + [end] * round(1.5 * rate), rate
+
+
+def paint_footer(painter: QPainter, box: QRectF, code: str, words: str, step: str) -> None:
+    """Paint the line of source that has just run, what it did and the step, below a frame's picture."""
+    theme, now = look().theme, look()
+    painter.fillRect(box, QColor(theme.raised))
+    painter.setFont(code_font(now.px(16)))
+    painter.setPen(QColor(theme.text))
+    inner = box.adjusted(24, 0, -24, 0)
+    top = QRectF(inner.left(), inner.top() + 8, inner.width(), inner.height() / 2 - 6)
+    bottom = QRectF(inner.left(), inner.top() + inner.height() / 2, inner.width(), inner.height() / 2 - 8)
+    left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    painter.drawText(top, left, code.strip())
+    painter.setPen(QColor(theme.accent))
+    painter.drawText(bottom, left, words)
+    painter.setFont(label_font(now))
+    painter.setPen(QColor(theme.muted))
+    painter.drawText(top, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, step)

@@ -1,0 +1,189 @@
+"""The tree of launches: every grid under the one that launched it, unfolding as it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QHelpEvent, QPainter, QPen
+from PyQt6.QtWidgets import QToolTip, QWidget
+
+from gui.painting.colors import mixed
+from gui.painting.theme import code_font, look
+from gui.step_view.dataflow.words import who
+
+if TYPE_CHECKING:
+    from gpu.stepping.launch_tree import Grid
+
+_LINES = 2
+_WIDEST = 170
+_TO_COME, _LAUNCHED, _RUNS, _WAITS, _ENDED = range(5)
+
+
+def state_of(grid: Grid, moment: int) -> int:
+    """Return how far a grid is at a moment: to come, launched, running, waiting for those it launched, or ended."""
+    if moment < grid.launched:
+        return _TO_COME
+    if moment <= grid.first:
+        return _LAUNCHED
+    if moment <= grid.last and moment < grid.whole:
+        return _RUNS
+    return _WAITS if moment < grid.whole else _ENDED
+
+
+class LaunchesView(QWidget):
+    """Grids as boxes, a row for each launch that they are away from the host's."""
+
+    moment_wanted = pyqtSignal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Launches")
+        self.setMouseTracking(True)
+        self.setMinimumSize(240, 160)
+        self.grids: tuple[Grid, ...] = ()
+        self.moment = 0
+        self._centres: list[float] = []
+        self._leaves = 1
+        self._told: frozenset[str] = frozenset()
+
+    def open(self, grids: Sequence[Grid]) -> None:
+        """Show other grids."""
+        self.grids = tuple(grids)
+        children: dict[int, list[int]] = {}
+        for number, grid in enumerate(self.grids):
+            children.setdefault(grid.parent, []).append(number)
+        self._centres = [0.0] * len(self.grids)
+        leaves = 0
+        for number in _leaves_first(children):
+            own = children.get(number)
+            if own:
+                self._centres[number] = (self._centres[own[0]] + self._centres[own[-1]]) / 2
+            else:
+                self._centres[number] = leaves + 0.5
+                leaves += 1
+        self._leaves = max(leaves, 1)
+        # What all have in common is not worth the room.
+        values: dict[str, set[str]] = {}
+        for grid in self.grids:
+            for name, value in grid.arguments:
+                values.setdefault(name, set()).add(value)
+        self._told = frozenset(name for name, each in values.items() if len(each) > 1)
+        self.update()
+
+    def show_moment(self, moment: int) -> None:
+        """Show how far all grids are."""
+        self.moment = moment
+        states = [state_of(grid, moment) for grid in self.grids]
+        self.setAccessibleDescription(
+            f"{sum(state > _TO_COME for state in states)} of {len(states)} grids launched, "
+            f"{sum(state == _ENDED for state in states)} ended"
+        )
+        self.update()
+
+    def box(self, number: int) -> QRectF:
+        """Return where a grid is."""
+        grid = self.grids[number]
+        rows = max(each.depth for each in self.grids) + 1
+        side, gap = 14.0, 6.0
+        column = (self.width() - 2 * side) / self._leaves
+        line = self.height() / rows
+        high = min(line * 0.62, look().px(18) * (_LINES + 0.6))
+        wide = max(min(column - gap, look().px(_WIDEST)), 3.0)
+        return QRectF(
+            side + self._centres[number] * column - wide / 2, grid.depth * line + (line - high) / 2, wide, high
+        )
+
+    def number_at(self, at: QPointF) -> int | None:
+        """Return which grid is at a place."""
+        return next((number for number in range(len(self.grids)) if self.box(number).contains(at)), None)
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(code_font(look().px(12)))
+        boxes = [self.box(number) for number in range(len(self.grids))]
+        states = [state_of(grid, self.moment) for grid in self.grids]
+        theme = look().theme
+        for number, grid in enumerate(self.grids):
+            if grid.parent < 0:
+                continue
+            painter.setPen(QPen(QColor(theme.accent if states[number] else theme.border), 1.4))
+            parent, box = boxes[grid.parent], boxes[number]
+            painter.drawLine(QPointF(parent.center().x(), parent.bottom()), QPointF(box.center().x(), box.top()))
+        for grid, box, state in zip(self.grids, boxes, states, strict=True):
+            self._paint_box(painter, grid, box, state)
+        painter.end()
+
+    def _paint_box(self, painter: QPainter, grid: Grid, box: QRectF, state: int) -> None:
+        theme = look().theme
+        fills = {
+            _TO_COME: QColor(theme.surface),
+            _LAUNCHED: QColor(theme.surface),
+            _RUNS: QColor(theme.accent),
+            _WAITS: mixed(theme.accent, theme.surface, 0.25),
+            _ENDED: QColor(theme.raised),
+        }
+        pen = QPen(QColor(theme.border if state in (_TO_COME, _ENDED) else theme.accent), 1.4)
+        if state == _LAUNCHED:
+            pen.setStyle(Qt.PenStyle.DashLine)
+        painter.setPen(pen)
+        painter.setBrush(fills[state])
+        painter.drawRoundedRect(box, 4, 4)
+        if state == _TO_COME:
+            return
+        painter.setPen(QColor(theme.on_accent if state == _RUNS else theme.muted if state == _ENDED else theme.text))
+        metrics = painter.fontMetrics()
+        lines = [f"{name} {value}" for name, value in grid.arguments if name in self._told] or [grid.kernel]
+        lines = lines[: max(min(_LINES, int(box.height() // metrics.height())), 1)]
+        if box.width() < max(map(metrics.horizontalAdvance, lines)) + 6:
+            lines = [line.rsplit(" ", 1)[-1] for line in lines]  # the values alone
+        if box.width() < max(map(metrics.horizontalAdvance, lines)) + 2 or box.height() < metrics.height():
+            return
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "\n".join(lines))
+
+    def mousePressEvent(self, event: Any) -> None:
+        number = self.number_at(event.position())
+        if number is not None:
+            self.moment_wanted.emit(self.grids[number].first + 1)
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        inside = self.number_at(event.position()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if inside else Qt.CursorShape.ArrowCursor)
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent):
+            number = self.number_at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), "" if number is None else self.words(number), self)
+            return True
+        return super().event(event)
+
+    def words(self, number: int) -> str:
+        """Return what is told of a grid: its size, its arguments, and who launched it."""
+        grid = self.grids[number]
+        blocks = "1 block" if grid.blocks == 1 else f"{grid.blocks} blocks"
+        told = [f"{grid.kernel}: {blocks} of {grid.threads} threads"]
+        if grid.arguments:
+            told.append(", ".join(f"{name} = {value}" for name, value in grid.arguments))
+        if grid.parent < 0:
+            told.append("launched by the host")
+        else:
+            told.append(
+                f"launched by {who(grid.by_block, grid.by_thread, several_blocks=self.grids[grid.parent].blocks > 1)}"
+            )
+        return "\n".join(told)
+
+
+def _leaves_first(children: dict[int, list[int]]) -> list[int]:
+    """Return all grids, each behind those that it launched, which stay in their order."""
+    found: list[int] = []
+    todo = list(reversed(children.get(-1, [])))
+    while todo:
+        number = todo.pop()
+        if number < 0:
+            found.append(~number)
+            continue
+        todo.append(~number)
+        todo += reversed(children.get(number, []))
+    return found

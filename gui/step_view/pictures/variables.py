@@ -1,0 +1,158 @@
+"""The variables of the warp that runs, a row each and a column for each lane."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
+from PyQt6.QtWidgets import QWidget
+
+from gui.painting.colors import mixed, warp_colour
+from gui.painting.lettering import Lettering
+from gui.painting.theme import code_font, look
+from gui.painting.values import as_text
+
+if TYPE_CHECKING:
+    from gpu.stepping.warp_variables import WarpVariable
+
+_LANES = 32
+_KEPT_ROWS = 256
+
+
+def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
+    """Return what stands in the lanes, in at most `room` characters; of a mask its bits, the lowest in lane 0."""
+    if variable.is_mask:
+        mask = int(variable.values[variable.defined][0])
+        return tuple(str(mask >> lane & 1) for lane in range(_LANES))
+    return _cells(variable.values.tobytes(), variable.values.dtype, variable.defined.tobytes(), room)
+
+
+@lru_cache(maxsize=1024)
+def _cells(values: bytes, dtype: np.dtype[Any], defined: bytes, room: int) -> tuple[str, ...]:
+    """Return the cells of a variable; most are as they were a moment ago."""
+    known: dict[Any, str] = {}
+    shown = []
+    for value, there in zip(np.frombuffer(values, dtype).tolist(), defined, strict=True):
+        if not there:
+            shown.append("")
+            continue
+        key = value or repr(value)  # of 0.0 and -0.0 each is itself
+        if key not in known:
+            text = as_text(value, room)
+            known[key] = text if len(text) <= room else "…"
+        shown.append(known[key])
+    return tuple(shown)
+
+
+def name_of(variable: WarpVariable) -> str:
+    """Return a variable's name, with its value where that is a mask, of which the lanes show bits."""
+    if variable.is_mask:
+        return f"{variable.name} = {int(variable.values[variable.defined][0])}"
+    return variable.name
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What the row of a variable looks like by."""
+
+    name: str
+    texts: tuple[str, ...]
+    changed: tuple[bool, ...]
+
+
+class VariablesView(QWidget):
+    """What each lane of a warp holds; what the statement has just changed stands out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Variables")
+        self.setMinimumSize(240, 160)
+        self.variables: tuple[WarpVariable, ...] = ()
+        self._active: tuple[bool, ...] = ()
+        self._warp = 0
+        self._painted: OrderedDict[tuple[object, ...], QPixmap] = OrderedDict()
+        self._names, self._values = Lettering(QFont()), Lettering(QFont())
+
+    def show_warp(self, variables: Sequence[WarpVariable], active: Sequence[bool], warp: int) -> None:
+        """Show the variables of a warp, by its number in the grid, and which lanes run."""
+        self.variables, self._active, self._warp = tuple(variables), tuple(active), warp
+        self.setAccessibleDescription(
+            "; ".join(f"{name_of(each)}: {' '.join(cells_of(each, 12))}" for each in variables)
+        )
+        self.update()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._restyle()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        self._painted.clear()
+        self._names, self._values = Lettering(code_font(look().px(12))), Lettering(code_font(look().px(10)))
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        theme = look().theme
+        high, side = float(look().px(22)), 14.0
+        painter.setFont(self._names.font)
+        metrics = painter.fontMetrics()
+        names = [
+            metrics.elidedText(name_of(each), Qt.TextElideMode.ElideRight, self.width() // 4) for each in self.variables
+        ]
+        left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
+        wide = (self.width() - left - side) / _LANES
+        room = max(int((wide - 2) / self._values.width("0")), 1)
+        colour = warp_colour(theme, self._warp)
+        painter.setPen(QColor(theme.muted))
+        self._names.left(painter, QRectF(side, 4, left, high), "lane")
+        painter.setFont(self._values.font)
+        for lane, active in enumerate(self._active):
+            painter.setPen(colour if active else QColor(theme.faint))
+            self._values.centre(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
+        for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
+            row = _Row(name, cells_of(variable, room), tuple(variable.changed.tolist()))
+            painter.drawPixmap(QPointF(0, 4 + number * high), self._row(row, left, wide, colour))
+        painter.end()
+
+    def _row(self, row: _Row, left: float, wide: float, colour: QColor) -> QPixmap:
+        """Return the picture of a row, of which most are as they were a moment ago."""
+        key = (row, left, wide, colour.rgb())
+        if key in self._painted:
+            self._painted.move_to_end(key)
+            return self._painted[key]
+        theme, high, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
+        made = QPixmap(round(self.width() * ratio), round(high * ratio))
+        made.setDevicePixelRatio(ratio)
+        made.fill(QColor(theme.surface))
+        painter = QPainter(made)
+        painter.setFont(self._names.font)
+        painter.setPen(QColor(theme.text if any(row.changed) else theme.muted))
+        self._names.left(painter, QRectF(14, 0, left, high), row.name)
+        painter.setFont(self._values.font)
+        boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(_LANES)]
+        for changed, ground, ink in (
+            (False, QColor(theme.raised), theme.muted),
+            (True, mixed(colour.name(), theme.surface, 0.35), theme.text),
+        ):
+            here = [lane for lane in range(_LANES) if row.changed[lane] == changed]
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(ground)
+            painter.drawRects([boxes[lane] for lane in here])
+            painter.setPen(QColor(ink))
+            for lane in here:
+                self._values.centre(painter, boxes[lane], row.texts[lane])
+        painter.end()
+        self._painted[key] = made
+        if len(self._painted) > _KEPT_ROWS:
+            self._painted.popitem(last=False)
+        return made

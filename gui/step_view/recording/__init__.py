@@ -1,0 +1,1 @@
+"""What is recorded, asked for and read."""

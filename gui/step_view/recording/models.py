@@ -1,0 +1,181 @@
+"""A recording with everything that is read from it, put together aside so that the window never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu.declaration.pattern import Array
+from gui.step_view.dataflow.layout import FlowLayout
+
+if TYPE_CHECKING:
+    from gpu.stepping.dataflow import Dataflow
+    from gpu.stepping.lanes import LaneStates
+    from gpu.stepping.launch_tree import Grid
+    from gpu.stepping.recording import Recording
+    from gpu.stepping.tally import Tally
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of moments between two barriers, `first` to `last` (not included)."""
+
+    first: int
+    last: int
+    label: str
+    launch: int
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """A recording and its views.
+
+    Parameters
+    ----------
+    layout : FlowLayout
+        Its dataflow, laid out.
+    lines : int array
+        The source line of each event of all launches.
+    files : tuple of str
+        Its file.
+    segments : tuple of Segment
+        From barrier to barrier.
+    addresses : int
+        The most addresses that atomics of one access want; 0 without atomics.
+    grids : tuple of Grid
+        The host's launches, and those by kernels.
+    """
+
+    recording: Recording
+    layout: FlowLayout
+    lanes: LaneStates
+    tally: Tally
+    lines: Array
+    files: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    addresses: int
+    grids: tuple[Grid, ...]
+
+    @property
+    def launching(self) -> bool:
+        """Whether any kernel launches others."""
+        return any(grid.parent >= 0 for grid in self.grids)
+
+    @property
+    def several_blocks(self) -> bool:
+        """Whether any launch has more than one block."""
+        return any(np.prod(launch.trace.grid) > 1 for launch in self.recording.launches)
+
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The memory spaces of the arrays."""
+        return frozenset(array.space for launch in self.recording.launches for array in launch.trace.arrays)
+
+    @property
+    def two_dimensional(self) -> bool:
+        """Whether what is worked on has rows and columns; a shared array of two buffers is no picture."""
+        shapes = (
+            launch.shapes[array.number]
+            for launch in self.recording.launches
+            for array in launch.trace.arrays
+            if array.space == "global"
+        )
+        return any(shape is not None and len(shape) > 1 and shape[-2] > 1 and shape[-1] > 1 for shape in shapes)
+
+    @property
+    def warps(self) -> tuple[int, ...]:
+        """The warps of a block, by launch."""
+        return tuple(launch.trace.lanes_per_block // 32 for launch in self.recording.launches)
+
+    def given(self, launch: int) -> frozenset[str]:
+        """Return the names of the arrays that held something when a launch began."""
+        before = {number for each in self.recording.launches[:launch] for number in each.buffers if number is not None}
+        here = self.recording.launches[launch]
+        names = {array.name for array in here.trace.arrays if here.buffers[array.number] in before}
+        read = {row.place.name for row in self.layout.rows if row.launch == launch and not row.made.any()}
+        return frozenset(names | read)
+
+    def next_execution(self, file: str, line: int, moment: int) -> int | None:
+        """Return the moment after which a line has next been executed; from the last execution it goes to the first."""
+        here = np.flatnonzero((self.lines == line) & np.array([Path(each).name == file for each in self.files], bool))
+        if not here.size:
+            return None
+        later = here[here + 1 > moment]
+        return int(later[0] if later.size else here[0]) + 1
+
+
+def load(path: str | Path) -> Models:
+    """Read a recording from a file.
+
+    Raises
+    ------
+    InputError
+        It cannot be read.
+    """
+    from gpu.stepping.dataflow import Dataflow
+    from gpu.stepping.lanes import LaneStates
+    from gpu.stepping.launch_tree import launch_tree
+    from gpu.stepping.recording import Recording
+    from gpu.stepping.tally import Tally
+    from gpu.stepping.traffic import most_addresses
+
+    recording = Recording.load(path)
+    dataflow = Dataflow(recording)
+    lines, files, kinds = _statements(recording)
+    borders = _borders(recording, kinds)
+    segments = tuple(_segments(recording, dataflow, borders))
+    return Models(
+        recording, FlowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
+        most_addresses(recording), launch_tree(recording),
+    )  # fmt: skip
+
+
+def _statements(recording: Recording) -> tuple[Array, tuple[str, ...], list[str]]:
+    lines: list[int] = []
+    files: list[str] = []
+    kinds: list[str] = []
+    for launch in recording.launches:
+        for event in launch.trace.events:
+            position = event.position
+            lines.append(position.line)
+            files.append(position.file)
+            kinds.append(event.kind)
+    return np.array(lines, np.int64), tuple(files), kinds
+
+
+def _borders(recording: Recording, kinds: Sequence[str]) -> list[int]:
+    """Return the moments just after the last of several barriers in a row, and those where launches begin."""
+    borders = {launch.first for launch in recording.launches}
+    for number, kind in enumerate(kinds):
+        if kind == "barrier" and (number + 1 == len(kinds) or kinds[number + 1] != "barrier"):
+            borders.add(number + 1)
+    return sorted(borders | {0, len(kinds)})
+
+
+def _segments(recording: Recording, dataflow: Dataflow, borders: Sequence[int]) -> list[Segment]:
+    made = []
+    rows = [row for row in dataflow.rows if row.made.any()]
+    for first, last in pairwise(borders):
+        labels = dict.fromkeys(row.label for row in rows if first <= row.first < last)
+        launch = recording.at(first)[0]
+        label = next(iter(labels)) if labels else _copied(launch.trace, first - launch.first, last - launch.first)
+        if len(labels) > 1:
+            label = f"{label} …"
+        made.append(Segment(first, last, label, launch.number))
+    return made
+
+
+def _copied(trace: Any, first: int, last: int) -> str:
+    """Return what a stretch does that makes no values: "load", "store", or nothing to speak of."""
+    for number in range(first, last):
+        for access in trace.events[number].accesses:
+            if access.action != "read" and access.arrays.size:
+                space = trace.arrays[int(access.arrays[0])].space
+                if space in ("shared", "global"):
+                    return "load" if space == "shared" else "store"
+    return ""

@@ -1,0 +1,178 @@
+"""What is recorded: a small input, the order of warps. A panel that drops down from a button."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from PyQt6.QtCore import QSignalBlocker, pyqtSignal
+from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
+
+from gpu.declaration.arrays import FROM_FILE
+from gpu.declaration.pattern import Choice, Integer, Parameter, Pattern, Real
+from gpu.errors import InputError
+from gui.painting.theme import look
+from gui.widgets.basic import Segments, button, label, role, row
+from gui.widgets.forms import ParameterForm
+
+WARP = 32
+MOST_ELEMENTS = 1024
+MOST_ROWS = 32
+"""Rows or columns of a matrix."""
+MOST_EXAMPLE = 32
+"""Elements of an example that is recorded as it is."""
+
+
+def small(parameter: Parameter, pattern: Pattern) -> Parameter:
+    """Return a parameter with a range of what can be watched, where a Step starts with a value of its own."""
+    start = pattern.step_params.get(parameter.name)
+    most = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
+    if isinstance(parameter, Integer) and start is not None and parameter.maximum > most:
+        top = parameter.minimum + (most - parameter.minimum) // parameter.step * parameter.step
+        return replace(parameter, maximum=top, default=start)
+    return parameter
+
+
+class SettingsPanel(QFrame):
+    """The parameters of a recording, and the order in which warps run."""
+
+    changed = pyqtSignal()
+
+    def __init__(self, pattern: Pattern, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._pattern = pattern
+        self._threads: Callable[[Mapping[str, Any]], int] | None = None
+        role(self, "card")
+        self.setAccessibleName("What is recorded")
+        self.form = ParameterForm(tuple(small(parameter, pattern) for parameter in pattern.parameters), columns=2)
+        self.form.set_values({**pattern.check({}), **pattern.step_params})
+        self.order = Segments(("round-robin", "shuffle"), "Order of warps")
+        self.order.setToolTip("In lockstep, or each warp at a random pace: races then show other answers")
+        self.seed = QSpinBox()
+        self.seed.setRange(0, 9999)
+        self.seed.setAccessibleName("Seed of the order")
+        self.seed.setToolTip("Another seed, another order")
+        self.seed.setEnabled(False)
+        self.again = button("New input", tip="The same parameters, other random values")
+        self.done = button("Done", "flat", tip="Close  (Esc)")
+        self.done.clicked.connect(self.hide)
+        self.input_seed = 0
+        self.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 12, 16, 14)
+        layout.setSpacing(look().px(10))
+        # As large as its fields, whenever a style sheet or a field that appears makes them larger.
+        layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetFixedSize)
+        layout.addLayout(row(label("What is recorded", "card-title"), 0, self.done))
+        layout.addWidget(self.form)
+        rule = QFrame()
+        role(rule, "rule")
+        rule.setFixedHeight(1)
+        layout.addWidget(rule)
+        layout.addLayout(row(label("Order of warps", "caption"), self.order, label("seed", "caption"), self.seed, 0,
+                             self.again))  # fmt: skip
+        self.form.changed.connect(lambda _: self.changed.emit())
+        self.order.group.buttonToggled.connect(self._take_order)
+        self.seed.valueChanged.connect(lambda _: self.changed.emit())
+        self.again.clicked.connect(self._reseed)
+        self.again.setVisible(pattern.make_input is not None)
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The values of the form."""
+        return self.form.values
+
+    @property
+    def schedule(self) -> str:
+        """The order, as a StepPattern has it."""
+        return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
+
+    def show_variant(self, name: str) -> None:
+        """Tell what is recorded of another variant, of which blocks may have other sizes than those asked for."""
+        self._threads = self._pattern.variant(name).threads
+
+    @property
+    def text(self) -> str:
+        """What is recorded, in a line."""
+        params = self.params
+        parts = []
+        for parameter in self._pattern.parameters:
+            value = params[parameter.name]
+            if not parameter.applies(params) or not isinstance(value, str | int | float):
+                continue
+            if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
+                continue
+            if parameter.name == "n":
+                parts.insert(0, f"{value} {parameter.unit}")
+            else:
+                # A word speaks for itself, a number does not.
+                worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
+                parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
+            if parameter.name == "block" and self._threads is not None and str(self._threads(params)) != value:
+                parts[-1] += f" → {self._threads(params)}"
+        return " · ".join([*parts, self.schedule])
+
+    @property
+    def of_several_warps(self) -> dict[str, Any]:
+        """The least changes that give two warps work; none where no parameters of ours say how many there are."""
+        parameters = {parameter.name: parameter for parameter in self._pattern.parameters}
+        n, block = parameters.get("n"), parameters.get("block")
+        if not isinstance(n, Integer) or not isinstance(block, Choice):
+            return {}
+        sizes = [int(option) for option in block.options if option.isdecimal() and int(option) > WARP]
+        return {"n": 2 * min(sizes), "block": str(min(sizes))} if sizes else {}
+
+    def restore(self, params: Mapping[str, Any], schedule: str) -> None:
+        """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""
+        kept = {}
+        for name, value in params.items():
+            with suppress(InputError):
+                kept[name] = self.form.fields[name].parameter.check(value)
+        if kept.get("input") == FROM_FILE:  # a file of numbers is not open any more
+            del kept["input"]
+        self.form.set_values(kept)
+        kind, _, seed = schedule.partition(":")
+        if kind == "shuffle" and seed.isdecimal():
+            with QSignalBlocker(self.seed), QSignalBlocker(self.order.group):
+                self.seed.setValue(int(seed))
+                self.order.choose("shuffle")
+            self.seed.setEnabled(True)
+
+    def take_example(self, params: Mapping[str, Any]) -> None:
+        """Record an example, where it is one that can be watched as it is."""
+        if "n" not in params or int(params["n"]) > MOST_EXAMPLE:
+            return
+        with suppress(InputError):
+            given = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
+            self.form.set_values({**self._pattern.check({}), **self._pattern.step_params, **given})
+            self.changed.emit()
+
+    def toggle(self) -> None:
+        """Open at the top right of the tab, above what is there; or close."""
+        if self.isVisible():
+            self.hide()
+            return
+        self.show()
+        self.raise_()
+        self.form.setFocus()
+
+    def place(self) -> None:
+        """Take the place that goes with the tab's size."""
+        parent = self.parentWidget()
+        assert parent is not None
+        self.move(max(0, parent.width() - self.width() - look().px(6)), 0)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self.place()
+
+    def _take_order(self, _: Any, on: bool) -> None:
+        if on:
+            self.seed.setEnabled(self.order.chosen == "shuffle")
+            self.changed.emit()
+
+    def _reseed(self) -> None:
+        self.input_seed += 1
+        self.changed.emit()

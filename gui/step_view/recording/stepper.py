@@ -1,0 +1,126 @@
+"""Asks the simulator's own process for recordings, and reads them aside."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.errors import LockstepError
+from gpu.messages.requests import Failure, Result, StepPattern
+from gui.step_view.recording import models
+from gui.work.background import aside
+from gui.work.jobs import Jobs
+
+STALE_S = 2.0
+"""Seconds after which a recording that nobody waits for any more is stopped."""
+
+
+class Stepper(QObject):
+    """Records runs of one page, the newest that is wanted.
+
+    Parameters
+    ----------
+    jobs : callable
+        Returns the queue of the simulator's process, which starts when it is first asked for.
+    channel : str
+        Where its requests wait.
+    """
+
+    loaded = pyqtSignal(object, object)
+    """StepPattern and the Models of its recording."""
+    failed = pyqtSignal(object)
+    busy_changed = pyqtSignal(bool)
+    _read = pyqtSignal(int, object, object)
+
+    def __init__(self, jobs: Callable[[], Jobs], channel: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs, self._channel = jobs, channel
+        self._newest = 0
+        self.busy = False
+        self.path = ""
+        self._handle: object = None
+        self._read.connect(self._take)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The queue, its process started."""
+        return self._jobs()
+
+    def record(self, request: StepPattern) -> None:
+        """Record a run; what was asked for before is forgotten."""
+        self._newest += 1
+        number = self._newest
+        self._set_busy(True)
+        if self.jobs.age(self._channel) > STALE_S:
+            # What nobody waits for any more may be a kernel that never ends.
+            self.jobs.stop()
+        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
+
+    def read(self, path: Path, request: StepPattern) -> None:
+        """Read a recording that was saved, as if the request had been recorded."""
+        self._newest += 1
+        number = self._newest
+        self._set_busy(True)
+        aside(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
+
+    def rehearse(self, request: StepPattern) -> None:
+        """Record and read a run that nobody looks at, after all that somebody waits for."""
+
+        def read(event: Result | Failure) -> None:
+            if isinstance(event, Result):
+                aside(lambda: _loaded(event.path))
+
+        self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
+
+    def stop(self) -> bool:
+        """Stop what is being recorded; return whether there was anything."""
+        if self.busy and self.jobs.waits(self._channel):
+            self.jobs.stop()
+            return True
+        return False
+
+    def _answer(self, number: int, request: StepPattern, event: Result | Failure) -> None:
+        if number != self._newest:
+            return
+        if isinstance(event, Failure):
+            self._set_busy(False)
+            self.failed.emit(event)
+            return
+
+        # The handles keep the file for as long as it is read.
+        handles = event.arrays
+        aside(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
+
+    def _tell(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
+        with suppress(RuntimeError):  # the page may have gone in the meantime
+            self._read.emit(number, request, answer)
+
+    def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
+        if number != self._newest:
+            return
+        self._set_busy(False)
+        found, self.path, self._handle = answer
+        if isinstance(found, Failure):
+            self.failed.emit(found)
+        else:
+            self.loaded.emit(request, found)
+
+    def _set_busy(self, busy: bool) -> None:
+        if busy != self.busy:
+            self.busy = busy
+            self.busy_changed.emit(busy)
+
+
+def _loaded(path: str | Path) -> object:
+    """Return the Models of a recording, or why they cannot be."""
+    try:
+        return models.load(path)
+    except LockstepError as error:
+        return Failure("input", error.message, error.advice)
+    except Exception as error:
+        # On a thread of its own nobody else would hear of it, and the page would wait for ever.
+        return Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())

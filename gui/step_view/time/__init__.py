@@ -1,0 +1,1 @@
+"""Where a recording stands and what moves it."""

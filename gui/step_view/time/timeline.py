@@ -1,0 +1,248 @@
+"""The time line: stretches from barrier to barrier, findings above them, and where the recording stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gui.painting.colors import mixed
+from gui.painting.theme import look
+from gui.step_view.recording.models import Segment
+
+_LEAST = 26.0
+_FEWEST = 3
+"""Characters that an elided word keeps, else it says nothing."""
+
+
+def shortened(label: str, metric: QFontMetricsF, room: float) -> str:
+    """Return a label, or what can be read of it in `room` pixels: of "distance = 64" the number says most."""
+    if metric.horizontalAdvance(label) <= room:
+        return label
+    text = metric.elidedText(label.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, room)
+    kept = text.removesuffix("…").strip()
+    return text if kept == text or kept.isdigit() or len(kept) >= _FEWEST else ""
+
+
+class Timeline(QWidget):
+    """A slider over moments; a press or a drag goes there."""
+
+    wanted = pyqtSignal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Time line")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMouseTracking(True)
+        self.segments: tuple[Segment, ...] = ()
+        self.findings: tuple[tuple[int, str], ...] = ()
+        self.moment = 0
+        self._names: tuple[str, ...] = ()
+        self._painted: tuple[QPixmap, QPixmap, QPixmap] | None = None
+        self._borders: Any = np.zeros(1)
+        self._known_edges: Any = None
+
+    def open(self, segments: Sequence[Segment], findings: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
+        """Show other stretches; `findings` are moments and their texts, `names` those of the launches' kernels."""
+        self.segments, self.findings, self._names = tuple(segments), tuple(findings), tuple(names)
+        self.moment = 0
+        self._borders = np.array([*(segment.first for segment in segments), segments[-1].last if segments else 0])
+        self._forget()
+        self.updateGeometry()
+        self.update()
+
+    def show_moment(self, moment: int) -> None:
+        """Show where the recording stands."""
+        self.moment = moment
+        self.setAccessibleDescription(f"step {moment}")
+        self.update()
+
+    def _forget(self) -> None:
+        self._painted = self._known_edges = None
+        self.update()
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._forget()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._forget()
+
+    def sizeHint(self) -> QSize:
+        captions = look().px(16) + self._lower if len(self._names) > 1 else 0
+        return QSize(300, look().px(42) + captions)
+
+    @property
+    def _lower(self) -> int:
+        """How much lower the kernels' names stand where findings are marked above them."""
+        return look().px(6) if self.findings else 0
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(100, self.sizeHint().height())
+
+    # --- where
+
+    def _edges(self) -> Any:
+        """Return the x of every border: long stretches are wider, short ones as wide as a word where there is room."""
+        if self._known_edges is not None:
+            return self._known_edges
+        lengths = np.array([segment.last - segment.first for segment in self.segments], float)
+        room = self.width() - 2.0 * look().px(4)
+        least = min(_LEAST, 0.6 * room / max(lengths.size, 1))
+        # The square root keeps short stretches readable beside long ones.
+        shares = np.sqrt(np.maximum(lengths, 1))
+        widths = least + shares / shares.sum() * (room - least * lengths.size)
+        self._known_edges = look().px(4) + np.concatenate([[0.0], np.cumsum(widths)])
+        return self._known_edges
+
+    def x_of(self, moment: float) -> float:
+        """Return where a moment is."""
+        if not self.segments:
+            return 0.0
+        return float(np.interp(moment, self._borders, self._edges()))
+
+    def moment_at(self, x: float) -> int:
+        """Return the moment at an x."""
+        if not self.segments:
+            return 0
+        return round(float(np.interp(x, self._edges(), self._borders)))
+
+    # --- painting
+
+    def paintEvent(self, event: Any) -> None:
+        if not self.segments:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, edges = look().theme, self._edges()
+        top, height = look().px(11), look().px(26)
+        # What is past and what is to come are painted once; the moment says where one ends and the other begins.
+        before, after, marks = self._strips()
+        number = max(0, int(np.searchsorted(self._borders[:-1], self.moment)) - 1)
+        if self.moment:
+            left, right = edges[number], edges[number + 1]
+            whole = QRectF(0, 0, left, self.height())
+            painter.drawPixmap(whole.topLeft(), before, QRectF(0, 0, left * self._ratio, self.height() * self._ratio))
+            rest = QRectF(right * self._ratio, 0, (self.width() - right) * self._ratio, self.height() * self._ratio)
+            painter.drawPixmap(QPointF(right, 0), after, rest)
+            self._paint_segment(painter, number, left, right, passed=True, current=True)
+        else:
+            painter.drawPixmap(0, 0, after)
+        painter.drawPixmap(0, 0, marks)
+        x = self.x_of(self.moment)
+        painter.setPen(QPen(QColor(theme.text), 2))
+        painter.drawLine(QPointF(x, top - 3), QPointF(x, top + height + 3))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.text))
+        painter.drawEllipse(QPointF(x, top - 5), 5, 5)
+        painter.end()
+
+    @property
+    def _ratio(self) -> float:
+        return self.devicePixelRatioF()
+
+    def _strips(self) -> tuple[QPixmap, QPixmap, QPixmap]:
+        """Return the time line as it is when all is past, when all is to come, and what lies over both."""
+        if self._painted is None:
+            edges = self._edges()
+
+            def stretches(painter: QPainter, passed: bool) -> None:
+                for number, (left, right) in enumerate(pairwise(edges.tolist())):
+                    self._paint_segment(painter, number, left, right, passed=passed, current=False)
+
+            self._painted = (
+                self._picture(lambda painter: stretches(painter, True)),
+                self._picture(lambda painter: stretches(painter, False)),
+                self._picture(lambda painter: self._paint_marks(painter, edges)),
+            )
+        return self._painted
+
+    def _picture(self, paint: Callable[[QPainter], None]) -> QPixmap:
+        made = QPixmap(self.size() * self._ratio)
+        made.setDevicePixelRatio(self._ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(made)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint(painter)
+        painter.end()
+        return made
+
+    def _paint_marks(self, painter: QPainter, edges: Any) -> None:
+        """Paint the launches and the findings."""
+        bottom = look().px(11) + look().px(26)
+        self._paint_launches(painter, edges, bottom)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(look().theme.bad))
+        for moment, _ in self.findings:
+            x = self.x_of(moment + 1)
+            painter.drawPolygon([QPointF(x - 6, bottom + 9), QPointF(x + 6, bottom + 9), QPointF(x, bottom)])
+
+    def _paint_segment(
+        self, painter: QPainter, number: int, left: float, right: float, *, passed: bool, current: bool
+    ) -> None:
+        theme, segment = look().theme, self.segments[number]
+        single = len(self.segments) > 60
+        box = QRectF(left, look().px(11), max(right - left - (0 if single else 2), 1), look().px(26))
+        ground = mixed(theme.accent, theme.surface, 0.16 if passed else 0.0)
+        if single:
+            painter.fillRect(box, ground if not current else mixed(theme.accent, theme.surface, 0.4))
+            return
+        painter.setPen(QPen(QColor(theme.accent if current else theme.border), 1))
+        painter.setBrush(ground)
+        painter.drawRoundedRect(box, 4, 4)
+        done = QRectF(box.left() + 1, box.top() + 1, self.x_of(self.moment) - box.left() - 2, box.height() - 2)
+        if current and done.width() > 2:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(mixed(theme.accent, theme.surface, 0.36))
+            painter.drawRoundedRect(done, 3, 3)
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text if passed else theme.muted))
+        painter.drawText(
+            box, Qt.AlignmentFlag.AlignCenter, shortened(segment.label, QFontMetricsF(font), box.width() - 6)
+        )
+
+    def _paint_launches(self, painter: QPainter, edges: Any, bottom: float) -> None:
+        if len(self._names) < 2:
+            return
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        painter.setFont(font)
+        metric = QFontMetricsF(font)
+        for number, segment in enumerate(self.segments):
+            if number and segment.launch == self.segments[number - 1].launch:
+                continue
+            last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
+            left, right = edges[number], edges[last + 1]
+            box = QRectF(left, bottom + 5 + self._lower, right - left - 6, look().px(15))
+            painter.setPen(QColor(look().theme.muted))
+            text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
+            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            if number:
+                painter.setPen(QPen(QColor(look().theme.faint), 1))
+                painter.drawLine(
+                    QPointF(left - 1, bottom - look().px(28)), QPointF(left - 1, bottom + look().px(16) + self._lower)
+                )
+
+    # --- mouse
+
+    def mousePressEvent(self, event: Any) -> None:
+        self.wanted.emit(self.moment_at(event.position().x()))
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        if event.buttons():
+            self.wanted.emit(self.moment_at(event.position().x()))
+            return
+        near = [text for moment, text in self.findings if abs(self.x_of(moment + 1) - event.position().x()) < 6]
+        here = self.moment_at(event.position().x())
+        names = [segment.label for segment in self.segments if segment.first <= here < segment.last]
+        text = "\n".join(near or [f"step {here}" + (f": {names[0]}" if names and names[0] else "")])
+        QToolTip.showText(event.globalPosition().toPoint(), text, self)

@@ -1,0 +1,154 @@
+"""What moves the recording: buttons, speed, loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QWidget
+
+from gui.painting.theme import look
+from gui.step_view.time.player import SPEEDS, Player
+from gui.widgets.basic import ElidedLabel, restyle, role
+
+_BUTTONS = (
+    ("first", "First", "Home"),
+    ("barrier back", "Previous barrier", "Shift+←"),
+    ("back", "Back", "←"),
+    ("play", "Play", "Space"),
+    ("step", "Step", "→"),
+    ("barrier on", "Next barrier", "Shift+→"),
+    ("last", "Last", "End"),
+)
+
+
+class Transport(QWidget):
+    """The buttons of a player, and its speed."""
+
+    def __init__(self, player: Player) -> None:
+        super().__init__()
+        self.player = player
+        self.buttons: dict[str, QPushButton] = {}
+        self.count = ElidedLabel("card-title", "Step")
+        # Its text does not decide its width, but what is reserved for it is its own.
+        self.count.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred)
+        self._end = 0
+        self.speed = QComboBox()
+        self.speed.setAccessibleName("Speed")
+        for speed in SPEEDS:
+            self.speed.addItem(f"{speed:g}×" if speed >= 1 else {0.25: "¼×", 0.5: "½×"}[speed], speed)
+        self.speed.setCurrentIndex(SPEEDS.index(1.0))
+        self.speed.setToolTip("How fast it plays")
+        self.loop = QCheckBox("Loop")
+        self.loop.setToolTip("Begin anew at the end")
+        for widget in (self.speed, self.loop):
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        for name, text, key in _BUTTONS:
+            button = QPushButton()
+            role(button, "primary" if name == "play" else "transport")
+            button.setToolTip(f"{text}  ({key})")
+            button.setAccessibleName(text)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self.buttons[name] = button
+            layout.addWidget(button)
+        self.buttons["play"].setText("Play")
+        press = {
+            "first": lambda: player.to_end(last=False),
+            "barrier back": lambda: player.to_border(-1),
+            "back": lambda: player.step(-1),
+            "play": player.toggle,
+            "step": lambda: player.step(1),
+            "barrier on": lambda: player.to_border(1),
+            "last": lambda: player.to_end(last=True),
+        }
+        for name, do in press.items():
+            self.buttons[name].clicked.connect(lambda _=False, do=do: do())
+        self.speed.currentIndexChanged.connect(lambda: player.set_speed(self.speed.currentData()))
+        self.loop.toggled.connect(lambda on: setattr(player, "loop", on))
+        player.playing_changed.connect(self._show_playing)
+        player.moved.connect(self._show_moment)
+        self._restyle()
+
+    def _show_playing(self, playing: bool) -> None:
+        play = self.buttons["play"]
+        play.setText("Pause" if playing else "Play")
+        play.setAccessibleName("Pause" if playing else "Play")
+        play.setIcon(glyph("pause" if playing else "play", look().theme.on_accent))
+
+    def _show_moment(self, moment: int) -> None:
+        end = self.player.end
+        self.count.say(_count(moment, end))
+        if end != self._end:
+            self._end = end
+            self._reserve()
+        for name in ("first", "barrier back", "back"):
+            self.buttons[name].setEnabled(moment > 0)
+        for name in ("step", "barrier on", "last"):
+            self.buttons[name].setEnabled(moment < end)
+        self.buttons["play"].setEnabled(end > 0)
+
+    def _reserve(self) -> None:
+        """Keep room for the longest count."""
+        self.count.ensurePolished()
+        longest = self.count.fontMetrics().horizontalAdvance(_count(self._end, self._end))
+        self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.StyleChange:
+            self._restyle()
+
+    def _restyle(self) -> None:
+        size = QSize(look().px(16), look().px(14))
+        for name, button in self.buttons.items():
+            button.setIconSize(size)
+            button.setMinimumWidth(look().px(84 if name == "play" else 38))
+            if name != "play":
+                button.setIcon(glyph(name, look().theme.text))
+        self._show_playing(self.player.playing)
+        self._reserve()
+        restyle(self.buttons["play"], "role", "primary")
+
+
+def _count(moment: int, end: int) -> str:
+    return f"step {moment} of {end}" if end else ""
+
+
+def glyph(name: str, colour: str) -> QIcon:
+    """Return a transport sign: drawn, since fonts differ in how they have them."""
+    icon = QIcon()
+    for mode, tint in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, look().theme.faint)):
+        picture = QPixmap(48, 42)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tint))
+        forward = name in ("play", "step", "barrier on", "last")
+        if not forward and name != "pause":
+            painter.translate(48, 0)
+            painter.scale(-1, 1)
+
+        def triangle(x: float, painter: QPainter = painter) -> None:
+            painter.drawPolygon([QPointF(x, 7), QPointF(x + 19, 21), QPointF(x, 35)])
+
+        if name == "pause":
+            painter.drawRoundedRect(QRectF(12, 7, 8, 28), 2, 2)
+            painter.drawRoundedRect(QRectF(28, 7, 8, 28), 2, 2)
+        elif name == "play":
+            painter.drawPolygon([QPointF(12, 5), QPointF(38, 21), QPointF(12, 37)])
+        elif name in ("step", "back"):
+            triangle(15)
+        elif name in ("barrier on", "barrier back"):
+            triangle(5)
+            triangle(24)
+        else:
+            triangle(12)
+            painter.drawRoundedRect(QRectF(33, 7, 5, 28), 2, 2)
+        painter.end()
+        icon.addPixmap(picture, mode)
+    return icon

@@ -1,0 +1,85 @@
+"""A message that stands in the way of nothing: one sentence, advice, and detail for those who want it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
+
+from gui.painting.theme import look
+from gui.widgets.basic import button, label, restyle, role, row
+
+
+class Banner(QFrame):
+    """Hidden until there is something to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("banner", "bad")
+        self.setAccessibleName("Message")
+        self.message = label("", "card-title", wrap=True, name="Message")
+        self.advice = label("", "muted", wrap=True, name="Advice")
+        for text in (self.message, self.advice):
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.action = button("", name="Action")
+        self._act: Callable[[], object] = lambda: None
+        self._about: tuple[str, ...] = ()
+        self.action.clicked.connect(self._take_action)
+        self.more = button("Details", "flat", tip="Show the evidence")
+        self.more.setCheckable(True)
+        self.dismiss = button("Dismiss", "flat", tip="Close this message")
+        self.detail = QPlainTextEdit()
+        role(self.detail, "code")
+        self.detail.setReadOnly(True)
+        self.detail.setAccessibleName("Details")
+        self.detail.setTabChangesFocus(True)
+        self.more.toggled.connect(self.detail.setVisible)
+        self.dismiss.clicked.connect(self.hide)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 8, 8, 8)
+        layout.setSpacing(3)
+        top = row(self.message, self.action, self.more, self.dismiss)
+        top.setStretch(0, 1)
+        layout.addLayout(top)
+        layout.addWidget(self.advice)
+        layout.addWidget(self.detail)
+        self.hide()
+
+    def say(
+        self,
+        message: str,
+        advice: str = "",
+        detail: str = "",
+        tone: str = "bad",
+        action: tuple[str, Callable[[], object]] | None = None,
+        about: tuple[str, ...] = (),
+    ) -> None:
+        """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does.
+
+        `about` names what may end it, which `over` is told.
+        """
+        self._about = about
+        text, self._act = action or ("", lambda: None)
+        self.action.setText(text)
+        self.action.setAccessibleName(text)
+        self.action.setVisible(bool(text))
+        restyle(self, "banner", tone)
+        self.message.setText(message)
+        self.advice.setText(advice)
+        self.advice.setVisible(bool(advice))
+        self.detail.setPlainText(detail)
+        self.detail.setMaximumHeight(look().px(150))
+        self.more.setChecked(False)
+        self.more.setVisible(bool(detail))
+        self.detail.hide()
+        self.show()
+
+    def over(self, what: str) -> None:
+        """Take back a message about something that is no more as it was."""
+        if what in self._about:
+            self.hide()
+
+    def _take_action(self) -> None:
+        self.hide()
+        self._act()

@@ -1,0 +1,382 @@
+"""Forms made from a pattern's declared parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
+from gpu.declaration.text_parameters import Edges, Text, as_text
+from gpu.errors import InputError
+from gui.painting.theme import look
+from gui.widgets.basic import label, restyle, role
+from gui.widgets.matrix_editor import MatrixEditor
+from gui.widgets.wrapping import FlowLayout
+
+_SLIDER_STEPS = 200
+
+
+class Field(QWidget):
+    """One parameter: its label, and what its value is set by."""
+
+    changed = pyqtSignal()
+
+    def __init__(self, parameter: Parameter) -> None:
+        super().__init__()
+        self.parameter = parameter
+        self.setToolTip(parameter.help)
+
+    @property
+    def value(self) -> Any:
+        """Return what is entered; it is not checked yet."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        """Enter a value that has been checked, without a word to anybody."""
+        raise NotImplementedError
+
+    def mark(self, bad: bool) -> None:
+        """Show whether the value is refused."""
+
+    def _lay_out(self, *widgets: QWidget) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(3)
+        heading = label(self.parameter.label, "caption")
+        heading.setBuddy(widgets[0])
+        layout.addWidget(heading)
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        for widget in widgets:
+            line.addWidget(widget)
+        layout.addLayout(line)
+
+
+class ChoiceField(Field):
+    """A list to choose from."""
+
+    def __init__(self, parameter: Choice) -> None:
+        super().__init__(parameter)
+        self.box = QComboBox()
+        for title, option in zip(parameter.titles or map(_spoken, parameter.options), parameter.options, strict=True):
+            self.box.addItem(title, option)
+        self.box.setAccessibleName(parameter.label)
+        self.box.setAccessibleDescription(parameter.help)
+        self._lay_out(self.box)
+        self.set_value(parameter.initial)
+        self.box.currentIndexChanged.connect(self.changed)
+
+    @property
+    def value(self) -> str:
+        return str(self.box.currentData())
+
+    def set_value(self, value: Any) -> None:
+        self.box.blockSignals(True)
+        self.box.setCurrentIndex(self.box.findData(value))
+        self.box.blockSignals(False)
+
+    def mark(self, bad: bool) -> None:
+        restyle(self.box, "bad", bad)
+
+
+class _Slider(QSlider):
+    """Wants to be long enough to be exact with; where room is scarce its least width does."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(look().px(110), super().sizeHint().height())
+
+
+class IntegerField(Field):
+    """A slider to play with and a box to be exact in."""
+
+    def __init__(self, parameter: Integer) -> None:
+        super().__init__(parameter)
+        self._bounds = parameter
+        self.box = QSpinBox()
+        self.box.setRange(parameter.minimum, parameter.maximum)
+        self.box.setSingleStep(parameter.step)
+        self.box.setSpecialValueText(parameter.least)
+        self.box.setAccessibleName(parameter.label)
+        self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
+        self.slider = _Slider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName(f"{parameter.label}, slider")
+        steps = (parameter.maximum - parameter.minimum) // parameter.step
+        # A wide range is felt in ratios: 16 to 32 is as far as 1024 to 2048.
+        self._ratios = steps > _SLIDER_STEPS
+        self._least_ratio = max(parameter.minimum, 1)
+        self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
+        self.slider.setMinimumWidth(look().px(56))
+        self._lay_out(self.box, self.slider)
+        self.set_value(parameter.initial)
+        self.box.valueChanged.connect(self._from_box)
+        self.slider.valueChanged.connect(self._from_slider)
+
+    @property
+    def value(self) -> int:
+        return self.box.value()
+
+    def set_value(self, value: Any) -> None:
+        for widget, number in ((self.box, int(value)), (self.slider, self._position(int(value)))):
+            widget.blockSignals(True)
+            widget.setValue(number)
+            widget.blockSignals(False)
+
+    def mark(self, bad: bool) -> None:
+        restyle(self.box, "bad", bad)
+
+    def _position(self, value: int) -> int:
+        low, high = self._least_ratio, self._bounds.maximum
+        if self._ratios:
+            return round(_SLIDER_STEPS * math.log(max(value, low) / low) / math.log(high / low))
+        return (value - self._bounds.minimum) // self._bounds.step
+
+    def _from_slider(self, position: int) -> None:
+        low, high, step = self._bounds.minimum, self._bounds.maximum, self._bounds.step
+        if self._ratios and position:
+            least = self._least_ratio
+            exact = least * (high / least) ** (position / _SLIDER_STEPS)
+            # Whole powers of two are what people mean; the slider holds on to them.
+            power = 2 ** round(math.log2(exact))
+            exact = power if low <= power <= high and abs(math.log(exact / power)) < 0.06 else exact
+            value = low + round((exact - low) / step) * step
+        else:
+            value = low + position * step
+        self.box.blockSignals(True)
+        self.box.setValue(value)
+        self.box.blockSignals(False)
+        self.changed.emit()
+
+    def _from_box(self, value: int) -> None:
+        self.slider.blockSignals(True)
+        self.slider.setValue(self._position(value))
+        self.slider.blockSignals(False)
+        self.changed.emit()
+
+
+class LineField(Field):
+    """A box of one line, which holds what is typed."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        super().__init__(parameter)
+        self.box = QLineEdit()
+        self.box.setAccessibleName(parameter.label)
+        self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
+        self._lay_out(self.box)
+        self.set_value(parameter.initial)
+        self.box.textEdited.connect(self.changed)
+
+    @property
+    def value(self) -> str:
+        return self.box.text()
+
+    def mark(self, bad: bool) -> None:
+        restyle(self.box, "bad", bad)
+
+
+class RealField(LineField):
+    """A number as it is typed."""
+
+    def __init__(self, parameter: Real) -> None:
+        super().__init__(parameter)
+        self.box.setFixedWidth(look().px(110))
+
+    def set_value(self, value: Any) -> None:
+        self.box.setText(f"{float(value):.12g}")
+
+
+class MatrixField(Field):
+    """A grid of coefficients. The run view places its `editor`, which needs more room than a line has."""
+
+    def __init__(self, parameter: Matrix) -> None:
+        super().__init__(parameter)
+        self.editor = MatrixEditor(parameter.label)
+        self.editor.setAccessibleDescription(parameter.help)
+        self._value = np.asarray(parameter.initial)
+        self.editor.show_values(self._value, read_only=False)
+        self.editor.changed.connect(self._take)
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    def set_value(self, value: Any) -> None:
+        self._value = np.array(value, np.float32)
+        self.editor.show_values(self._value, read_only=False)
+
+    def preview(self, values: Any) -> None:
+        """Show a matrix that cannot be edited; the field keeps its own value."""
+        self.editor.show_values(values, read_only=True)
+
+    def edit(self) -> None:
+        """Show the field's own value again."""
+        self.editor.show_values(self._value, read_only=False)
+
+    def _take(self) -> None:
+        self._value = self.editor.values
+        self.changed.emit()
+
+
+class TextField(Field):
+    """A text of several lines, typed or pasted. A run view may place its `editor` where there is more room."""
+
+    def __init__(self, parameter: Text) -> None:
+        super().__init__(parameter)
+        self.editor = QPlainTextEdit()
+        self.editor.setAccessibleName(parameter.label)
+        self.editor.setAccessibleDescription(parameter.help)
+        self.editor.setTabChangesFocus(True)
+        role(self.editor, "entry")
+        self.editor.setMinimumSize(look().px(180), look().px(56))
+        self._lay_out(self.editor)
+        self.set_value(parameter.initial)
+        self.editor.textChanged.connect(self.changed)
+
+    @property
+    def value(self) -> str:
+        return self.editor.toPlainText()
+
+    def set_value(self, value: Any) -> None:
+        if value != self.editor.toPlainText():
+            self.editor.blockSignals(True)
+            self.editor.setPlainText(value)
+            self.editor.blockSignals(False)
+
+
+class EdgesField(LineField):
+    """A line of rising numbers."""
+
+    def __init__(self, parameter: Edges) -> None:
+        super().__init__(parameter)
+        self.box.setMinimumWidth(look().px(200))
+
+    def set_value(self, value: Any) -> None:
+        self.box.setText(as_text(value))
+        self.box.setCursorPosition(0)
+
+
+_FIELDS: dict[type[Parameter], type[Field]] = {
+    Choice: ChoiceField,
+    Integer: IntegerField,
+    Real: RealField,
+    Matrix: MatrixField,
+    Text: TextField,
+    Edges: EdgesField,
+}
+
+
+class ParameterForm(QWidget):
+    """All parameters of a pattern; what does not count at the moment is hidden.
+
+    Parameters
+    ----------
+    parameters : tuple of Parameter
+    columns : int
+        How many fields stand side by side; 0 puts as many into a line as have room.
+    """
+
+    changed = pyqtSignal(dict)
+    """Every parameter's checked value."""
+    invalid = pyqtSignal(str)
+
+    def __init__(self, parameters: tuple[Parameter, ...], columns: int = 0) -> None:
+        super().__init__()
+        self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
+        self._lent: set[str] = set()
+        self.error = label("", "error", name="What is wrong with the settings")
+        self.error.hide()
+        shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
+        fields = _columns(shown, columns) if columns else FlowLayout()
+        if not columns:
+            for field in shown:
+                fields.addWidget(field)
+        for field in self.fields.values():
+            field.changed.connect(self._check)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(fields)
+        layout.addWidget(self.error)
+        self._show_what_counts()
+
+    def lend(self, name: str) -> Field:
+        """Return a field that is placed elsewhere from now on."""
+        field = self.fields[name]
+        self._lent.add(name)
+        field.hide()
+        return field
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return every field's value as it is entered."""
+        return {name: field.value for name, field in self.fields.items()}
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Enter values that have been checked, without a signal."""
+        for name, value in values.items():
+            self.fields[name].set_value(value)
+        self.refuse("")
+        self._show_what_counts()
+
+    def change(self, **values: Any) -> None:
+        """Enter values as a user would."""
+        for name, value in values.items():
+            self.fields[name].set_value(value)
+        self._check()
+
+    def refuse(self, message: str, name: str = "") -> None:
+        """Say below the fields what is wrong, and mark the field; an empty message takes it back."""
+        self.error.setText(message)
+        self.error.setVisible(bool(message))
+        for each, field in self.fields.items():
+            field.mark(bool(message) and each == name)
+
+    def _check(self) -> None:
+        self._show_what_counts()
+        checked = {}
+        for name, field in self.fields.items():
+            try:
+                checked[name] = field.parameter.check(field.value)
+            except InputError as error:
+                self.refuse(error.message.replace(f"--{name}", field.parameter.label, 1), name)
+                self.invalid.emit(error.message)
+                return
+        self.refuse("")
+        self.changed.emit(checked)
+
+    def _show_what_counts(self) -> None:
+        values = self.values
+        for field in self.fields.values():
+            if not isinstance(field, MatrixField) and field.parameter.name not in self._lent:
+                field.setVisible(field.parameter.applies(values))
+
+
+def _columns(fields: list[Field], columns: int) -> QGridLayout:
+    grid = QGridLayout()
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setHorizontalSpacing(20)
+    grid.setVerticalSpacing(10)
+    for number, field in enumerate(fields):
+        grid.addWidget(field, *divmod(number, columns))
+    grid.setColumnStretch(columns, 1)
+    return grid
+
+
+def _spoken(option: str) -> str:
+    """Return an option's name as people write it: sobel-x becomes Sobel x."""
+    text = option.replace("-", " ")
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,219 @@
+"""A square grid of numbers to look at and to edit: colour shows sign and size, the number the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QRect, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QPainter, QPen
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QLineEdit,
+    QSizePolicy,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from gpu.declaration.pattern import Array
+from gui.painting.colors import mixed
+from gui.painting.theme import code_font, look
+
+_LEGIBLE = 30
+"""A cell narrower than this, in pixels at the normal text size, shows its colour only."""
+
+
+class _Model(QAbstractTableModel):
+    edited = pyqtSignal()
+    refused = pyqtSignal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.values: Array = np.zeros((1, 1), np.float32)
+        self.largest = 1.0
+        """The largest magnitude, which the colours of all cells go by; 1 where all are 0."""
+        self.read_only = False
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return int(self.values.shape[0])
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return int(self.values.shape[1])
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        value = float(self.values[index.row(), index.column()])
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
+            return short_number(value) if role == Qt.ItemDataRole.DisplayRole else f"{value:.7g}"
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+            return f"row {index.row()}, column {index.column()}: {value:.7g}"
+        return None
+
+    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+        usual = Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEnabled
+        return usual if self.read_only else usual | Qt.ItemFlag.ItemIsEditable
+
+    def setData(self, index: QModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        text = str(value).strip().replace(",", ".")
+        try:
+            number = _number(text)
+        except ValueError:
+            self.refused.emit(f"{text!r} is not a number; write for example 0.25, -1 or 1/9.")
+            return False
+        if self.values[index.row(), index.column()] != number:
+            self.values = self.values.copy()
+            self.values[index.row(), index.column()] = number
+            self._measure()
+            self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
+        self.edited.emit()
+        return True
+
+    def replace(self, values: Array, *, read_only: bool) -> None:
+        self.beginResetModel()
+        self.values, self.read_only = np.array(values, np.float32), read_only
+        self._measure()
+        self.endResetModel()
+
+    def _measure(self) -> None:
+        self.largest = float(np.abs(self.values).max(initial=0.0)) or 1.0
+
+
+def _number(text: str) -> np.float32:
+    above, _, below = text.partition("/")
+    try:
+        with np.errstate(over="ignore"):
+            number = np.float32(float(above) / float(below)) if below else np.float32(text)
+    except ZeroDivisionError:
+        raise ValueError(text) from None
+    if not np.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def short_number(value: float) -> str:
+    """Return a coefficient in at most five characters or so."""
+    if value == int(value) and abs(value) < 1000:
+        return str(int(value))
+    if 0.001 <= abs(value) < 100:
+        text = f"{value:.3f}".rstrip("0").rstrip(".")
+        return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+
+
+class _Painter(QStyledItemDelegate):
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        theme, model = look().theme, index.model()
+        value = float(model.values[index.row(), index.column()])
+        strength = (abs(value) / model.largest) ** 0.7
+        ground = mixed(theme.accent if value >= 0 else theme.bad, theme.raised, 0.75 * strength)
+        area = QRect(option.rect).adjusted(0, 0, -1, -1) if option.rect.width() > 6 else QRect(option.rect)
+        painter.fillRect(area, ground)
+        if option.rect.width() >= look().px(_LEGIBLE) and option.rect.height() >= look().px(14):
+            bright = 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 140
+            painter.setPen(QColor("#0b1118" if bright else "#f2f6fb"))
+            size = min(look().small_px, round(option.rect.width() / 3.2), option.rect.height() - 2)
+            painter.setFont(code_font(max(8, size)))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, short_number(value))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(theme.text), 2))
+            painter.drawRect(area.adjusted(1, 1, -1, -1))
+
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
+        editor = QLineEdit(parent)
+        editor.setAccessibleName(f"Coefficient in row {index.row()}, column {index.column()}")
+        editor.setStyleSheet("padding: 0 2px; border-radius: 0; min-height: 0;")
+        editor.setMinimumWidth(look().px(64))
+        return editor
+
+
+class MatrixEditor(QTableView):
+    """Shows a matrix; edits it where it is not a preview. Enter, F2 or typing edits a cell; arrow keys move."""
+
+    changed = pyqtSignal()
+    refused = pyqtSignal(str)
+    left = pyqtSignal()
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._model = _Model(self)
+        self._model.edited.connect(self.changed)
+        self._model.refused.connect(self.refused)
+        self.setModel(self._model)
+        self.setItemDelegate(_Painter(self))
+        for header in (self.horizontalHeader(), self.verticalHeader()):
+            header.hide()
+            header.setMinimumSectionSize(2)
+            header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(
+            QAbstractItemView.EditTrigger.DoubleClicked
+            | QAbstractItemView.EditTrigger.EditKeyPressed
+            | QAbstractItemView.EditTrigger.AnyKeyPressed
+            | QAbstractItemView.EditTrigger.SelectedClicked
+        )
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(90, 90)
+
+    @property
+    def values(self) -> Array:
+        """Return what is shown: float32, square."""
+        return self._model.values
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this is a preview."""
+        return self._model.read_only
+
+    def show_values(self, values: Array, *, read_only: bool) -> None:
+        """Show another matrix; the cell that has the focus keeps it where the size allows."""
+        if self._model.read_only == read_only and np.array_equal(self._model.values, values):
+            return
+        where = self.currentIndex()
+        row, column = where.row(), where.column()
+        same = self._model.values.shape == np.shape(values)
+        self._model.replace(values, read_only=read_only)
+        self._fit()
+        if same and where.isValid():
+            self.setCurrentIndex(self._model.index(row, column))
+
+    def _fit(self) -> None:
+        """Make the cells square, as large as the place allows, in the middle of it."""
+        rows = self._model.rowCount()
+        side = max(2, min(self.width(), self.height()) // rows)
+        wide = max(side, min(self.width() // rows, round(side * 1.45)))
+        for index in range(rows):
+            self.setColumnWidth(index, wide)
+            self.setRowHeight(index, side)
+        spare_x, spare_y = self.width() - wide * rows, self.height() - side * rows
+        self.setViewportMargins(max(0, spare_x // 2), max(0, spare_y // 2), 0, 0)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def leaveEvent(self, event: Any) -> None:
+        super().leaveEvent(event)
+        self.left.emit()
+
+    def event(self, event: Any) -> bool:
+        # A digit begins a number here: it must not choose a variant of the pattern.
+        if event.type() == event.Type.ShortcutOverride and not self.read_only:
+            plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
+            if plain and event.text() and event.text().isprintable():
+                event.accept()
+                return True
+        return bool(super().event(event))
+
+    def keyPressEvent(self, event: Any) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.state() != self.State.EditingState:
+            self.edit(self.currentIndex())
+            return
+        super().keyPressEvent(event)

@@ -1,0 +1,185 @@
+"""Everything the window does, as actions with shortcuts, and the menu that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
+from PyQt6.QtWidgets import QMenu
+
+from gui.painting.theme import FONT_SIZES, THEMES
+
+if TYPE_CHECKING:
+    from gui.window.main_window import MainWindow
+
+VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
+"""What chooses a variant, in the order of the ladder."""
+VIEWS_KEYS = {
+    "In Step": [
+        ("Space", "Play, pause"),
+        ("← →", "One step back, on"),
+        ("Shift+← →", "To the barrier before, after"),
+        ("Home, End", "To the beginning, the end"),
+    ],
+    "In N-body's sky": [
+        ("Space", "Play, pause"),
+        (".", "A single step"),
+        ("R", "Begin again"),
+        ("← → ↑ ↓", "Orbit; with Shift move"),
+        ("+ −", "Nearer, farther"),
+        ("Home", "All of it"),
+    ],
+}
+"""Keys of views, which count where the focus is in them."""
+
+
+class Actions:
+    """The window's actions and its menu.
+
+    Parameters
+    ----------
+    window : MainWindow
+        Its methods are what the actions do.
+    """
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self.menu = QMenu(window)
+        self.menu.setAccessibleName("Menu")
+        self.by_name: dict[str, QAction] = {}
+        self._group = ""
+        self._group_of: dict[str, str] = {}
+        self._fill_file()
+        self._fill_run()
+        self._fill_view()
+        self._fill_help()
+
+    def _add(
+        self, menu: QMenu | None, name: str, text: str, do: Callable[[], object], *keys: str | QKeySequence.StandardKey
+    ) -> QAction:
+        action = QAction(text, self._window)
+        if keys:
+            action.setShortcuts([QKeySequence(key) for key in keys])
+        action.triggered.connect(lambda *_: do())
+        if menu is not None:
+            menu.addAction(action)
+        # Without a menu bar a shortcut works only where its action belongs to the window itself.
+        self._window.addAction(action)
+        self.by_name[name] = action
+        self._group_of[name] = self._group
+        return action
+
+    def _begin(self, title: str) -> QMenu:
+        """Begin a part of the menu; what is added from here on is listed under its title."""
+        self._group = title
+        return self._submenu(self.menu, title)
+
+    def _submenu(self, menu: QMenu, title: str) -> QMenu:
+        made = QMenu(title, menu)
+        menu.addMenu(made)
+        return made
+
+    def _fill_file(self) -> None:
+        window, menu = self._window, self._begin("File")
+        self._add(menu, "open", "Open…", window.files.ask_open, "Ctrl+O")
+        self._add(menu, "open kernel", "Open kernel or recording…", window.own.ask, "Ctrl+Shift+O")
+        self.recent = self._submenu(menu, "Open recent")
+        self.recent.aboutToShow.connect(self._fill_recent)
+        self.samples = self._submenu(menu, "Sample images")
+        menu.addSeparator()
+        self._add(menu, "save", "Save result…", window.files.ask_save, "Ctrl+S")
+        self._add(menu, "export", "Export picture of the results…", window.files.ask_export, "Ctrl+E")
+        self._add(menu, "screenshot", "Save screenshot…", window.files.ask_screenshot, "Ctrl+Shift+S")
+        menu.addSeparator()
+        self._add(menu, "preferences", "Preferences…", window.dialogs.show_preferences, "Ctrl+,")
+        menu.addSeparator()
+        self._add(menu, "quit", "Quit", window.close, "Ctrl+Q")
+
+    def _fill_recent(self) -> None:
+        self.recent.clear()
+        paths = self._window.memory.recent
+        for path in paths:
+            action = self.recent.addAction(path.name)
+            assert action is not None
+            action.setToolTip(str(path))
+            action.triggered.connect(lambda _, path=path: self._window.files.open(path))
+        if paths:
+            self.recent.addSeparator()
+            clear = self.recent.addAction("Clear this list")
+            assert clear is not None
+            clear.triggered.connect(lambda _: self._window.memory.clear_recent())
+        else:
+            nothing = self.recent.addAction("Nothing yet")
+            assert nothing is not None
+            nothing.setEnabled(False)
+
+    def _fill_run(self) -> None:
+        window, menu = self._window, self._begin("Run")
+        self._add(menu, "run", "Run", window.run, "F5")
+        self._add(menu, "stop", "Stop", window.stop, "Esc")
+        menu.addSeparator()
+        self.variants = self._submenu(menu, "Variant")
+        for index, key in enumerate(VARIANT_KEYS):
+            self._add(self.variants, f"variant {key}", "", lambda index=index: window.choose_variant_at(index), key)
+        menu.addSeparator()
+        self._add(menu, "problem", "Next problem in the kernel", window.next_problem, "F8")
+        menu.addSeparator()
+        self._add(menu, "previous", "Previous pattern", lambda: window.step_pattern(-1), "[")
+        self._add(menu, "next", "Next pattern", lambda: window.step_pattern(1), "]")
+
+    def _fill_view(self) -> None:
+        window, menu = self._window, self._begin("View")
+        self.themes = QActionGroup(window)
+        for name in THEMES:
+            title = f"{name.capitalize()} theme"
+            action = self._add(menu, f"theme {name}", title, lambda n=name: window.appearance.set_theme(n))
+            action.setCheckable(True)
+            self.themes.addAction(action)
+        self._add(menu, "toggle theme", "Switch theme", window.appearance.toggle_theme, "Ctrl+T")
+        menu.addSeparator()
+        sizes = self._submenu(menu, "Text size")
+        self.sizes = QActionGroup(window)
+        for name in FONT_SIZES:
+            action = self._add(
+                sizes, f"text {name}", name.capitalize(), lambda n=name: window.appearance.set_text_size(n)
+            )
+            action.setCheckable(True)
+            self.sizes.addAction(action)
+        self._add(menu, "larger", "Larger text", lambda: window.appearance.step_text_size(1), "Ctrl++", "Ctrl+=")
+        self._add(menu, "smaller", "Smaller text", lambda: window.appearance.step_text_size(-1), "Ctrl+-")
+        menu.addSeparator()
+        self._add(menu, "scale", "Histogram: linear or logarithmic", window.toggle_scale, "Ctrl+L")
+        self._add(menu, "full screen", "Full screen", window.appearance.toggle_full_screen, "F11")
+
+    def _fill_help(self) -> None:
+        menu = self._begin("Help")
+        self._add(menu, "shortcuts", "Keyboard", self._window.dialogs.show_shortcuts, "F1")
+        self._add(menu, "about", "About Lockstep", self._window.dialogs.show_about)
+        self._add(None, "menu", "Menu", self._window.open_menu, "F10")
+
+    def show_variants(self, titles: list[str]) -> None:
+        """List a pattern's variants in the menu."""
+        for index, key in enumerate(VARIANT_KEYS):
+            action = self.by_name[f"variant {key}"]
+            there = index < len(titles)
+            action.setVisible(there)
+            action.setEnabled(there)
+            action.setText(f"{index + 1}  {titles[index]}" if there else "")
+
+    def show_choices(self, theme: str, text_size: str) -> None:
+        """Tick the theme and the text size."""
+        self.by_name[f"theme {theme}"].setChecked(True)
+        self.by_name[f"text {text_size}"].setChecked(True)
+
+    def shortcuts(self) -> dict[str, list[tuple[str, str]]]:
+        """Return what each key does: lists under the titles of the menu's parts, in their order, and of the views."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, action in self.by_name.items():
+            if action.shortcuts() and not name.startswith("variant"):
+                key = action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText)
+                groups.setdefault(self._group_of[name], []).append((key, action.text().rstrip("…")))
+        groups["Run"].append(("1 … 9, 0", "Variant 1 … 9, 10"))
+        if sum(self.by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:
+            groups["Run"].append(("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …"))
+        return {**groups, **VIEWS_KEYS}

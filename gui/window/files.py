@@ -1,0 +1,142 @@
+"""Files of all kinds: asking for their names, opening them, and writing what the window itself can draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PyQt6.QtGui import QPixmap
+from PyQt6.QtWidgets import QFileDialog
+
+from gpu.files.arrays import ENDINGS as NUMBERS
+from gui.bodies_view.files import BODY_FILES, TIPSY
+from gui.bodies_view.view import BodiesView
+from gui.own_kernel.opened import ENDINGS as KERNELS
+
+if TYPE_CHECKING:
+    from gui.window.main_window import MainWindow
+
+_READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
+_IMAGE_RESULT = (
+    "PNG image (*.png);;Grey image (*.pgm);;Colour image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
+)
+_NUMBERS = "Numbers (*.npy *.csv *.txt);;All files (*)"
+_TEXTS = "Texts (*.txt);;All files (*)"
+_COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
+
+
+class Files:
+    """The files of one window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def _folder(self) -> Path:
+        recent = self._window.memory.recent
+        return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
+
+    def open(self, path: Path) -> None:
+        """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
+        window, bench = self._window, self._window.bench
+        if path.suffix.lower() in KERNELS:
+            window.own.open(path)
+            return
+        window.status.say(f"Opening {path.name}…")
+        window.leave_own_kernel()
+        suffix, view = path.suffix.lower(), bench.pattern.view
+        if suffix in TIPSY or (suffix in BODY_FILES and view == "bodies"):
+            self._choose_for("bodies")
+            if isinstance(window.page.view, BodiesView):
+                window.page.tabs.setCurrentIndex(0)
+                window.page.view.files.open(path)
+            return
+        if bench.holds_text(path):
+            bench.open_text(path)
+            return
+        if suffix in NUMBERS and (bench.pattern.of_images or view == "bodies") and not bench.holds_numbers(path):
+            self._choose_for("array")
+        if bench.holds_numbers(path):
+            bench.open_values(path)
+            return
+        if not bench.pattern.of_images:
+            window.choose_pattern(next(name for name, each in bench.patterns.items() if each.of_images))
+        bench.open(path)
+
+    def _choose_for(self, view: str) -> None:
+        """Show a pattern of that kind, unless one is shown."""
+        bench = self._window.bench
+        if bench.pattern.view != view:
+            self._window.choose_pattern(next(name for name, each in bench.patterns.items() if each.view == view))
+
+    def ask_open(self) -> None:
+        """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
+        if self._window.page.bodies is not None:
+            self._window.page.bodies.files.ask_open()
+            return
+        title, kinds = {
+            "image": ("Open image", _READABLE),
+            "text": ("Open text", _TEXTS),
+            "values": ("Open numbers", _NUMBERS),
+        }[self._window.bench.takes]
+        name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
+        if name:
+            self.open(Path(name))
+
+    def ask_save(self) -> None:
+        """Ask where to, and save the result; of a kernel of the user's its text."""
+        if self._window.own.shown is not None:
+            self._window.own.shown.source.ask_save()
+            return
+        if self._window.page.bodies is not None:
+            self._window.page.bodies.files.ask_save()
+            return
+        bench = self._window.bench
+        outcome = bench.outcomes.get(bench.chosen)
+        if outcome is None:
+            self._window.banner.say("There is no result to save yet.", "Run the pattern first (F5).", tone="neutral")
+            return
+        image = "image" in outcome.handles
+        suffix = ".png" if image else ".csv"
+        read = outcome.image.path if outcome.image is not None else outcome.file
+        stem = read.stem if read is not None else outcome.params.get("input", outcome.params.get("of"))
+        suggested = self._folder() / f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
+        name, _ = QFileDialog.getSaveFileName(
+            self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT
+        )
+        if name:
+            path = Path(name)
+            bench.save(path if path.suffix else path.with_name(path.name + suffix))
+
+    def ask_export(self) -> None:
+        """Ask where to, and save a picture of the results without the controls."""
+        own = self._window.own.shown
+        bodies = self._window.page.bodies
+        if own is None and bodies is not None:
+            bodies.files.ask_picture()
+        elif (own or self._window.page).stepping:
+            (own or self._window.page).step.exports.ask_picture()
+        elif own is not None:
+            self._ask_picture("Export picture", own.results.grab(), own.path.stem)
+        else:
+            self._ask_picture("Export picture", self._window.page.view.grab(), self._window.bench.chosen)
+
+    def ask_screenshot(self) -> None:
+        """Ask where to, and save a picture of the window."""
+        self._ask_picture("Save screenshot", self._window.grab(), "lockstep")
+
+    def _ask_picture(self, title: str, pixmap: QPixmap, stem: str) -> None:
+        suggested = self._folder() / f"{stem}.png"
+        name, _ = QFileDialog.getSaveFileName(self._window, title, str(suggested), "PNG image (*.png)")
+        if name:
+            path = Path(name)
+            self.write_picture(pixmap, path if path.suffix else path.with_name(path.name + ".png"))
+
+    def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
+        """Write a picture; say so, or say why not."""
+        if pixmap.save(str(path)):
+            self._window.status.say(f"Saved {path.name}")
+            return True
+        known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
+        advice = "Choose a folder that you may write to." if known else "Let the name end in .png."
+        self._window.banner.say(f"{path.name} cannot be written.", advice)
+        return False

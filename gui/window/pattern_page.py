@@ -1,0 +1,343 @@
+"""The page of a pattern, the same for every pattern: settings, results, kernel source, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gpu.declaration.pattern import Pattern, Preset
+from gui.atomics_view.tab import AtomicsTab
+from gui.bodies_view.view import BodiesView
+from gui.compare_view.tab import CompareTab
+from gui.editor.source_pane import SourcePane
+from gui.editor.sources import KernelSources
+from gui.painting.theme import look
+from gui.run_view.examples import Examples
+from gui.run_view.numbers import NumbersCard
+from gui.run_view.view import shown_parameters, view_for
+from gui.step_view.tab import StepTab
+from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row
+from gui.widgets.forms import ParameterForm
+from gui.widgets.scrolled import Scrolled
+from gui.work.jobs import Jobs
+from gui.work.records import LevelCounts, OpenImage, Outcome, Settings
+
+
+class Caution(QFrame):
+    """Says that a variant is wrong on purpose, why, and what that has just done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("banner", "warn")
+        self.setAccessibleName("Caution")
+        self.why = label("", wrap=True, name="Why this variant is wrong")
+        self.lesson = QLabel()
+        role(self.lesson, "card-title")
+        self.lesson.setWordWrap(True)
+        self.lesson.setAccessibleName("What went wrong in this run")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 8, 14, 8)
+        layout.setSpacing(2)
+        layout.addWidget(self.lesson)
+        layout.addWidget(self.why)
+        self.hide()
+
+    def show_variant(self, why: str) -> None:
+        """Show why a variant is wrong; empty text hides all."""
+        self.why.setText(why)
+        self.lesson.setText("Wrong on purpose")
+        self.setVisible(bool(why))
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show what went wrong in a run."""
+        self.lesson.setText(lesson_of(outcome))
+
+
+def lesson_of(outcome: Outcome) -> str:
+    """Return what a run of a cautionary variant did to its result, in one sentence."""
+    counts = outcome.arrays.get("counts")
+    if counts is not None and outcome.image is not None:
+        due = outcome.image.values.size
+        lost = due - int(counts.sum(dtype="int64"))
+        if lost:
+            return f"{as_count(lost)} of {as_count(due)} updates lost ({lost / due:.1%})"
+        return "No update was lost this time; nothing makes sure of that"
+    deviation = outcome.report.deviation
+    if deviation is not None and outcome.report.verified is False:
+        return f"The result is off by up to {as_figure(deviation.max_abs)}"
+    return "Right this time; nothing makes sure of that"
+
+
+class PatternPage(Ground):
+    """One pattern's settings, and its tabs: Run, Step, and Compare for a pattern of arrays.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    settings : Settings
+        What is chosen at first.
+    sources : KernelSources
+        The kernels' texts, which are edited here.
+    jobs : callable
+        Returns the queue of the simulator that records what the Step tab plays.
+    engine : Jobs
+        The queue of the engine that is chosen, on which the Compare tab measures.
+    """
+
+    params_changed = pyqtSignal(dict)
+    variant_wanted = pyqtSignal(str)
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        settings: Settings,
+        sources: KernelSources,
+        jobs: Callable[[], Jobs],
+        engine: Jobs,
+    ) -> None:
+        super().__init__()
+        self.pattern = pattern
+        self._settings = settings
+        self._ran: Outcome | None = None
+        self.form = ParameterForm(shown_parameters(pattern))
+        self._enter(settings.params)
+        self.caution = Caution()
+        self.view = view_for(pattern, self.form, engine)
+        self.source = SourcePane(sources)
+        self.numbers = NumbersCard()
+        self.tabs = QTabBar()
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.corner = QStackedWidget()
+        self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self.stack = QStackedWidget()
+        self.tabs.currentChanged.connect(self.stack.setCurrentIndex)
+        self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
+        self.examples = Examples(pattern)
+        self.examples.chosen.connect(self.show_example)
+        self.beside = Segments(("Plots", "Kernel"), "Beside")
+        self.add_tab("Run", self._run_tab(), self._corner())
+        self.step = StepTab(pattern, settings.variant, sources, jobs)
+        self.add_tab("Step", self.step, self.step.chosen)
+        self.compare: CompareTab | None = None
+        self.atomics: AtomicsTab | None = None
+        self._sources, self._jobs, self._engine = sources, jobs, engine
+        self.complete = False
+        """Whether it has all of its tabs."""
+
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        layout.addLayout(row(self.tabs, self.corner))
+        layout.addWidget(self.stack, 1)
+        self.form.changed.connect(self._take_params)
+        sources.settled.connect(self._take_edit)
+        self.show_variant(settings.variant)
+        self._show_params(settings.params)
+
+    def add_studies(self) -> None:
+        """Add the tabs that measure: all at once a page would hold the window up while it is made."""
+        pattern, settings = self.pattern, self._settings
+        if pattern.view in ("array", "matrices"):
+            self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params)
+            self.add_tab("Compare", self.compare)
+        if "atomics" in pattern.lessons:
+            self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
+            self.add_tab("Atomics", self.atomics)
+        self.complete = True
+
+    def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
+        """Add a way to look at the pattern; `corner` stands at the other end of the tabs' line."""
+        holder = QWidget()
+        wide = corner is not None and corner.sizePolicy().horizontalPolicy() == QSizePolicy.Policy.Expanding
+        holder.setLayout(row(0) if corner is None else row(corner) if wide else row(0, corner))
+        self.corner.addWidget(holder)
+        self.stack.addWidget(content)
+        self.tabs.addTab(title)
+
+    @property
+    def stepping(self) -> bool:
+        """Whether the Step tab is shown."""
+        return self.stack.currentWidget() is self.step
+
+    @property
+    def bodies(self) -> BodiesView | None:
+        """Return the view of bodies where it is shown."""
+        shown = self.stack.currentIndex() == 0
+        return self.view if shown and isinstance(self.view, BodiesView) else None
+
+    @property
+    def comparing(self) -> CompareTab | None:
+        """Return the Compare tab where it is shown."""
+        return self.compare if self.stack.currentWidget() is self.compare else None
+
+    def _corner(self) -> QWidget:
+        """Return what stands in the line of the tabs."""
+        if self.view.beside is None or self.view.about is None:
+            return self.examples
+        corner = QWidget()
+        line = row(self.view.about, self.beside, spacing=16)
+        line.setStretch(0, 1)
+        corner.setLayout(line)
+        corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        return corner
+
+    @property
+    def studying(self) -> AtomicsTab | None:
+        """Return the Atomics tab where it is shown."""
+        return self.atomics if self.stack.currentWidget() is self.atomics else None
+
+    def _run_tab(self) -> QWidget:
+        bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
+        bar.title.hide()
+        bar.body.setSpacing(0)
+        bar.body.addWidget(self.form)
+        left = Scrolled()
+        column = left.column
+        column.addWidget(bar)
+        if self.view.about is None:
+            column.addWidget(self.examples.about)
+        column.addWidget(self.caution)
+        column.addWidget(self.view, 1)
+        right = Scrolled()
+        column = right.column
+        self.idea = Card("", margins=(12, 10, 12, 10))
+        self.idea.setAccessibleName("Variant")
+        self.idea.title.setWordWrap(True)
+        self.idea_text = label("", "muted", wrap=True, name="Idea of the variant")
+        self.limit_text = label("", "caption", wrap=True, name="What limits the variant")
+        self.idea.body.setSpacing(4)
+        self.idea.body.addWidget(self.idea_text)
+        self.idea.body.addWidget(self.limit_text)
+        column.addWidget(self.idea)
+        column.addWidget(self.source, 1)
+        column.addWidget(self.numbers)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(8)
+        self.splitter.addWidget(left)
+        self.splitter.addWidget(self._beside(right))
+        self.splitter.setStretchFactor(0, 5)
+        self.splitter.setStretchFactor(1, 3)
+        self.splitter.setSizes([look().px(720), look().px(390)])
+        holder = QWidget()
+        line = QHBoxLayout(holder)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.splitter)
+        return holder
+
+    def _beside(self, kernel: QWidget) -> QWidget:
+        """Return what stands beside the view: the kernel, or what the view has there until the kernel is wanted."""
+        if self.view.beside is None:
+            return kernel
+        stack = QStackedWidget()
+        stack.addWidget(self.view.beside)
+        stack.addWidget(kernel)
+        self.beside.group.buttonToggled.connect(
+            lambda _, on: on and stack.setCurrentIndex(int(self.beside.chosen == "Kernel"))
+        )
+        return stack
+
+    def show_variant(self, name: str) -> None:
+        """Show a variant's kernel and idea."""
+        variant = self.pattern.variant(name)
+        number = self.pattern.variants.index(variant) + 1
+        self.idea.title.setText(f"{number}  {variant.title}")
+        self.idea_text.setText(variant.idea)
+        self.limit_text.setText(f"Limit: {variant.limit}")
+        self.caution.show_variant(variant.cautionary)
+        self.source.show_variant(self.pattern, name)
+        self.view.show_variant(name)
+        self.step.settings.show_variant(name)
+        self.step.show_variant(name)
+        self.numbers.forget_verdict()
+
+    def show_image(self, image: OpenImage) -> None:
+        """Show another input."""
+        self.view.show_image(image)
+        self.step.show_image(image.values, image.maxval)
+        if self.atomics is not None:
+            self.atomics.show_image(image)
+
+    def show_progress(self, words: str) -> None:
+        """Say what a run is at that cannot tell how far it is, where there is no result to look at yet."""
+        self.view.show_note(words if self._ran is None else "")
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show what a run gave."""
+        self.view.show_note("")
+        # Not its arrays, which may be large.
+        self._ran = replace(outcome, image=None, handles={}, arrays={})
+        self.view.show_outcome(outcome)
+        variant = self.pattern.variant(outcome.variant)
+        if variant.cautionary:
+            self.caution.show_outcome(outcome)
+        self._show_numbers(outcome)
+
+    def _show_numbers(self, outcome: Outcome) -> None:
+        """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
+        variant = self.pattern.variant(outcome.variant)
+        self.numbers.show_report(outcome.report, expected_wrong=bool(variant.cautionary))
+        if outcome.variant != self.step.variant:
+            self.numbers.forget_verdict()
+        elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
+            self.numbers.take_back()
+
+    def _take_edit(self, file: str) -> None:
+        ran = self._ran
+        if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.step.variant, file):
+            self._show_numbers(ran)
+
+    def show_counts(self, counts: LevelCounts) -> None:
+        """Show counted levels."""
+        self.view.show_counts(counts)
+
+    def show_example(self, preset: Preset) -> None:
+        """Take an example's settings, and its variant where it has one."""
+        params = self.pattern.check(preset.params)
+        self._enter(params)
+        self._take(params)
+        self.step.settings.take_example(preset.params)
+        if preset.variant:
+            self.variant_wanted.emit(preset.variant)
+
+    def show_values(self, params: dict[str, Any]) -> None:
+        """Show settings that were changed elsewhere."""
+        self._enter(params)
+        self._show_params(params)
+
+    def _enter(self, params: Mapping[str, Any]) -> None:
+        self.form.set_values({name: value for name, value in params.items() if name in self.form.fields})
+
+    def _take_params(self, entered: dict[str, Any]) -> None:
+        params = self.view.complete({**self._settings.params, **entered})
+        self._enter({name: value for name, value in params.items() if value is not entered.get(name)})
+        self._take(params)
+
+    def _take(self, params: dict[str, Any]) -> None:
+        self._show_params(params)
+        self.params_changed.emit(params)
+
+    def _show_params(self, params: dict[str, Any]) -> None:
+        self.view.show_params(params)
+        if self.view.about is None:
+            self.examples.show_params(params)
+        if self.atomics is not None:
+            self.atomics.study_soon()

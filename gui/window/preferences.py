@@ -1,0 +1,55 @@
+"""The preferences: every change shows at once, so there is nothing to apply."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtWidgets import QDialog, QGridLayout, QVBoxLayout, QWidget
+
+from gui.painting.theme import FONT_SIZES, THEMES
+from gui.widgets.basic import Segments, button, label, row
+from gui.window.header import ENGINES
+
+
+class Preferences(QDialog):
+    """Theme, text size and engine."""
+
+    theme_chosen = pyqtSignal(str)
+    text_size_chosen = pyqtSignal(str)
+    engine_chosen = pyqtSignal(str)
+
+    def __init__(self, parent: QWidget, theme: str, text_size: str, engine: str) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Preferences")
+        self.theme = Segments(tuple(THEMES), "Theme")
+        self.text_size = Segments(tuple(FONT_SIZES), "Text size")
+        self.engine = Segments(tuple(text for text, _ in ENGINES.values()), "Engine")
+        self.theme.choose(theme)
+        self.text_size.choose(text_size)
+        names = {text: name for name, (text, _) in ENGINES.items()}
+        if engine in ENGINES:
+            self.engine.choose(ENGINES[engine][0])
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(24)
+        grid.setVerticalSpacing(14)
+        for line, (name, segments) in enumerate(
+            (("Theme", self.theme), ("Text size", self.text_size), ("Engine", self.engine))
+        ):
+            grid.addWidget(label(name, "muted"), line, 0)
+            grid.addWidget(segments, line, 1)
+        grid.setColumnStretch(2, 1)
+        close = button("Close", "primary")
+        close.clicked.connect(self.accept)
+        close.setDefault(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 20, 24, 16)
+        layout.setSpacing(16)
+        layout.addWidget(label("Preferences", "title"))
+        layout.addLayout(grid)
+        layout.addLayout(row(label("Changes show at once and are remembered.", "caption"), 24, 0, close))
+        for segments, signal in ((self.theme, self.theme_chosen), (self.text_size, self.text_size_chosen)):
+            segments.group.buttonToggled.connect(
+                lambda _, on, segments=segments, signal=signal: signal.emit(segments.chosen) if on else None
+            )
+        self.engine.group.buttonToggled.connect(
+            lambda _, on: self.engine_chosen.emit(names[self.engine.chosen]) if on else None
+        )

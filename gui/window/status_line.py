@@ -1,0 +1,121 @@
+"""The line at the foot: what runs the kernels, what has just happened, and why there is no GPU."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtWidgets import QFrame, QHBoxLayout
+
+from gpu.engines.base import Device
+from gui.widgets.basic import ElidedLabel, button, label, role
+
+Survey = Callable[[], list[Any]]
+_ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Null engine"}
+
+
+def survey_devices() -> list[Any]:
+    """Return the state of every engine on this machine; takes up to a second."""
+    from gpu.devices.survey import survey
+
+    return survey()
+
+
+def explain(found: list[Any]) -> tuple[str, str, str]:
+    """Return a sentence about the GPU, what can be done, and a line or two about every engine."""
+    lines = []
+    for status in found:
+        lines.append(f"{status.engine}, {status.name}:" if status.name else f"{status.engine}:")
+        lines[-1] += " ready" if status.usable else f" {status.reason}"
+        if not status.usable and status.remedy:
+            lines.append(f"    {status.remedy}")
+    gpu = next((status for status in found if status.engine == "cuda"), None)
+    if gpu is None or gpu.usable:
+        return (f"The GPU can be used: {gpu.name}." if gpu else "Nothing is known of a GPU.", "", "\n".join(lines))
+    return f"No GPU is used: {gpu.reason}", gpu.remedy, "\n".join(lines)
+
+
+class StatusLine(QFrame):
+    """Engine, device and executor; a passing word; the GPU."""
+
+    surveyed = pyqtSignal(object)
+    why_wanted = pyqtSignal(object)
+
+    def __init__(self, survey: Survey = survey_devices) -> None:
+        super().__init__()
+        role(self, "foot")
+        self.device = ElidedLabel("caption", "Engine and device")
+        self.device.say("Starting the engine…")
+        self.word = label("", "caption", name="Latest event")
+        self.gpu = button("", "link", tip="Why the GPU is not used")
+        self.gpu.hide()
+        self._survey = survey
+        self._found: list[Any] = []
+        self._device: Device | None = None
+        self._fade = QTimer(self, singleShot=True, interval=6000)
+        self._fade.timeout.connect(self.word.clear)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(16, 3, 12, 3)
+        layout.setSpacing(16)
+        layout.addWidget(self.device, 2)
+        layout.addWidget(self.word, 1, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self.gpu)
+        self.surveyed.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self.gpu.clicked.connect(lambda: self.why_wanted.emit(self._found))
+
+    def show_device(self, device: Device) -> None:
+        """Show what the engine runs on."""
+        self._device = device
+        self.show_executor(device.executor, "")
+
+    def show_executor(self, executor: str, reason: str) -> None:
+        """Show what ran the newest launches, and the reason where it was not the engine's fastest way."""
+        if self._device is not None:
+            engine = _ENGINE_NAMES.get(self._device.engine, self._device.engine)
+            why = f": {reason}" if reason else ""
+            self.device.say(f"{engine}  ·  {self._device.name}  ·  {executor} executor{why}")
+
+    def show_no_device(self) -> None:
+        """Show that nothing can run."""
+        self._device = None
+        self.device.say("No engine: choose another one above")
+
+    def say(self, text: str) -> None:
+        """Show a passing word."""
+        self.word.setText(text)
+        self._fade.start()
+
+    def take_back(self, text: str) -> None:
+        """Take back a word, where it is still there."""
+        if self.word.text() == text:
+            self.word.clear()
+
+    def settle(self) -> None:
+        """Take back a word about what was going on: it has come to its end."""
+        if self.word.text().endswith("…"):
+            self.word.clear()
+
+    def look_for_gpu(self) -> None:
+        """Find out, aside, whether there is a GPU."""
+        threading.Thread(target=self._look, name="device-survey", daemon=True).start()
+
+    def _look(self) -> None:
+        try:
+            found = self._survey()
+        except ImportError:
+            return
+        # The window may have gone in the meantime, and its Qt half with it.
+        try:
+            self.surveyed.emit(found)
+        except RuntimeError:
+            return
+
+    def _take(self, found: list[Any]) -> None:
+        self._found = found
+        gpu = next((status for status in found if status.engine == "cuda"), None)
+        usable = gpu is not None and gpu.usable
+        self.gpu.setText(f"GPU: {gpu.name}" if usable else "GPU: none found (why?)")
+        self.gpu.setToolTip("What the machine has" if usable else "Why there is no GPU, and what can be done")
+        self.gpu.show()

@@ -1,0 +1,1 @@
+"""What the window works on and with, without a widget: runs, jobs, settings, files."""

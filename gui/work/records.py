@@ -1,0 +1,80 @@
+"""What the window works on and what comes of it, as plain records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpu.declaration.pattern import Array
+from gpu.messages.requests import Report
+from gpu.messages.shared_arrays import SharedArray
+
+
+@dataclass(frozen=True)
+class OpenImage:
+    """An image that was read: handles for the engine, and arrays for the screen."""
+
+    path: Path
+    inputs: Mapping[str, SharedArray]
+    values: Array
+    picture: Array
+    maxval: int
+
+    @property
+    def channels(self) -> int:
+        """Return 1 for grey, 3 for colour."""
+        return 1 if self.values.ndim == 2 else self.values.shape[2]
+
+    @property
+    def description(self) -> str:
+        """Return its size, kind and depth, as people say it."""
+        height, width = self.values.shape[:2]
+        kind = "grey" if self.channels == 1 else "colour"
+        return f"{width} × {height} {kind}, {'8' if self.maxval < 256 else '16'} bit"
+
+
+@dataclass(frozen=True)
+class OpenValues:
+    """A file of numbers that was read: a handle for the engine, and the array."""
+
+    path: Path
+    inputs: Mapping[str, SharedArray]
+    values: Array
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
+
+    `file` is where that array was read from; None where it was made.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any]
+    image: OpenImage | None
+    report: Report
+    handles: Mapping[str, SharedArray]
+    arrays: Mapping[str, Array]
+    sources: Mapping[str, str] = field(default_factory=dict)
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    """Levels that our own kernel counted: of an image "before" or "after", or the "right" ones beside a wrong run."""
+
+    side: str
+    counts: Array
+    maxval: int
+    report: Report
+
+
+@dataclass
+class Settings:
+    """What is chosen on a pattern's page."""
+
+    variant: str
+    params: dict[str, Any] = field(default_factory=dict)

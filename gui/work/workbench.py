@@ -1,0 +1,442 @@
+"""What the window works on: the image, the patterns' settings, and their runs. It knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QObject, QTimer, pyqtSignal
+
+from gpu.declaration.arrays import FROM_FILE
+from gpu.declaration.pattern import Array, Pattern
+from gpu.engines.base import Device
+from gpu.errors import Diagnostic
+from gpu.files import arrays as array_files
+from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
+from gpu.messages.shared_arrays import SharedArray
+from gpu.patterns import all_patterns
+from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES
+from gui.editor.clearance import Clearance, Refusal
+from gui.editor.sources import KernelSources
+from gui.work.jobs import Jobs
+from gui.work.reading import Reading
+from gui.work.records import LevelCounts, OpenImage, OpenValues, Outcome, Settings
+
+DEBOUNCE_MS = 25
+SETTLE_MS = 450
+STALE_S = 2.0
+"""Seconds after which a run that the user has moved on from is stopped: longer than a new engine's process takes."""
+
+MANY_BODIES = 2**15
+"""More than these are verified on a CPU only when that is asked for."""
+
+COUNTER = "histogram"
+"""The pattern that counts the levels which other patterns' pages show."""
+
+
+class Workbench(QObject):
+    """Opens images, runs the pattern that is chosen, and counts the levels of what it shows."""
+
+    image_changed = pyqtSignal(object)
+    values_changed = pyqtSignal(object)
+    text_changed = pyqtSignal(str)
+    progressed = pyqtSignal(str, object)
+    """The name of the pattern that runs, and its Progress."""
+    run_finished = pyqtSignal(object)
+    run_failed = pyqtSignal(object)
+    counted = pyqtSignal(object)
+    problem = pyqtSignal(object)
+    saved = pyqtSignal(str)
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None, side: Jobs | None = None) -> None:
+        super().__init__(parent)
+        self.jobs = jobs
+        self._side = side or Jobs(parent=self)
+        self.sources = KernelSources(self._check_source, self)
+        self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
+        self.clearance.refused.connect(self._show_refusal)
+        self.reading = Reading(jobs, self)
+        self.reading.failed.connect(self.problem)
+        self._device_engine = ""
+        jobs.ready.connect(self._take_device)
+        self.patterns: dict[str, Pattern] = all_patterns()
+        self.settings = {
+            name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
+        }
+        self.chosen = next(iter(self.patterns))
+        self.live = False
+        """Whether a simulation is playing."""
+        self.image: OpenImage | None = None
+        self.values: OpenValues | None = None
+        self.outcomes: dict[str, Outcome] = {}
+        self._wanted: tuple[Path, Path | None] | None = None
+        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._debounce.timeout.connect(self._run_live)
+        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
+        self._settle.timeout.connect(lambda: self.run(verify=True))
+
+    @property
+    def side_jobs(self) -> Jobs:
+        """Return the queue of a simulator of its own, so that typing and stepping never wait for a run.
+
+        Its process starts when it is first asked for.
+        """
+        if not self._side.started:
+            self._side.start("simulator")
+        return self._side
+
+    @property
+    def side_started(self) -> bool:
+        """Whether the process of `side_jobs` has been started."""
+        return self._side.started
+
+    def close(self) -> None:
+        """End the processes."""
+        self.jobs.close()
+        self._side.close()
+
+    @property
+    def pattern(self) -> Pattern:
+        """Return the pattern that is chosen."""
+        return self.patterns[self.chosen]
+
+    @property
+    def pending(self) -> bool:
+        """Whether a run is about to be asked for."""
+        return self._debounce.isActive() or self._settle.isActive() or self.clearance.under_way
+
+    # --- kernels
+
+    def _take_device(self, device: Device) -> None:
+        self._device_engine = device.engine
+
+    def _show_refusal(self, refusal: Refusal) -> None:
+        request = refusal.request
+        file = self.patterns[request.pattern].file_of(request.variant)
+        if refusal.failure is not None and not refusal.found:
+            self.sources.show_failure(file, request.sources, refusal.failure)
+        else:
+            self.sources.show_run(file, request.sources, refusal.found)
+
+    def run_all_the_same(self, refusal: Refusal) -> None:
+        """Run edited texts on the GPU although the check of them did not end well."""
+        self.clearance.accept(refusal.request)
+        self.run(verify=True)
+
+    def _check_source(self, file: str, text: str, take: Callable[[tuple[Diagnostic, ...]], None]) -> None:
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Result):
+                take(event.diagnostics)
+
+        self.side_jobs.post(f"check {file}", CheckSource(file, text), done, priority=3)
+
+    def restore(self, name: str, variant: str, params: Mapping[str, Any]) -> None:
+        """Take a pattern's settings of the last time; a file of numbers is not open any more."""
+        kept = {key: value for key, value in params.items() if not (key in ("input", "numbers") and value == FROM_FILE)}
+        self.settings[name] = Settings(variant, self.patterns[name].check(kept))
+
+    # --- input
+
+    def holds_numbers(self, path: Path) -> bool:
+        """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
+        return self.takes == "values" and self.pattern.view != "bodies" and path.suffix.lower() in array_files.ENDINGS
+
+    def holds_text(self, path: Path) -> bool:
+        """Whether a file of that name is opened for its letters."""
+        return self.takes == "text" and path.suffix.lower() == ".txt"
+
+    @property
+    def takes(self) -> str:
+        """Return what the chosen pattern runs on as it is set: "image", "text" or "values"."""
+        return self.pattern.takes(self.settings[self.chosen].params)
+
+    def open_text(self, path: Path) -> None:
+        """Read a text whose letters the chosen pattern counts; when that fails all stays as it was."""
+        name = self.chosen
+
+        def take(text: str) -> None:
+            self.settings[name].params |= {"of": LETTERS, "text": text}
+            self.text_changed.emit(path.name)
+            if self.chosen == name:
+                self.run(verify=True)
+
+        self._make_way()
+        self.reading.text(path, take)
+
+    def open_values(self, path: Path) -> None:
+        """Read a file of numbers for the chosen pattern; when that fails all stays as it was."""
+        name = self.chosen
+
+        def take(values: OpenValues) -> None:
+            self.values = values
+            of_images = self.patterns[name].of_images
+            self.settings[name].params |= {"of": RANGES, "numbers": FROM_FILE} if of_images else {"input": FROM_FILE}
+            self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
+            self.values_changed.emit(values)
+            if self.chosen == name:
+                self.run(verify=True)
+
+        self._make_way()
+        self.reading.values(path, self.pattern.dimensions, take)
+
+    def open(self, path: Path, fallback: Path | None = None) -> None:
+        """Read an image; when that fails the one before stays, or `fallback` is read where there is none."""
+
+        def take(image: OpenImage) -> None:
+            if fallback is None and self.pattern.of_images and self.takes != "image":
+                self.settings[self.chosen].params["of"] = LEVELS  # somebody opened it to see it counted
+            self._take_image(image)
+
+        def otherwise() -> None:
+            if self.image is None and fallback is not None and fallback != path:
+                self.open(fallback)
+
+        self._make_way()
+        self._wanted = (path, fallback)
+        self.reading.image(path, take, otherwise)
+
+    def _take_image(self, image: OpenImage) -> None:
+        self.image = image
+        self.outcomes = {name: kept for name, kept in self.outcomes.items() if kept.image is None}
+        of_image = self.pattern.of_images
+        for channel in ("run", "count before", "count after"):
+            if of_image or channel != "run":
+                self.jobs.drop(channel)
+        self.image_changed.emit(image)
+        if self.pattern.view == "filtered-image":
+            self._count("before", image.inputs, image)
+        if of_image or self.chosen not in self.outcomes:
+            self.run(verify=True)
+
+    def engine_changed(self) -> None:
+        """Hand the input to the new engine's process, and run there."""
+        self.outcomes.clear()
+        self.clearance.forget()
+        self._device_engine = ""
+        if self.values is not None:
+            self.values = self.reading.moved_values(self.values)
+        if self.image is not None:
+            self.image = self.reading.moved(self.image)
+            self.run(verify=True)
+        elif self._wanted is not None:
+            self.open(*self._wanted)
+
+    @property
+    def input_words(self) -> tuple[str, str]:
+        """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
+        return self._words_of(self.settings[self.chosen].params, self.image)
+
+    def recorded_words(self, params: Mapping[str, Any], part: Array | None) -> tuple[str, str]:
+        """Return the same of a recording with other settings, and of an image a part."""
+        if self.image is None or part is None:
+            return self._words_of(params, None)
+        name, what = self._words_of(params, replace(self.image, values=part))
+        return name, f"a part, {what}" if name == self.image.path.name else what
+
+    def _words_of(self, params: Mapping[str, Any], image: OpenImage | None) -> tuple[str, str]:
+        pattern = self.pattern
+        takes = pattern.takes(params)
+        if takes == "text":
+            return "Text", f"{len(params['text']):,} characters".replace(",", "\u2009")
+        if takes == "image":
+            return ("", "") if image is None else (image.path.name, image.description)
+        if FROM_FILE in (params.get("input"), params.get("numbers")) and self.values is not None:
+            return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
+        units = {parameter.name: parameter.unit for parameter in pattern.parameters}
+        words = [f"{params['n']:,} {units['n']}".replace(",", "\u2009")] if "n" in params else []
+        return pattern.title, ", ".join([*words, *(str(params[name]) for name in ("input", "dtype") if name in params)])
+
+    # --- choices
+
+    def choose_pattern(self, name: str) -> None:
+        """Show another pattern, and run it unless its last run still holds."""
+        self.chosen = name
+        self._debounce.stop()
+        self._settle.stop()
+        self._make_way()
+        self.clearance.forget()
+        self.jobs.drop("run")
+        if self._inputs() is not None and not self._holds and not self._unasked:
+            if self.pattern.view == "filtered-image" and self.image is not None:
+                self._count("before", self.image.inputs, self.image)
+            self.run(verify=True)
+
+    @property
+    def _holds(self) -> bool:
+        """Whether the chosen pattern's last run still holds."""
+        done, wanted = self.outcomes.get(self.chosen), self.settings[self.chosen]
+        text = self.sources.edits(self.pattern.file_of(wanted.variant))
+        return (
+            done is not None
+            and (done.variant, done.sources) == (wanted.variant, text)
+            and _same(done.params, wanted.params)
+        )
+
+    @property
+    def _unasked(self) -> bool:
+        """Whether a run waits until it is asked for: bodies that move need the engine, and many of them take long."""
+        if self.pattern.view != "bodies":
+            return False
+        many = self.settings[self.chosen].params.get("bodies", 0) > MANY_BODIES
+        return self.live or (many and self._device_engine != "cuda")
+
+    def set_live(self, live: bool) -> None:
+        """Say whether a simulation is playing; what was chosen meanwhile is verified when it stands still."""
+        self.live = live
+        if not live and not self._holds:
+            self.run_soon()
+
+    def choose_variant(self, name: str) -> None:
+        """Run another variant."""
+        self.settings[self.chosen].variant = self.pattern.variant(name).name
+        self.run_soon()
+
+    def choose_params(self, params: Mapping[str, Any]) -> None:
+        """Run with other parameters."""
+        self.settings[self.chosen].params = dict(params)
+        self.run_soon()
+
+    # --- runs
+
+    def _inputs(self) -> Mapping[str, SharedArray] | None:
+        """Return what the chosen pattern runs on: nothing where it makes its input; None where it cannot run yet."""
+        if self.takes == "text":
+            return {}
+        if self.takes == "image":
+            return None if self.image is None else self.image.inputs
+        fits = self.values is not None and self.values.values.ndim == self.pattern.dimensions
+        return self.values.inputs if self._from_file and fits and self.values is not None else {}
+
+    @property
+    def _from_file(self) -> bool:
+        params = self.settings[self.chosen].params
+        return FROM_FILE in (params.get("input"), params.get("numbers"))
+
+    def run_soon(self) -> None:
+        """Run a moment from now; until then more changes may come."""
+        if not self._unasked:
+            self._debounce.start()
+
+    def _make_way(self) -> None:
+        """Stop a run that nobody waits for any more, where it would take long to end by itself."""
+        # To end the process is to end the simulation that it keeps.
+        channels = () if self.pattern.view == "bodies" else ("run", "bodies")
+        if any(self.jobs.age(channel) > STALE_S for channel in channels):
+            self.jobs.stop()
+
+    def _run_live(self) -> None:
+        self._make_way()
+        # A change that follows another at once is a drag: show it unchecked, and check when the hand rests.
+        dragging = self._settle.isActive() or self.jobs.waits("run")
+        self.run(verify=not dragging)
+        if dragging:
+            self._settle.start()
+
+    def run(self, *, verify: bool = True) -> None:
+        """Run the chosen pattern on the image that is open, or on values."""
+        self._debounce.stop()
+        if verify:
+            self._settle.stop()
+        inputs = self._inputs()
+        if inputs is None:
+            return
+        name, wanted = self.chosen, self.settings[self.chosen]
+        sources = self.sources.edits(self.pattern.file_of(wanted.variant))
+        request = RunPattern(
+            name, wanted.variant, dict(wanted.params), dict(inputs), verify=verify, sources=sources, frames=True
+        )
+        if sources and self._device_engine in ("", "cuda") and not self.clearance.holds(request):
+            self.clearance.ask(request)
+        else:
+            self.clearance.forget()
+            self._post_run(request)
+
+    def _post_run(self, request: RunPattern) -> None:
+        image = self.image if self.patterns[request.pattern].takes(request.params) == "image" else None
+        file = self.values.path if self.values is not None and request.inputs and image is None else None
+        self.jobs.post(
+            "run",
+            request,
+            lambda event: self._take_run(request, image, event, file),
+            lambda progress: self.progressed.emit(request.pattern, progress),
+            2,
+        )
+
+    def stop(self) -> None:
+        """Stop whatever runs."""
+        self._debounce.stop()
+        self._settle.stop()
+        self.clearance.stop()
+        self.jobs.stop()
+
+    def _take_run(
+        self, request: RunPattern, image: OpenImage | None, event: Result | Failure, file: Path | None
+    ) -> None:
+        kernels = self.patterns[request.pattern].file_of(request.variant)
+        if isinstance(event, Failure):
+            self.sources.show_failure(kernels, request.sources, event)
+            self.run_failed.emit(event)
+            return
+        self.sources.show_run(kernels, request.sources, ())
+        if image is not None and image is not self.image:
+            return
+        assert event.report is not None
+        outcome = Outcome(
+            request.pattern,
+            request.variant,
+            request.params,
+            image,
+            event.report,
+            event.arrays,
+            {name: handle.open() for name, handle in event.arrays.items()},
+            request.sources,
+            file,
+        )
+        self.outcomes[request.pattern] = outcome
+        self.run_finished.emit(outcome)
+        pattern = self.patterns[request.pattern]
+        if image is None:
+            return
+        if pattern.view == "filtered-image" and "image" in event.arrays:
+            self._count("after", {**image.inputs, "image": event.arrays["image"]}, image)
+        if pattern.name == COUNTER and pattern.variant(request.variant).cautionary:
+            self._count("right", image.inputs, image, request.params)
+
+    def _count(
+        self, side: str, inputs: Mapping[str, SharedArray], image: OpenImage, params: Mapping[str, Any] | None = None
+    ) -> None:
+        counter = self.patterns.get(COUNTER)
+        if counter is None:
+            return
+
+        def done(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                if event.kind != "cancelled":
+                    self.problem.emit(event)
+            elif image is self.image and event.report is not None:
+                counts = event.arrays[counter.result].open()
+                self.counted.emit(LevelCounts(side, counts, image.maxval, event.report))
+
+        request = RunPattern(COUNTER, counter.default_variant, dict(params or {}), dict(inputs), verify=False)
+        self.jobs.post(f"count {side}", request, done, priority=1)
+
+    # --- results
+
+    def save(self, path: Path) -> None:
+        """Write the chosen pattern's result: levels for an image file, the values themselves for .npy and .csv."""
+        outcome = self.outcomes.get(self.chosen)
+        if outcome is None:
+            return
+        pattern = self.patterns[outcome.pattern]
+        as_values = path.suffix.lower() in (".npy", ".csv") or outcome.image is None
+        handle = outcome.handles.get(pattern.result if as_values else "image", outcome.handles[pattern.result])
+
+        maxval = None if as_values else outcome.image.maxval
+        self.reading.save(path, handle, maxval, lambda: self.saved.emit(str(path)))
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)

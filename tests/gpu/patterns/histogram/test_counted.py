@@ -1,0 +1,93 @@
+"""Histograms of texts and of numbers, on every engine against Python's and NumPy's counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, run_pattern
+
+PATTERN = find_pattern("histogram")
+CORRECT = [variant.name for variant in PATTERN.variants if not variant.cautionary]
+
+
+def run(engine: Engine, variant: str, inputs: dict[str, Any] | None = None, **params: Any) -> Outcome:
+    return run_pattern(engine, PATTERN, PATTERN.variant(variant), inputs or {}, params, lambda progress: None)
+
+
+def letters_of(text: str, letters: int) -> list[int]:
+    bins = -(-26 // letters)
+    found = Counter("abcdefghijklmnopqrstuvwxyz".find(character) for character in text.lower() if character.isascii())
+    counts = [sum(found[place] for place in range(k * letters, (k + 1) * letters)) for k in range(bins)]
+    return [*counts, len(text) - sum(counts)]
+
+
+@pytest.mark.parametrize("variant", CORRECT)
+@pytest.mark.parametrize("letters", [1, 4, 5, 26])
+def test_letters(engine: Engine, variant: str, letters: int) -> None:
+    every = "".join(map(chr, range(256)))
+    for text in ("Programming Massively Parallel Processors", "@AZ[`az{", every * 3, "zzz\n" * 700, "ä€x", "?"):
+        outcome = run(engine, variant, of="letters", text=text, letters=letters)
+        assert outcome.outputs["counts"].tolist() == [letters_of(text, letters)]
+        assert outcome.report.verified
+    assert len(PATTERN.names(PATTERN.check({"of": "letters", "letters": letters}))) == -(-26 // letters) + 1
+
+
+@pytest.mark.parametrize("variant", CORRECT)
+def test_ranges_with_chosen_edges(engine: Engine, variant: str) -> None:
+    rng = np.random.default_rng(2)
+    edges = (-2.5, -1, 0, 0.1, 3)
+    values = np.concatenate([rng.normal(0, 2, 3001), edges, [np.nan, np.inf, -np.inf, -2.5000002, 3.0000005]])
+    values = values.astype(np.float32)
+    outcome = run(engine, variant, {"values": values}, of="ranges", edges=edges)
+    with np.errstate(invalid="ignore"):
+        due = np.histogram(values.astype(np.float64), np.array(edges, np.float32).astype(np.float64))[0]
+    assert outcome.outputs["counts"].tolist() == [[*due, values.size - due.sum()]]
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", CORRECT)
+def test_one_range_and_many(engine: Engine, variant: str) -> None:
+    for edges in ((0, 1), tuple(range(-500, 525))):
+        outcome = run(engine, variant, of="ranges", edges=edges, numbers="uniform", n=333)
+        assert outcome.report.verified
+        assert outcome.outputs["counts"].sum() == 333
+
+
+def test_nothing_to_count_is_counted(engine: Engine) -> None:
+    for variant in CORRECT:
+        if variant != "texture":
+            assert run(engine, variant, of="letters", text="").outputs["counts"].sum() == 0
+            assert run(engine, variant, of="ranges", n=0).outputs["counts"].sum() == 0
+    with pytest.raises(InputError, match="from one to"):
+        run(engine, "texture", of="letters", text="")
+
+
+def test_a_texture_has_its_limit() -> None:
+    image = np.broadcast_to(np.uint8(0), (2**14, 2**14))
+    obstacle = PATTERN.variant("texture").obstacle
+    assert "has 268435456" in obstacle({"image": image, "maxval": np.array(255)}, PATTERN.check({}))
+    assert not obstacle({"image": image[:100], "maxval": np.array(255)}, PATTERN.check({}))
+
+
+def test_an_input_of_another_kind_is_refused(engine: Engine) -> None:
+    with pytest.raises(InputError, match="of letters counts text"):
+        run(engine, "peak", {"values": np.zeros(3, np.float32)}, of="letters")
+    with pytest.raises(InputError, match="No file of numbers is open"):
+        run(engine, "peak", of="ranges", numbers="file")
+    with pytest.raises(InputError, match="needs an image"):
+        run(engine, "peak")
+
+
+def test_names_go_with_the_bins() -> None:
+    assert PATTERN.names(PATTERN.check({"of": "letters"})) == (
+        "a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other",
+    )  # fmt: skip
+    assert PATTERN.names(PATTERN.check({"of": "ranges", "edges": "0 0.5,1"})) == ("0 to 0.5", "0.5 to 1", "outside")
+    assert PATTERN.names(PATTERN.check({})) == ()

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from gpu.process.crash import describe_death
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (-9, "killed by the system, most likely because memory ran out"),
+        (-11, "touched memory that it must not (SIGSEGV)"),
+        (-7, "touched memory that it must not (SIGBUS)"),
+        (-6, "gave up after an error"),
+        (-4, "an instruction that this processor does not have"),
+        (-15, "ended from outside (SIGTERM)"),
+        (-63, "ended from outside (signal 63)"),
+    ],
+)
+def test_a_signal_is_told_in_plain_words(code: int, words: str):
+    message, advice = describe_death(code)
+    assert words in message
+    assert advice
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0xC0000005, "read or wrote memory that is not its own"),
+        (0xC00000FD, "ran out of stack"),
+        (3, "ended by itself, with code 3"),
+        (None, "no longer answers"),
+    ],
+)
+def test_an_exit_code_is_told_in_plain_words(code: int | None, words: str):
+    message, advice = describe_death(code)
+    assert words in message
+    assert advice

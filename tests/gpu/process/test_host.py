@@ -1,0 +1,406 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.declaration.pattern import Progress
+from gpu.messages.requests import Failure, LoadImage, Ready, Result, RunPattern
+from gpu.process.host import MAX_FUTILE_STARTS, EngineHost
+from tests.gpu.process.hosting import Listener, guards, is_alive, listening, until
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals")
+
+FAKE = "tests.gpu.fake_engines:Fake"
+
+
+@pytest.fixture
+def fake():
+    with listening(FAKE) as listener:
+        listener.host.start()
+        assert isinstance(listener.next()[1], Ready)
+        yield listener
+
+
+@pytest.fixture
+def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which some fake engines count their starts."""
+    path = tmp_path / "starts"
+    monkeypatch.setenv("LOCKSTEP_TEST_STARTS", str(path))
+    return path
+
+
+def children() -> list[int]:
+    return [process.pid for process in multiprocessing.active_children() if process.pid]
+
+
+def files(listener: Listener) -> set[Path]:
+    return set(Path(listener.host.folder.path).iterdir())
+
+
+def assert_works(listener: Listener) -> None:
+    number = listener.do("copy")
+    while True:
+        answered, event = listener.next()
+        if not isinstance(event, Ready):
+            break
+    assert answered == number
+    assert isinstance(event, Result), event
+    assert np.array_equal(event.arrays["result"].open(), np.arange(12).reshape(3, 4))
+
+
+def test_start_answers_with_the_device():
+    with listening("null") as listener:
+        listener.host.start()
+        number, event = listener.next()
+        assert number == 0
+        assert isinstance(event, Ready)
+        assert event.device.engine == "null"
+
+
+def test_start_twice_starts_one_process(fake: Listener):
+    fake.host.start()
+    assert fake.is_silent()
+    assert len(children()) == 1
+
+
+def test_submit_starts_the_process_by_itself():
+    with listening(FAKE) as listener:
+        assert_works(listener)
+
+
+def test_jobs_are_served_in_order_and_numbered(fake: Listener):
+    numbers = [fake.do("copy") for _ in range(5)]
+    assert numbers == [1, 2, 3, 4, 5]
+    assert [fake.next()[0] for _ in numbers] == numbers
+
+
+def test_a_run_reports_progress_then_the_result(fake: Listener):
+    number = fake.do("copy")
+    first = fake.next(progress=True)
+    assert first == (number, Progress(0.0, "copy"))
+    _, event = fake.next()
+    assert isinstance(event, Result)
+    assert event.report is not None
+    assert event.report.verified is True
+    assert event.report.time_ms.kernel == 2.0
+    assert event.report.throughput.value == pytest.approx(12 / 0.002 / 1e6)
+    assert event.report.throughput.unit == "Mpixel/s"
+
+
+@pytest.mark.alone
+def test_progress_is_not_sent_more_often_than_a_screen_needs(fake: Listener):
+    fake.do("endless-but-telling")
+    fake.wait_for_progress("endless-but-telling")
+    until_then = time.monotonic() + 0.5
+    count = 0
+    while time.monotonic() < until_then:
+        fake.next(progress=True)
+        count += 1
+    assert 3 <= count <= 13
+
+
+def test_result_files_go_with_their_handles(fake: Listener):
+    image = fake.host.folder.adopt(fake.image())
+    fake.do("copy", image)
+    _, event = fake.next()
+    assert isinstance(event, Result)
+    array = event.arrays["result"].open()
+    assert len(files(fake)) == 2 + 1  # input, result (which is the picture as well); and the place for a crash's stack
+    del event, image
+    assert until(lambda: len(files(fake)) == 1)
+    assert array[2, 3] == 11
+
+
+def test_a_request_keeps_its_arrays_until_the_job_ends(fake: Listener):
+    fake.do("endless")
+    fake.do("copy", fake.host.folder.adopt(fake.image()))
+    fake.wait_for_progress("endless")
+    path = next(Path(fake.host.folder.path).glob("host-1"))
+    assert path.exists()
+    fake.host.cancel()
+    assert until(lambda: not path.exists())
+
+
+def test_input_that_is_refused_is_a_failure(fake: Listener, tmp_path: Path):
+    missing = tmp_path / "missing.png"
+    number = fake.host.submit(LoadImage(str(missing)))
+    assert fake.failure() == (number, Failure("input", f"There is no file {missing}."))
+    fake.host.submit(RunPattern("fake", "only", {"deed": "nap"}))
+    assert fake.failure()[1].message.startswith("--deed is one of copy, ")
+    fake.host.submit(RunPattern("fake", "best"))
+    assert fake.failure()[1].message == "Fake has no variant 'best'; there are only."
+    assert_works(fake)
+
+
+def test_a_failed_run_is_told_and_the_next_one_works_in_the_same_process(fake: Listener):
+    process = children()
+    fake.do("launch-fails")
+    _, failure = fake.failure()
+    assert (failure.kind, failure.message) == ("launch", "Index 9 is out of bounds.")
+    assert str(failure.position) == "fake.cu:4"
+    assert_works(fake)
+    assert children() == process
+
+
+@posix
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        ("abort", "The engine's process gave up after an error that it could not handle (SIGABRT)."),
+        ("bad-address", "The engine's process touched memory that it must not (SIGSEGV)."),
+        ("killed", "The engine's process was killed by the system, most likely because memory ran out."),
+        ("exit", "The engine's process ended by itself, with code 7."),
+    ],
+)
+def test_a_crash_is_told_and_the_next_run_works(fake: Listener, deed: str, message: str):
+    crashing, waiting = fake.do(deed), fake.do("copy")
+    number, failure = fake.failure()
+    assert (number, failure.kind, failure.message) == (crashing, "crash", message)
+    assert failure.advice
+    assert isinstance(fake.next()[1], Ready)
+    number, event = fake.next()
+    assert number == waiting
+    assert isinstance(event, Result)
+    assert_works(fake)
+
+
+@posix
+def test_a_crash_carries_the_stack_of_the_crash(fake: Listener):
+    fake.do("bad-address")
+    _, failure = fake.failure()
+    assert "Segmentation fault" in failure.detail
+    assert "fake_engines.py" in failure.detail
+
+
+def test_after_a_mistake_of_ours_the_engine_is_replaced(fake: Listener):
+    process = children()
+    fake.do("bug")
+    assert fake.failure()[1].kind == "bug"
+    assert isinstance(fake.next()[1], Ready)
+    assert_works(fake)
+    assert children() != process
+
+
+def test_a_lost_engine_is_told_and_replaced(fake: Listener):
+    process = children()
+    lost, waiting = fake.do("lost"), fake.do("copy")
+    number, failure = fake.failure()
+    assert number == lost
+    assert (failure.kind, failure.message) == ("launch", "The kernel read an illegal address.")
+    assert failure.advice == "Check the index."
+    assert isinstance(fake.next()[1], Ready)
+    assert fake.next()[0] == waiting
+    assert children() != process
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "endless",
+        "endless-but-telling",
+        pytest.param("endless-outside-python", marks=posix),
+        pytest.param("endless-with-python-locked", marks=posix),
+    ],
+)
+def test_cancel_stops_anything_within_two_seconds(fake: Listener, deed: str):
+    process = children()
+    running, waiting = fake.do(deed), fake.do("copy")
+    fake.wait_for_progress(deed)
+    began = time.monotonic()
+    fake.host.cancel()
+    cancelled = [fake.failure(), fake.failure()]
+    _, event = fake.next()
+    assert time.monotonic() - began < 2.0
+    assert [number for number, _ in cancelled] == [running, waiting]
+    assert all(failure.kind == "cancelled" for _, failure in cancelled)
+    assert isinstance(event, Ready)
+    assert not any(map(is_alive, process))
+    assert_works(fake)
+
+
+def test_cancel_with_nothing_to_do_restarts_too(fake: Listener):
+    process = children()
+    fake.host.cancel()
+    assert isinstance(fake.next()[1], Ready)
+    assert children() != process
+    assert_works(fake)
+
+
+def test_a_job_submitted_right_after_cancel_is_served(fake: Listener):
+    for _ in range(5):
+        running = fake.do("endless")
+        fake.host.cancel()
+        after = fake.do("copy")
+        assert fake.failure()[0] == running
+        events = [fake.next()]
+        while isinstance(events[-1][1], Ready):
+            events.append(fake.next())
+        assert events[-1][0] == after
+        assert isinstance(events[-1][1], Result)
+
+
+def test_cancel_gets_out_of_a_start_that_hangs():
+    with listening("tests.gpu.fake_engines:NeverReady") as listener:
+        listener.host.start()
+        waiting = listener.host.submit(LoadImage("x"))
+        assert listener.is_silent()
+        listener.host.cancel()
+        number, failure = listener.failure()
+        assert (number, failure.kind) == (waiting, "cancelled")
+
+
+def test_cancel_before_the_start_does_nothing():
+    with listening("null") as listener:
+        listener.host.cancel()
+        assert listener.is_silent(0.1)
+
+
+@pytest.mark.alone
+@posix
+def test_cancel_ends_the_compilers_of_the_process_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pid_file = tmp_path / "pid"
+    monkeypatch.setenv("LOCKSTEP_TEST_PID_FILE", str(pid_file))
+    with listening(FAKE) as listener:
+        listener.do("endless-with-a-compiler")
+        assert until(lambda: pid_file.exists() and pid_file.read_text() != "")
+        compiler = int(pid_file.read_text())
+        assert is_alive(compiler)
+        listener.host.cancel()
+        assert listener.next()
+        assert until(lambda: not is_alive(compiler), 2)
+
+
+def test_what_a_killed_process_left_is_removed_and_results_stay(fake: Listener):
+    fake.do("copy")
+    _, event = fake.next()
+    assert isinstance(event, Result)
+    left = Path(fake.host.folder.path, "engine1-99")
+    left.write_bytes(b"half a result")
+    fake.host.cancel()
+    assert isinstance(fake.next()[1], Ready)
+    assert not left.exists()
+    assert event.arrays["result"].open()[2, 3] == 11
+
+
+def test_an_engine_that_is_not_there_is_told_with_its_remedy():
+    with listening("tests.gpu.fake_engines:Unavailable") as listener:
+        listener.host.start()
+        assert listener.next() == (0, Failure("engine", "There is no GPU.", "Buy one.", "evidence"))
+        assert until(lambda: not children())
+        number = listener.host.submit(LoadImage("x"))  # tries again
+        assert [listener.failure()[0], listener.failure()[0]] == [0, number]
+        assert listener.is_silent()
+
+
+def test_an_engine_that_fails_at_start_is_told_with_the_traceback():
+    with listening("tests.gpu.fake_engines:Broken") as listener:
+        listener.host.start()
+        _, failure = listener.failure()
+        assert failure.kind == "engine"
+        assert failure.message == "The engine did not start: ZeroDivisionError: at start"
+        assert "Traceback" in failure.detail
+
+
+@posix
+def test_an_engine_that_dies_at_every_start_is_given_up(starts: Path):
+    with listening("tests.gpu.fake_engines:DiesAtStart") as listener:
+        number = listener.host.submit(LoadImage("x"))
+        (first, failure), (second, same) = listener.failure(), listener.failure()
+        assert (first, second) == (0, number)
+        assert failure == same
+        assert failure.kind == "engine"
+        assert failure.message.startswith("The engine does not start: ")
+        assert failure.advice
+        assert len(starts.read_text()) == MAX_FUTILE_STARTS
+        listener.host.start()
+        assert listener.failure()[0] == 0
+        assert len(starts.read_text()) == 2 * MAX_FUTILE_STARTS
+
+
+@posix
+def test_an_engine_that_dies_at_its_first_start_gets_another(starts: Path):
+    with listening("tests.gpu.fake_engines:DiesAtFirstStart") as listener:
+        assert_works(listener)
+
+
+def test_an_engine_that_dies_idle_again_and_again_is_given_up(starts: Path):
+    with listening("tests.gpu.fake_engines:DiesOnceReady") as listener:
+        listener.host.start()
+        events = [listener.next()[1] for _ in range(MAX_FUTILE_STARTS + 1)]
+        assert all(isinstance(event, Ready) for event in events[:-1])
+        assert isinstance(events[-1], Failure)
+        assert listener.is_silent()
+        assert len(starts.read_text()) == MAX_FUTILE_STARTS
+
+
+@pytest.mark.alone
+def test_close_leaves_nothing_behind_and_can_be_called_again():
+    listener = Listener(FAKE)
+    listener.do("endless")
+    listener.wait_for_progress("endless")
+    process = children()
+    threads = threading.active_count()
+    assert len(guards(listener.host.folder.path)) == Path("/proc/self").exists()
+    began = time.monotonic()
+    listener.host.close()
+    listener.host.close()
+    assert not guards(listener.host.folder.path)
+    assert time.monotonic() - began < 2
+    assert not any(map(is_alive, process))
+    assert not children()
+    assert threading.active_count() == threads - 1
+    assert not Path(listener.host.folder.path).exists()
+    assert listener.is_silent(0.1)
+
+
+def test_close_without_start_leaves_nothing_behind():
+    listener = Listener("null")
+    listener.host.close()
+    assert not Path(listener.host.folder.path).exists()
+
+
+def test_a_closed_host_says_so():
+    listener = Listener("null")
+    listener.host.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        listener.host.start()
+    with pytest.raises(RuntimeError, match="closed"):
+        listener.host.submit(LoadImage("x"))
+
+
+def test_close_from_within_deliver_does_not_hang():
+    closed = threading.Event()
+    hosts: list[EngineHost] = []
+
+    def deliver(number: int, event: object) -> None:
+        hosts[0].close()
+        closed.set()
+
+    hosts.append(EngineHost("null", deliver=deliver))
+    hosts[0].start()
+    assert closed.wait(30)
+    assert until(lambda: not children())
+
+
+def test_a_receiver_that_raises_does_not_stop_the_host(caplog: pytest.LogCaptureFixture):
+    came = threading.Semaphore(0)
+
+    def deliver(number: int, event: object) -> None:
+        came.release()
+        raise ValueError("the window is gone")
+
+    with closing(EngineHost("null", deliver=deliver)) as host:
+        host.start()
+        assert came.acquire(timeout=30)
+        host.submit(LoadImage("x"))
+        assert came.acquire(timeout=30)
+    assert "the window is gone" in caplog.text
+    caplog.clear()

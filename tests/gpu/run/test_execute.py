@@ -1,0 +1,390 @@
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.declaration.pattern import Inputs, Outputs, Params, Progress, Variant, Work
+from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
+from gpu.engines.null import NullEngine
+from gpu.errors import (
+    CompileError,
+    EngineLostError,
+    EngineUnavailableError,
+    InputError,
+    LaunchError,
+    LockstepError,
+    SourcePosition,
+)
+from gpu.files import images
+from gpu.messages.requests import (
+    CheckPattern,
+    CheckSource,
+    Failure,
+    LoadArray,
+    LoadImage,
+    Result,
+    RunPattern,
+    SaveArray,
+    StepPattern,
+    Throughput,
+)
+from gpu.messages.shared_arrays import SharedFolder
+from gpu.patterns import all_patterns, find_pattern
+from gpu.run.execute import check_pattern, execute, failure_of, run_pattern, throughput
+from gpu.stepping.recording import Recording
+from tests.gpu.fake_engines import FAKE
+
+IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)
+
+
+def nothing(progress: Progress) -> None:
+    pass
+
+
+@pytest.fixture
+def folder():
+    made = SharedFolder()
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _fake_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(all_patterns(), "fake", FAKE)
+
+
+def variant(run: Callable[[Engine, Inputs, Params], Generator[Progress, None, Outputs]]) -> Variant:
+    return replace(FAKE.variants[0], run=run)
+
+
+class Timed(NullEngine):
+    """Has spent more time at every call since it was last asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = [PhaseTimes(9, 9, 9), PhaseTimes(1, 2, 3)]
+
+    def take_times(self) -> PhaseTimes:
+        return self.times.pop(0)
+
+
+def test_a_run_gives_the_result_what_is_presented_and_the_report(folder: SharedFolder):
+    request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)})
+    result = execute(Timed(), request, folder, nothing)
+    assert set(result.arrays) == {"result", "picture"}
+    assert result.arrays["result"] is result.arrays["picture"], "the same array is shared once"
+    assert np.array_equal(result.arrays["result"].open(), IMAGE)
+    report = result.report
+    assert report is not None
+    assert (report.pattern, report.engine, report.executor) == ("fake", "null", "null")
+    assert (report.device, report.variant) == ("no device", "only")
+    assert report.time_ms == PhaseTimes(1, 2, 3), "what was spent before this run does not count"
+    assert report.throughput == Throughput(pytest.approx(12 / 0.002 / 1e6), "Mpixel/s")
+    assert report.deviation is not None
+    assert report.verified is True
+
+
+def test_no_reference_is_computed_where_none_is_asked_for(folder: SharedFolder):
+    request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)}, verify=False)
+    report = execute(NullEngine(), request, folder, nothing).report
+    assert report is not None
+    assert report.deviation is None
+    assert report.verified is None
+
+
+@pytest.mark.parametrize("request_type", [RunPattern, CheckPattern, StepPattern])
+def test_a_variant_that_cannot_take_the_parameters_says_why_and_runs_nothing(folder: SharedFolder, request_type):
+    image = {"image": folder.put(IMAGE), "maxval": folder.put(np.array(255))}
+    request = request_type("convolution", "separable", params={"filter": "laplacian", "size": 3}, inputs=image)
+    with pytest.raises(InputError, match="does not separate into a row and a column") as raised:
+        execute(NullEngine(), request, folder, nothing)
+    assert raised.value.advice == "Separable needs more than Convolution does: take another variant."
+
+
+def test_a_wrong_result_does_not_verify():
+    def wrong(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        yield Progress(0.5)
+        return {"result": inputs["image"] + np.uint8(1)}
+
+    report = run_pattern(NullEngine(), FAKE, variant(wrong), {"image": IMAGE}, {}, nothing).report
+    assert report.verified is False
+    assert report.deviation is not None
+    assert report.deviation.max_abs == 1.0
+
+
+def test_what_does_not_go_together_is_refused_before_anything_runs():
+    def refuse(inputs: Inputs, params: Params) -> None:
+        raise InputError("Too much of a good thing.")
+
+    def never(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        raise AssertionError("it ran")
+        yield
+
+    with pytest.raises(InputError, match="Too much"):
+        run_pattern(NullEngine(), replace(FAKE, accept=refuse), variant(never), {"image": IMAGE}, {}, nothing)
+    with pytest.raises(InputError, match="--deed is one of"):
+        run_pattern(NullEngine(), FAKE, variant(never), {"image": IMAGE}, {"deed": "nap"}, nothing)
+    with pytest.raises(InputError, match="no parameter 'dead'"):
+        run_pattern(NullEngine(), FAKE, variant(never), {"image": IMAGE}, {"dead": "copy"}, nothing)
+
+
+def test_progress_within_a_launch_fills_what_the_host_program_left_and_never_goes_back():
+    def launches(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        yield Progress(0.2, "uploaded")
+        engine.on_progress(0.5)
+        yield Progress(0.5, "half")
+        engine.on_progress(0.0)
+        yield Progress(None, "waiting")
+        return {"result": inputs["image"]}
+
+    told: list[Progress] = []
+    run_pattern(NullEngine(), FAKE, variant(launches), {"image": IMAGE}, {}, told.append, with_reference=False)
+    assert [progress.message for progress in told] == ["uploaded", "uploaded", "half", "half", "waiting"]
+    assert [progress.fraction for progress in told] == [0.2, *[pytest.approx(0.6)] * 3, None]
+
+
+def test_edited_sources_and_the_progress_hook_last_for_one_run():
+    engine = NullEngine()
+    hook = engine.on_progress
+    seen: list[dict[str, str]] = []
+
+    def fails(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        seen.append(dict(engine.sources))
+        yield Progress(0.1)
+        raise LaunchError("no")
+
+    with pytest.raises(LaunchError):
+        run_pattern(engine, FAKE, variant(fails), {"image": IMAGE}, {}, nothing, sources={"fake.cu": "text"})
+    assert seen == [{"fake.cu": "text"}]
+    assert engine.sources == {}
+    assert engine.on_progress is hook
+
+
+def test_a_host_program_that_is_interrupted_gives_back_what_it_holds():
+    freed: list[str] = []
+
+    def holds(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        try:
+            yield Progress(0.1)
+        finally:
+            freed.append("buffer")
+        return {"result": inputs["image"]}
+
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_pattern(NullEngine(), FAKE, variant(holds), {"image": IMAGE}, {}, interrupt)
+    assert freed == ["buffer"]
+
+
+def test_throughput_is_in_millions_a_second_and_0_where_no_time_was_measured():
+    assert throughput(Work(3_000_000, "pixel"), PhaseTimes(kernel=2.0)) == Throughput(1500.0, "Mpixel/s")
+    assert throughput(Work(3_000_000, "pixel"), PhaseTimes()) == Throughput(0.0, "Mpixel/s")
+
+
+def test_an_image_is_loaded_with_its_values_its_white_and_its_picture(folder: SharedFolder, tmp_path: Path):
+    path = tmp_path / "deep.pgm"
+    images.write_image(path, np.array([[0, 500], [1000, 250]], np.uint16), 1000)
+    result = execute(NullEngine(), LoadImage(str(path)), folder, nothing)
+    assert result.report is None
+    assert result.arrays["image"].open().tolist() == [[0, 500], [1000, 250]]
+    assert result.arrays["maxval"].open() == 1000
+    assert result.arrays["picture"].open().dtype == np.uint8
+    assert result.arrays["picture"].open().tolist() == [[0, 128], [255, 64]]
+
+
+def test_numbers_are_loaded_as_one_array(folder: SharedFolder, tmp_path: Path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("3\n0.5\n")
+    result = execute(NullEngine(), LoadArray(str(path)), folder, nothing)
+    assert list(result.arrays) == ["values"]
+    assert result.arrays["values"].open().tolist() == [3.0, 0.5]
+    path.write_text("")
+    assert execute(NullEngine(), LoadArray(str(path)), folder, nothing).arrays["values"].open().shape == (0,)
+
+
+def test_a_pattern_makes_the_input_that_it_is_not_given(folder: SharedFolder, monkeypatch: pytest.MonkeyPatch):
+    making = replace(FAKE, make_input=lambda params, seed: {"image": IMAGE + np.uint8(seed)})
+    monkeypatch.setitem(all_patterns(), "fake", making)
+    made = execute(NullEngine(), RunPattern("fake", "only", seed=5), folder, nothing)
+    assert np.array_equal(made.arrays["result"].open(), IMAGE + np.uint8(5))
+    request = RunPattern("fake", "only", inputs={"image": folder.put(IMAGE)}, seed=5)
+    assert np.array_equal(execute(NullEngine(), request, folder, nothing).arrays["result"].open(), IMAGE)
+
+
+def test_a_pattern_that_makes_no_input_says_that_it_needs_one(folder: SharedFolder):
+    with pytest.raises(InputError, match="Fake needs an image, and none was given"):
+        execute(NullEngine(), RunPattern("fake", "only"), folder, nothing)
+
+
+@pytest.mark.parametrize("ending", ["png", "npy", "csv", "pgm"])
+def test_an_array_is_saved(folder: SharedFolder, tmp_path: Path, ending: str):
+    path = tmp_path / f"out.{ending}"
+    assert execute(NullEngine(), SaveArray(str(path), folder.put(IMAGE)), folder, nothing) == Result({})
+    match ending:
+        case "npy":
+            found = np.load(path)
+        case "csv":
+            found = np.loadtxt(path, delimiter=",")
+        case _:
+            found = images.read_image(path).pixels
+    assert np.array_equal(found, IMAGE)
+
+
+def test_where_results_do_not_fit_none_is_left(folder: SharedFolder, monkeypatch: pytest.MonkeyPatch):
+    put, count = folder.put, iter(range(9))
+
+    def full_at_the_second(values: np.ndarray):
+        if next(count) == 1:
+            raise InputError("There is no room.")
+        return put(values)
+
+    def two(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+        return {"picture": outputs["result"].copy()}
+
+    request = RunPattern("fake", "only", inputs={"image": put(IMAGE)})
+    monkeypatch.setitem(all_patterns(), "fake", replace(FAKE, present=two))
+    monkeypatch.setattr(folder, "put", full_at_the_second)
+    with pytest.raises(InputError):
+        execute(NullEngine(), request, folder, nothing)
+    assert [path.name for path in Path(folder.path).iterdir()] == ["host-0"]
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (InputError("bad", advice="mend it"), Failure("input", "bad", "mend it")),
+        (LockstepError("odd"), Failure("input", "odd")),
+        (EngineUnavailableError("gone", advice="get one"), Failure("engine", "gone", "get one")),
+        (
+            CompileError("';' is missing", position=SourcePosition("a.cu", 3, 7), detail="log"),
+            Failure("compile", "';' is missing", "", "log", SourcePosition("a.cu", 3, 7)),
+        ),
+        (
+            LaunchError("out of bounds", position=SourcePosition("a.cu", 3)),
+            Failure("launch", "out of bounds", "", "", SourcePosition("a.cu", 3)),
+        ),
+        (EngineLostError("illegal address", advice="check"), Failure("launch", "illegal address", "check")),
+    ],
+)
+def test_errors_become_plain_data(error: LockstepError, failure: Failure):
+    assert failure_of(error) == failure
+
+
+def test_what_nobody_thought_of_carries_its_traceback():
+    try:
+        raise ZeroDivisionError("at last")
+    except ZeroDivisionError as error:
+        failure = failure_of(error)
+        assert failure.detail == traceback.format_exc()
+    assert failure.kind == "bug"
+    assert failure.message == "Lockstep made a mistake: ZeroDivisionError: at last"
+    assert failure.advice
+
+
+def test_too_little_memory_is_told_in_a_sentence():
+    failure = failure_of(MemoryError("Unable to allocate 3. TiB for an array with shape (1, 2)"))
+    assert failure.message == "There is not enough memory for this."
+    assert "smaller input" in failure.advice
+
+
+def test_a_text_is_checked_as_if_it_were_the_file(folder) -> None:
+    request = CheckSource("histogram.cu", "__global__ void f(int *a) {\n    a[0] = tix;\n}\n")
+    result = execute(NullEngine(), request, folder, nothing)
+    assert [(each.line, each.message) for each in result.diagnostics] == [(2, "use of undeclared identifier 'tix'")]
+    assert execute(NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n"), folder, nothing) == Result({})
+    assert execute(
+        NullEngine(), CheckSource("mine.cu", "#ifdef N\n#error N\n#endif\n", {"N": 1}), folder, nothing
+    ).diagnostics
+
+
+def test_stepping_gives_a_recording_whose_file_is_one_of_the_results(folder: SharedFolder):
+    image = np.array([[1, 1, 3]], np.uint8)
+    inputs = {"image": folder.put(image), "maxval": folder.put(np.array(255, np.uint8))}
+    request = StepPattern("histogram", "interleaved", {"bins": 4}, inputs)
+    result = execute(NullEngine(), request, folder, nothing)
+    assert result.path == result.arrays["recording"].path
+    recording = Recording.load(result.path)
+    assert recording.failure == ""
+    (launch,) = recording.launches
+    assert launch.trace.array("bins", launch.count).tolist() == [3, 0, 0, 0]
+    assert "__global__" in recording.text("histogram.cu")
+    folder.discard(result.arrays["recording"])
+    assert recording.launches[0].trace.kernel
+
+
+def step_histogram(folder: SharedFolder, change: str) -> Result:
+    """Step a histogram of which the line before the counting is changed."""
+    inputs = {"image": folder.put(IMAGE), "maxval": folder.put(np.array(255, np.uint8))}
+    text = kernel_text("histogram.cu", {}).replace("    int start =", f"    {change}\n    int start =")
+    request = StepPattern("histogram", "block-partition", {}, inputs, sources={"histogram.cu": text})
+    return execute(NullEngine(), request, folder, nothing)
+
+
+def test_stepping_shows_a_mistake_up_to_where_it_happens(folder: SharedFolder):
+    recording = Recording.load(step_histogram(folder, "bins[n * 10000] = 0;").path)
+    assert "Invalid __global__ write" in recording.failure
+    last = recording.launches[-1].trace.events[-1].position
+    assert "bins[n * 10000]" in recording.text(last.file).splitlines()[last.line - 1]
+
+
+def test_stepping_what_does_not_compile_gives_no_recording(folder: SharedFolder):
+    with pytest.raises(CompileError, match="nowhere"):
+        step_histogram(folder, "nowhere = 0;")
+
+
+def test_stepping_checks_what_it_is_given(folder: SharedFolder):
+    with pytest.raises(InputError, match="no parameter 'levels'"):
+        execute(NullEngine(), StepPattern("histogram", "interleaved", {"levels": 3}), folder, nothing)
+
+
+@pytest.mark.parametrize(
+    ("edit", "kind"),
+    [
+        (("", ""), None),
+        (("if (x >= width || y >= height) return;", ""), "out-of-bounds"),
+        (("++dy", "dy += 0"), "endless"),
+    ],
+)
+def test_a_pattern_is_checked_before_an_edited_kernel_runs_on_a_gpu(folder, edit, kind, monkeypatch) -> None:
+    monkeypatch.setattr("gpu.engines.checking.MAXIMUM_ROUNDS", 500)
+    text = (KERNELS / "convolution.cu").read_text()
+    assert edit[0] in text
+    image = np.arange(300 * 200, dtype=np.uint8).reshape(200, 300)
+    inputs = {"image": folder.put(image), "maxval": folder.put(np.array(255, np.uint8))}
+    edited = text.replace(edit[0], edit[1]) if edit[0] else text
+    request = CheckPattern("convolution", "naive", {"size": 3}, inputs, sources={"convolution.cu": edited})
+    found = execute(NullEngine(), request, folder, nothing).diagnostics
+    if kind is None:
+        assert found == ()
+        return
+    lines = edited.split("\n")
+    assert {each.severity for each in found} == {"error"}
+    if kind == "out-of-bounds":
+        assert "Invalid __global__" in found[0].message
+        assert "[" in lines[found[0].line - 1]
+    else:
+        assert "for (int d" in lines[found[0].line - 1]
+
+
+def test_a_check_finds_a_race_and_reads_of_what_nobody_wrote_in_a_small_part_of_the_input() -> None:
+    text = (KERNELS / "reduction.cu").read_text()
+    pattern = find_pattern("reduction")
+    variant = pattern.variant("shared")
+    assert check_pattern(pattern, variant, {}, {"n": 2**28}, nothing) == []
+    racy = check_pattern(
+        pattern, variant, {}, {"n": 2**28}, nothing, sources={"reduction.cu": text.replace("__syncthreads();", "")}
+    )
+    assert {finding.kind for finding in racy} >= {"race"}
+
+
+def test_a_text_that_does_not_compile_fails_the_check(folder) -> None:
+    request = CheckPattern("reduction", "shared", {}, {}, sources={"reduction.cu": "int x = ;"})
+    with pytest.raises(CompileError):
+        execute(NullEngine(), request, folder, nothing)

@@ -1,0 +1,117 @@
+"""Kernels that no pattern declares: what they take, what comes of a launch, and its recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.engines.null import NullEngine
+from gpu.errors import CompileError, InputError, KernelError
+from gpu.messages.kernels import KernelLaunch, KernelParameter
+from gpu.messages.requests import DescribeKernels, RunKernel, StepKernel
+from gpu.messages.shared_arrays import SharedFolder
+from gpu.run.execute import execute
+from gpu.stepping.recording import Recording
+
+TEXT = """struct Pair { int a; float b; };
+__global__ void shift(float *data, const int *__restrict__ by, int n, float scale, Pair pair) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - 1) data[i] = data[i + 1] * scale;
+    if (i == 3) printf("by %d\\n", by[0]);
+}
+template <typename T, int N> __global__ void fill(T *out) { out[threadIdx.x] = N; }
+__global__ void strange(int *a) { again: a[0]++; goto again; }
+"""
+
+
+@pytest.fixture
+def folder():
+    made = SharedFolder()
+    yield made
+    made.close()
+
+
+def carry_out(request, folder):
+    return execute(NullEngine(), request, folder, lambda progress: None)
+
+
+def launch(kernel, *arguments, text=TEXT, block=(32,), **options):
+    return KernelLaunch("/nowhere/mine.cu", text, kernel, (1,), block, arguments, **options)
+
+
+def test_the_kernels_of_a_file_and_what_they_take(folder):
+    request = DescribeKernels("/nowhere/mine.cu", TEXT, {}, ("fill<int, 3>",))
+    shift, strange, instance, template = carry_out(request, folder).kernels
+    assert shift.name == "shift"
+    assert shift.parameters == (
+        KernelParameter("data", "float32 *", "pointer", False, 0),
+        KernelParameter("by", "const int32 *", "pointer", True, 0),
+        KernelParameter("n", "int32", "integer"),
+        KernelParameter("scale", "float32", "real"),
+        KernelParameter("pair", shift.parameters[4].type, "struct", parts=2),
+    )
+    assert "does not support" in strange.refusal
+    assert (instance.name, [each.name for each in instance.parameters]) == ("fill<int, 3>", ["out"])
+    assert (template.name, template.template) == ("fill", True)
+
+
+def test_macros_count_and_a_text_that_does_not_compile_is_told(folder):
+    text = "__global__ void k(REAL *a) { }"
+    (kernel,) = carry_out(DescribeKernels("/x.cu", text, {"REAL": "double"}), folder).kernels
+    assert kernel.parameters[0].type == "float64 *"
+    with pytest.raises(CompileError):
+        carry_out(DescribeKernels("/x.cu", "int x = ;", {}), folder)
+
+
+def test_a_launch_gives_arrays_findings_what_is_printed_and_figures_by_line(folder):
+    result = carry_out(RunKernel(launch("shift", "arange:32", "full:1:7", "32", "2", "1,2")), folder)
+    assert np.array_equal(result.arrays["0"].open()[:31], 2 * np.arange(1, 32))
+    simulated = result.simulated
+    assert simulated.count == 1
+    assert {(each.line, each.message.split(" ")[0]) for each in simulated.findings} == {(4, "Race")}
+    assert simulated.printed == (("thread (3,0,0) in block (0,0,0)", "by 7\n"),)
+    assert simulated.lines[4].statements > 0
+    assert simulated.lines[4].sectors is not None
+    assert simulated.lines[3].sectors is None
+
+
+def test_a_template_is_run_by_its_instantiation(folder):
+    result = carry_out(RunKernel(launch("fill<short, 5>", "zeros:32")), folder)
+    assert np.array_equal(result.arrays["0"].open(), np.full(32, 5, np.int16))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (launch("shift", "zeros:4"), InputError, "takes 5 arguments"),
+        (launch("shift", "zeros:x", "zeros:1", "1", "1", "1,2"), InputError, "data"),
+        (launch("shift", "file:/no/such.npy", "zeros:1", "1", "1", "1,2"), InputError, "such.npy"),
+        (launch("none"), KernelError, "has no kernel 'none'"),
+        (launch("fill", "zeros:4"), KernelError, "is a template"),
+        (launch("fill<int, 1>", "zeros:4", block=(2000,)), KernelError, "at most 1024"),
+        (launch("fill<int, 1>", "zeros:4", defines={"1": "2"}), InputError, "no name for a macro"),
+    ],
+)
+def test_what_cannot_be_launched_is_told_in_a_sentence(folder, given, error, words):
+    for request in (RunKernel(given), StepKernel(given)):
+        with pytest.raises(error, match=words):
+            carry_out(request, folder)
+
+
+def test_a_launch_is_recorded_with_its_text(folder):
+    result = carry_out(StepKernel(launch("shift", "arange:32", "zeros:1", "32", "1", "1,2")), folder)
+    recording = Recording.load(Path(result.path))
+    assert recording.moments > 3
+    assert recording.text("mine.cu") == TEXT
+    assert {finding.kind for _, finding in recording.findings} == {"race"}
+    (only,) = recording.launches
+    assert only.trace.kernel == "shift"
+    again = carry_out(StepKernel(launch("shift", "arange:32", "zeros:1", "32", "1", "1,2"), "shuffle:3"), folder)
+    assert Recording.load(again.path).moments >= recording.moments
+
+
+def test_a_file_without_kernels_is_told(folder):
+    with pytest.raises(KernelError, match=r"x\.cu has no __global__ function"):
+        carry_out(DescribeKernels("/x.cu", "int main() { return 0; }", {}), folder)

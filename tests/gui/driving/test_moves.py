@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from gui.driving import moves
+from gui.driving.moves import Subject, measure
+
+SMALL = Subject("scan", "brent-kung", {"n": 16, "block": "32"})
+
+
+def test_moves_of_a_recording_are_made_in_every_picture_and_timed(tmp_path, monkeypatch, capsys):
+    found = []
+
+    def listened_to(*arguments, recorded=moves.recorded):
+        for each in recorded(*arguments):
+            found.append(each)
+            yield each
+
+    monkeypatch.setattr(moves, "all_patterns", dict)
+    monkeypatch.setattr(moves, "LARGE", (SMALL,))
+    monkeypatch.setattr(moves, "recorded", listened_to)
+    page = tmp_path / "page.md"
+    assert measure(page, 3) == 0
+    (each,) = found
+    assert each.lane_events > 32
+    assert each.opened_ms > 0
+    assert list(each.times_ms) == ["Flow", "Arrays", "Variables"]
+    for times in each.times_ms.values():
+        assert list(times) == ["step", "barrier", "time line"]
+        assert all(len(made) == 3 and min(made) > 0 for made in times.values())
+    text = page.read_text(encoding="utf-8")
+    assert "## Window: " in text
+    assert "median / 95th percentile of 3, in ms" in text
+    head, rule, *rows = text.strip().splitlines()[-5:]
+    assert {line.count("|") for line in (head, rule, *rows)} == {8}
+    assert [row.split(" | ")[0] for row in rows] == ["| Scan: Brent-Kung, n 16, block 32"] * 3
+    assert [row.split(" | ")[3] for row in rows] == ["Flow", "Arrays", "Variables"]
+    assert capsys.readouterr().out.strip() in text

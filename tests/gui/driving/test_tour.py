@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import csv
+
+import pytest
+from PyQt6.QtGui import QImage
+
+from gpu.patterns import all_patterns
+from gui.driving.driven import SIZE
+from gui.driving.tour import tour
+from gui.work.settings import Memory
+
+# One fixture goes through everything that there is.
+pytestmark = pytest.mark.timeout(300)
+
+
+LARGEST = {"array": {"n": 5000}, "matrices": {"n": 100, "rows": 100}, "bodies": {"bodies": 500}}
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory, qapp):
+    """A tour as of somebody who looks at small arrays: what is right of large ones the patterns' own tests say."""
+    folder = tmp_path_factory.mktemp("tour") / "made"
+
+    def small(_memory, pattern):
+        declared = {parameter.name for parameter in pattern.parameters}
+        sizes = LARGEST.get(pattern.view, {})
+        return pattern.check({name: size for name, size in sizes.items() if name in declared})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Memory, "params", small)
+        return folder, tour(folder, "simulator", patience_s=60)
+
+
+STOPS = [
+    (pattern.name, number, variant.name)
+    for pattern in all_patterns().values()
+    for number, variant in enumerate(pattern.variants, 1)
+    if not variant.library
+]
+
+
+@pytest.mark.parametrize(("pattern", "number", "variant"), STOPS)
+def test_every_variant_has_a_picture_and_a_right_result(toured, pattern, number, variant):
+    folder, status = toured
+    image = QImage(str(folder / f"{pattern}-{number}-{variant}.png"))
+    assert (image.width(), image.height()) == SIZE
+    with open(folder / "results.csv", encoding="utf-8", newline="") as file:
+        row = next(row for row in csv.DictReader(file) if (row["pattern"], row["variant"]) == (pattern, variant))
+    lesson = all_patterns()[pattern].variant(variant).cautionary
+    assert row["verdict"] == "verified" or lesson
+    assert float(row["kernel_ms"]) > 0
+    assert row["engine"] == "simulator"
+    assert status == 0
+
+
+def test_both_themes_of_every_pattern(toured):
+    folder, _ = toured
+    for name in [f"{name}{tab}" for name in all_patterns() for tab in ("", "-step")]:
+        dark, light = (QImage(str(folder / f"{name}-{theme}.png")) for theme in ("dark", "light"))
+        assert dark.pixelColor(3, 300).lightness() < 60 < 200 < light.pixelColor(3, 300).lightness()
+
+
+def test_every_pattern_is_stepped_too(toured):
+    folder, _ = toured
+    for name in all_patterns():
+        run, step = (QImage(str(folder / f"{name}{tab}-dark.png")) for tab in ("", "-step"))
+        assert (step.width(), step.height()) == SIZE
+        assert run != step
+
+
+def test_the_table_for_people_has_every_row(toured):
+    folder, _ = toured
+    lines = (folder / "results.md").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith("| ") for line in lines) == len(STOPS) + 1
+
+
+@pytest.fixture
+def one_pattern(monkeypatch):
+    """A tour of one pattern is enough to see what goes wrong."""
+    monkeypatch.setattr("gui.work.workbench.all_patterns", lambda: {"histogram": all_patterns()["histogram"]})
+
+
+@pytest.mark.usefixtures("one_pattern")
+def test_a_tour_with_wrong_results_says_so(tmp_path, qapp):
+    assert tour(str(tmp_path), "null", patience_s=30) == 1
+    assert "WRONG" in (tmp_path / "results.csv").read_text()
+
+
+@pytest.mark.usefixtures("one_pattern")
+def test_a_tour_without_its_engine_says_so(tmp_path, qapp):
+    assert tour(tmp_path, "tests.no_such:Engine", patience_s=30) == 1
+    assert "failed" in (tmp_path / "results.csv").read_text()

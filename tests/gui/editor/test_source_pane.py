@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QColor, QTextCharFormat
+from PyQt6.QtWidgets import QFileDialog
+
+from gpu.engines.base import KERNELS
+from gpu.errors import Diagnostic
+from gpu.patterns import all_patterns
+from gui.editor.kernel_lines import kernel_lines
+from gui.editor.source_pane import SourcePane
+from gui.painting.theme import look
+
+WAVE = QTextCharFormat.UnderlineStyle.WaveUnderline
+EVERY_KERNEL = [
+    (variant.file or pattern.kernels, kernel)
+    for pattern in all_patterns().values()
+    for variant in pattern.variants
+    for kernel in variant.kernels
+]
+
+
+@pytest.mark.parametrize(("file", "kernel"), EVERY_KERNEL)
+def test_every_declared_kernel_is_found_whole(file, kernel):
+    lines = (KERNELS / file).read_text().split("\n")
+    first, last = kernel_lines("\n".join(lines), kernel)
+    body = lines[first : last + 1]
+    assert body[0].startswith("//")
+    assert sum("__global__" in line for line in body) == 1
+    assert any(kernel in line for line in body)
+    assert lines[last] == "}"
+    assert "\n".join(body).count("{") == "\n".join(body).count("}")
+
+
+def test_a_kernel_that_is_not_there():
+    assert kernel_lines("__global__ void other() {}", "mine") == (0, 0)
+    assert kernel_lines("", "mine") == (0, 0)
+
+
+def test_a_declaration_or_a_call_is_not_the_kernel():
+    text = "// calls __global__ void k(\n__global__ void k(int n);\n\n__global__ void k(int n) {\n}\n"
+    assert kernel_lines(text, "k") == (3, 4)
+
+
+def test_every_file_is_set_in_the_font_of_code_in_whatever_order_they_come(qtbot):
+    pane = SourcePane()
+    qtbot.addWidget(pane)
+    pane.setStyleSheet('QPlainTextEdit[role="code"] { font-size: 23px; }')
+    with qtbot.waitExposed(pane):
+        pane.show()
+    for file, kernel in (("scan.cu", "scan_blelloch"), ("reduction.cu", "reduce_tree"), ("scan.cu", "scan_blelloch")):
+        pane.show_kernel(file, kernel)
+        assert pane.code.document().defaultFont().pixelSize() == 23
+    pane.setStyleSheet('QPlainTextEdit[role="code"] { font-size: 31px; }')
+    pane.show_kernel("reduction.cu", "reduce_tree")
+    assert pane.code.document().defaultFont().pixelSize() == 31
+
+
+@pytest.mark.parametrize(("file", "kernel"), EVERY_KERNEL)
+def test_the_pane_scrolls_to_the_kernel_and_colours_it(qtbot, file, kernel):
+    pane = SourcePane()
+    qtbot.addWidget(pane)
+    pane.resize(500, 300)
+    with qtbot.waitExposed(pane):
+        pane.show()
+    pane.show_kernel(file, kernel)
+    text = (KERNELS / file).read_text()
+    assert pane.code.toPlainText() == text
+    first, _ = kernel_lines(text, kernel)
+    block = pane.code.document().findBlockByNumber(first)
+    assert block.isVisible()
+    assert pane.code.firstVisibleBlock().blockNumber() <= first
+    colours = {span.format.foreground().color().name() for span in block.layout().formats()}
+    assert "#7f8ea3" in colours or "#637085" in colours
+    assert pane.title.text() == file
+    assert pane.kernel.text() == kernel
+
+
+def test_a_file_that_is_gone_is_said_in_the_pane(qtbot):
+    pane = SourcePane()
+    qtbot.addWidget(pane)
+    pane.show_kernel("gone.cu", "k")
+    assert "cannot be read" in pane.code.toPlainText()
+
+
+@pytest.fixture
+def pane(qtbot):
+    made = SourcePane()
+    qtbot.addWidget(made)
+    made.resize(500, 300)
+    with qtbot.waitExposed(made):
+        made.show()
+    made.show_kernel("convolution.cu", "convolve_tiled")
+    return made
+
+
+def put_cursor(pane, words, behind=True):
+    """Put the cursor behind the first place of some words, or before it."""
+    cursor = pane.code.textCursor()
+    cursor.setPosition(pane.document.text.index(words) + len(words) * behind)
+    pane.code.setTextCursor(cursor)
+    pane.code.setFocus()
+
+
+def test_typing_edits_and_the_badge_says_so_until_it_is_undone(qtbot, pane):
+    original = pane.document.text
+    assert pane.edited.isHidden()
+    assert not pane.revert.isEnabled()
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, " int a;")
+    assert "__syncthreads(); int a;" in pane.document.text
+    assert pane.edited.isVisible()
+    assert pane.edited.text() == "edited"
+    for _ in range(2):
+        qtbot.keyClick(pane.code, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: pane.document.text == original)
+    qtbot.waitUntil(pane.edited.isHidden)
+
+
+def test_revert_goes_back_and_can_itself_be_undone(qtbot, pane):
+    original = pane.document.text
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, "x")
+    edited = pane.document.text
+    qtbot.mouseClick(pane.revert, Qt.MouseButton.LeftButton)
+    assert pane.document.text == original
+    assert pane.edited.isHidden()
+    qtbot.keyClick(pane.code, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert pane.document.text == edited
+    assert pane.edited.isVisible()
+
+
+def test_panes_of_the_same_texts_show_the_same_edits(qtbot, pane):
+    other = SourcePane(pane.sources)
+    qtbot.addWidget(other)
+    other.show_kernel("convolution.cu", "convolve_naive")
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, " // here")
+    assert "__syncthreads(); // here" in other.code.toPlainText()
+    assert other.edited.text() == "edited"
+    pane.show_kernel("histogram.cu", "histogram_racy")
+    pane.show_kernel("convolution.cu", "convolve_tiled")
+    assert "__syncthreads(); // here" in pane.code.toPlainText()
+
+
+def found(pane, *lines, severity="error"):
+    pane.document.show_diagnostics(
+        pane.document.text, [Diagnostic(line, 5, 9, severity, f"wrong in {line}") for line in lines]
+    )
+
+
+def test_problems_are_underlined_told_and_gone_through(qtbot, pane):
+    found(pane, 70, 72)
+    assert pane.strip.isVisible()
+    assert pane.strip.message.text() == "Line 70: wrong in 70"
+    waves = [each for each in pane.code.extraSelections() if each.format.underlineStyle() == WAVE]
+    assert [each.cursor.blockNumber() + 1 for each in waves] == [72, 70]
+    assert {each.cursor.selectionEnd() - each.cursor.selectionStart() for each in waves} == {4}
+    put_cursor(pane, "#ifndef", behind=False)
+    for line in (70, 72, 70):
+        qtbot.mouseClick(pane.strip.more, Qt.MouseButton.LeftButton)
+        assert pane.code.textCursor().blockNumber() + 1 == line
+        assert pane.strip.message.text() == f"Line {line}: wrong in {line}"
+    found(pane)
+    assert pane.strip.isHidden()
+
+
+def test_a_problem_moves_with_its_line(qtbot, pane):
+    found(pane, 70)
+    put_cursor(pane, "// Convolution", behind=False)
+    qtbot.keyClick(pane.code, Qt.Key.Key_Return)
+    assert pane.strip.message.text() == "Line 71: wrong in 70"
+
+
+def test_what_was_found_in_an_older_text_is_not_shown(qtbot, pane):
+    old = pane.document.text
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, "x")
+    pane.document.show_diagnostics(old, [Diagnostic(3, 1, 2, "error", "old")])
+    assert not pane.code.problems
+    assert pane.strip.message.text() == "Checking…"
+
+
+def test_that_a_text_compiles_is_all_that_is_said_of_it(qtbot, pane):
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, "//")
+    pane.document.show_diagnostics(pane.document.text, [])
+    assert pane.strip.message.text() == "It compiles.", "what its run does wrong, the compiler cannot see"
+
+
+def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
+    text = pane.document.text
+    pane.document.show_run(text, [Diagnostic(74, 1, 10_000, "error", "Out of bounds.")])
+    assert pane.strip.message.text() == "Line 74: Out of bounds."
+    pane.document.show_run(text, [])
+    assert pane.strip.isHidden()
+
+
+def ground_of(pane, line):
+    """Return the colour at the lower right end of a line that is in view."""
+    code, viewport = pane.code, pane.code.viewport()
+    place = code.blockBoundingGeometry(code.document().findBlockByNumber(line - 1)).translated(code.contentOffset())
+    return viewport.grab().toImage().pixelColor(viewport.width() - 3, int(place.bottom()) - 1)
+
+
+def test_the_ground_of_a_kernel_moves_with_its_lines(qtbot, pane):
+    first, _ = kernel_lines(pane.document.text, "convolve_tiled")
+    raised = QColor(look().theme.raised)
+    assert ground_of(pane, first + 1) == ground_of(pane, first + 2) == raised
+    put_cursor(pane, "// Convolution", behind=False)
+    qtbot.keyClick(pane.code, Qt.Key.Key_Return)
+    pane.code.verticalScrollBar().setValue(first - 1)
+    assert [ground_of(pane, line) == raised for line in (first + 1, first + 2, first + 3)] == [False, True, True]
+
+
+def test_lines_can_be_marked_and_clicked(qtbot, pane):
+    pane.mark_line(12)
+    assert ground_of(pane, 12) == QColor(look().theme.accent_soft)
+    assert ground_of(pane, 13) != QColor(look().theme.accent_soft)
+    first = pane.code.firstVisibleBlock().blockNumber() + 1
+    assert first <= 12 < first + 20
+    pane.mark_line(None)
+    assert ground_of(pane, 12) != QColor(look().theme.accent_soft)
+    bar = pane.code.verticalScrollBar()
+    bar.setValue(20)
+    height = pane.code.blockBoundingRect(pane.code.firstVisibleBlock()).height()
+    place = QPoint(30, round(2.5 * height + pane.code.contentOffset().y()))
+    for widget in (pane.code.viewport(), pane.code._gutter):
+        with qtbot.waitSignal(pane.line_clicked) as clicked:
+            qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=place)
+        assert clicked.args == [23]
+
+
+def test_only_what_is_in_view_is_coloured_and_the_rest_when_it_comes_there(qtbot, pane):
+    document = pane.document
+    document.replace("int a = 1;\n" * 3000)
+    top = document.findBlockByNumber(0)
+    bottom = document.findBlockByNumber(2990)
+    pane.code.verticalScrollBar().setValue(0)
+    qtbot.waitUntil(lambda: bool(top.layout().formats()))
+    assert not bottom.layout().formats()
+    pane.code.verticalScrollBar().setValue(2990)
+    assert bottom.layout().formats()
+
+
+def test_a_comment_that_opens_colours_the_lines_below(qtbot, pane):
+    document = pane.document
+    document.replace("int a;\nint b;\nint c;\n")
+    pane.code.setFocus()
+    qtbot.keyClick(pane.code, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+
+    def colours(line):
+        return [span.format.foreground().color().name() for span in document.findBlockByNumber(line).layout().formats()]
+
+    keyword = colours(2)
+    qtbot.keyClicks(pane.code, "/*")
+    comment = colours(2)
+    assert comment != keyword
+    assert len(comment) == 1
+    qtbot.keyClicks(pane.code, "*/")
+    assert colours(2) == keyword
+
+
+@pytest.mark.parametrize(
+    ("before", "keys", "after"),
+    [
+        ("    int a;|", ["Return", "b"], "    int a;\n    b|"),
+        ("  if (x) {|", ["Return"], "  if (x) {\n      |"),
+        ("{|}", ["Return"], "{\n    |\n}"),
+        ("|  a", ["Return"], "\n|  a"),
+        ("a|", ["Tab", "b"], "a   b|"),
+        ("    |", ["}"], "}|"),
+        ("a[|", ["}"], "a[}|"),
+        ("      a|", ["Backtab"], "  a|"),
+    ],
+)
+def test_indentation(qtbot, pane, before, keys, after):
+    pane.document.replace(before.replace("|", ""))
+    cursor = pane.code.textCursor()
+    cursor.setPosition(before.index("|"))
+    pane.code.setTextCursor(cursor)
+    pane.code.setFocus()
+    for key in keys:
+        if len(key) == 1:
+            qtbot.keyClicks(pane.code, key)
+        else:
+            qtbot.keyClick(pane.code, getattr(Qt.Key, f"Key_{key}"))
+    text, place = pane.document.text, pane.code.textCursor().position()
+    assert text[:place] + "|" + text[place:] == after
+
+
+def test_tab_moves_the_selected_lines_and_one_undo_takes_it_back(qtbot, pane):
+    pane.document.replace("a\n\nb\nc\n")
+    cursor = pane.code.textCursor()
+    cursor.setPosition(0)
+    cursor.setPosition(5, cursor.MoveMode.KeepAnchor)
+    pane.code.setTextCursor(cursor)
+    qtbot.keyClick(pane.code, Qt.Key.Key_Tab)
+    assert pane.document.text == "    a\n\n    b\nc\n"
+    qtbot.keyClick(pane.code, Qt.Key.Key_Backtab)
+    assert pane.document.text == "a\n\nb\nc\n"
+    pane.code.undo()
+    assert pane.document.text == "    a\n\n    b\nc\n"
+
+
+def test_save_as_and_open(qtbot, pane, tmp_path, monkeypatch):
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, " int größe;".replace("ö", "oe").replace("ß", "ss"))
+    text = pane.document.text
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "mine"), ""))
+    with qtbot.waitSignal(pane.saved) as saved:
+        qtbot.keyClick(pane.code, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    assert saved.args == [str(tmp_path / "mine.cu")]
+    assert (tmp_path / "mine.cu").read_text() == text
+    assert pane.edited.isVisible()
+    assert not pane.document.unsaved
+    pane.document.replace(pane.document.original)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(tmp_path / "mine.cu"), ""))
+    qtbot.mouseClick(pane.open, Qt.MouseButton.LeftButton)
+    assert pane.document.text == text
+    assert not pane.document.unsaved
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("gone.cu", None, "cannot be read"),
+        ("picture.cu", b"\xff\xfe\x00", "is not a text file"),
+        ("zeros.cu", b"\0\0", "is not a text file"),
+        ("huge.cu", b" " * (4 * 2**20 + 1), "too large"),
+    ],
+)
+def test_a_file_that_is_no_kernel_is_told_and_the_text_stays(qtbot, pane, tmp_path, monkeypatch, name, content, reason):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    text = pane.document.text
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(tmp_path / name), ""))
+    with qtbot.waitSignal(pane.failed) as failed:
+        qtbot.mouseClick(pane.open, Qt.MouseButton.LeftButton)
+    assert reason in failed.args[0]
+    assert name in failed.args[0]
+    assert pane.document.text == text
+
+
+def test_a_folder_that_takes_no_file_is_told_and_the_text_stays_unsaved(qtbot, pane, tmp_path, monkeypatch):
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, "x")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / "no" / "mine.cu"), ""))
+    with qtbot.waitSignal(pane.failed) as failed:
+        qtbot.mouseClick(pane.save, Qt.MouseButton.LeftButton)
+    assert "mine.cu cannot be written" in failed.args[0]
+    assert pane.document.unsaved
+
+
+def test_a_pane_that_is_hidden_for_a_while_shows_the_same_lines_afterwards(qtbot):
+    pane = SourcePane()
+    qtbot.addWidget(pane)
+    pane.resize(500, 300)
+    pane.show_kernel("scan.cu", "scan_brent_kung")
+    with qtbot.waitExposed(pane):
+        pane.show()
+    first, _ = kernel_lines((KERNELS / "scan.cu").read_text(), "scan_brent_kung")
+    assert pane.code.firstVisibleBlock().blockNumber() in (first - 1, first)
+    for place in (lambda: pane.mark_line(280), lambda: pane.code.verticalScrollBar().setValue(10)):
+        place()
+        there = pane.code.verticalScrollBar().value()
+        pane.hide()
+        pane.show()
+        assert pane.code.verticalScrollBar().value() == there
+
+
+def test_no_kernel_is_no_line():
+    assert kernel_lines("__global__ void some(int *data) {\n}", "") == (0, 0)

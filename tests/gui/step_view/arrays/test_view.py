@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor, QFontMetrics, QImage, QPainter
+
+from gui.painting.theme import look
+from gui.step_view.arrays.panels import Panel, wrapped
+from gui.step_view.arrays.shades import Mark
+from gui.step_view.arrays.tints import TintedGrid
+from gui.step_view.arrays.view import MemoryView, _shelves
+from tests.gui.step_view.conftest import shown
+
+
+@pytest.mark.parametrize(("pattern", "variant"), [("scan", "brent-kung"), ("reduction", "interleaved")])
+def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, stepping, pattern, variant):
+    tab = stepping(pattern, variant).page.step
+    tab.kinds.choose("Arrays")
+    rng = np.random.default_rng(1)
+    moments = [0, *range(1, tab.player.end, 7), tab.player.end, *rng.integers(0, tab.player.end, 12).tolist()]
+    for moment in moments:
+        tab.player.go(moment)
+        tab.memory.grab()
+    fresh = MemoryView()
+    qtbot.addWidget(fresh)
+    fresh.hidden_too = True
+    fresh.resize(tab.memory.size())
+    fresh.open(tab.models)
+    for moment in (moments[-1], tab.player.end, 0):
+        tab.player.go(moment)
+        fresh.show_moment(moment, tab.instant(moment).block, None)
+        assert tab.memory.grab().toImage() == fresh.grab().toImage()
+
+
+def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
+    tab = stepping("scan", "brent-kung").page.step
+    tab.kinds.choose("Arrays")
+    shown(qtbot, tab)
+    while not any(touch.writes for touch in tab.memory.touches):
+        tab.player.step(1)
+    writing = tab.player.moment
+    touch = next(t for t in tab.memory.touches if t.writes)
+    panel = next(p for p in tab.memory.panels if p.number == touch.number)
+    cell, places = tab.memory._arranged()
+    x, y = places[tab.memory.panels.index(panel)]
+    row, column = divmod(int(touch.elements[0]) - panel.first, panel.shape[1])
+    at = (x + (column + 0.5) * cell, y + tab.memory._title_height() + (row + 0.5) * cell)
+    qtbot.mouseClick(tab.memory, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
+    assert tab.player.moment == writing
+    assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
+
+
+def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, stepping):
+    tab = stepping("nbody", "naive").page.step
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view.hidden_too = True
+    view.resize(700, 180)
+    view.open(tab.models)
+    view.show_moment(5, tab.instant(5).block, None)
+    cell, places = view._arranged()
+    assert cell < 12
+    assert len({y for _, y in places}) == 1
+    measure = QFontMetrics(view._title_font()).horizontalAdvance
+    for panel, (x, _), (following, _) in zip(view.panels, places, places[1:], strict=False):
+        assert x + measure(panel.title) < following
+
+
+def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, stepping):
+    tab = stepping("scan", "brent-kung", n=16).page.step
+    long = tab.models
+    tab.settings.form.change(n=1)
+    shown(qtbot, tab)
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view.open(long)
+    view.show_moment(long.recording.moments, 0, None)
+    assert tab.models.recording.moments < long.recording.moments
+    view.open(tab.models)
+    view.show()
+    assert view.panels
+
+
+def test_constants_of_other_kernels_are_left_out(stepping):
+    tab = stepping("convolution", "tiled").page.step
+    tab.player.go(tab.player.end)
+    names = {panel.title.split()[0] for panel in tab.memory.panels}
+    assert names == {"image", "out", "FILTER", "tile"}
+    assert not tab.models.several_blocks, "one channel of a few pixels"
+
+
+@pytest.mark.parametrize(("n", "columns"), [(16, {16}), (64, {16, 32}), (1024, {64, 128})])
+def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, stepping, n, columns):
+    tab = stepping("scan", "kogge-stone", n=n, block=str(n)).page.step
+    tab.kinds.choose("Arrays")
+    tab.player.go(9)
+    panel = next(each for each in tab.memory.panels if each.title.startswith("in "))
+    assert panel.shape[1] in columns
+    assert panel.values.reshape(-1)[:n].tolist() == tab.models.recording.at(0)[0].trace.array(panel.number, 0).tolist()
+    assert not panel.known.reshape(-1)[n:].any()
+    largest, _ = tab.memory._arranged()
+    for width in (16, 32, 64, 128):
+        shapes = tuple(wrapped((1, each.values.size), width) for each in tab.memory.panels)
+        assert _shelves(shapes, *tab.memory._frame(tab.memory.panels)[1:])[0] <= largest
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
+def test_a_grid_of_small_cells_shows_each_cell_where_it_is(qtbot, ratio):
+    rows, columns, cell = 5, 32, 11
+    values = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    panel = Panel(0, "s", 0, values, np.ones_like(values, bool))
+    mark = Mark(np.array([0, 70]), QColor("#ff0000"), True, True)
+    image = QImage(round(columns * cell * ratio), round(rows * cell * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    painter = QPainter(image)
+    TintedGrid((rows, columns), cell, ratio).paint(painter, panel, QPointF(0, 0), (0.0, 159.0), [mark])
+    painter.end()
+
+    def at(place, x, y):
+        row, column = divmod(place, columns)
+        return image.pixelColor(int((column * cell + x) * ratio), int((row * cell + y) * ratio))
+
+    middles = [at(place, cell / 2, cell / 2) for place in range(rows * columns)]
+    greys = [each.lightness() for place, each in enumerate(middles) if place not in (0, 70)]
+    assert greys == sorted(greys)
+    assert greys[-1] > greys[0] + 150
+    for place in (0, 70):
+        assert at(place, 1, 1).name() == "#ff0000"
+        assert middles[place].red() > middles[place].green() + 60
+    assert at(33, cell - 0.4, cell / 2).name() == look().theme.surface

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor, QFontMetricsF, QMouseEvent, QWheelEvent
+from PyQt6.QtWidgets import QApplication
+
+from gui.painting.colors import warp_colour
+from gui.painting.theme import code_font, look
+from gui.painting.values import texts
+from gui.step_view.dataflow.layout import FlowLayout
+from gui.step_view.dataflow.view import FlowView
+from gui.step_view.dataflow.words import describe_cell
+from tests.gui.step_view.fakes import FakeDataflow
+
+VALUES = [3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4]
+
+
+@pytest.fixture
+def view(qtbot):
+    made = FlowView()
+    qtbot.addWidget(made)
+    made.resize(800, 560)
+    made.open(FlowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
+    with qtbot.waitExposed(made):
+        made.show()
+    return made
+
+
+def row_named(view, label):
+    return next(number for number, row in enumerate(view.layout_.rows) if row.label == label)
+
+
+def middle_of(view, row, cell):
+    centre = view._ready().cell_rect(row, cell).center() + view._origin()
+    return centre.toPoint()
+
+
+def colour_at(view, point):
+    return view.grab().toImage().pixelColor(point)
+
+
+def test_the_fake_is_a_scan():
+    assert FakeDataflow(VALUES).rows[-1].value.tolist() == np.cumsum(VALUES).tolist()
+
+
+def test_lines_begin_at_the_last_row_that_shows_the_value():
+    layout = FlowLayout(FakeDataflow(VALUES))
+    last = len(layout.rows) - 1
+    edges = layout.edges[last]
+    own = edges.row[edges.cell == 2]
+    assert (own == last - 1).all()
+    assert sorted(edges.column[edges.cell == 2].tolist()) == [1, 2]
+    assert not layout.through
+
+
+def rowless():
+    layout = FlowLayout(FakeDataflow(VALUES))
+    layout.rows = layout.edges = layout.kept = ()
+    return layout
+
+
+@pytest.mark.parametrize("layout", [lambda: None, rowless], ids=["no recording", "no operation on data"])
+def test_where_there_is_nothing_to_see_keys_wheel_and_mouse_do_nothing(qtbot, view, layout):
+    view.open(layout(), (1,), several_blocks=False)
+    for key in (Qt.Key.Key_Plus, Qt.Key.Key_Minus, Qt.Key.Key_F):
+        qtbot.keyClick(view, key)
+    middle = QPointF(view.rect().center())
+    for kind, buttons, place in (
+        (QEvent.Type.MouseButtonPress, Qt.MouseButton.LeftButton, middle),
+        (QEvent.Type.MouseMove, Qt.MouseButton.LeftButton, middle + QPointF(40, 30)),
+        (QEvent.Type.MouseButtonRelease, Qt.MouseButton.NoButton, middle + QPointF(40, 30)),
+    ):
+        button = Qt.MouseButton.LeftButton
+        event = QMouseEvent(kind, place, view.mapToGlobal(place), button, buttons, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(view, event)
+    view.show_moment(3)
+    assert view.grab().toImage().pixelColor(3, 3) == QColor(look().theme.surface)
+    assert view.current_row == -1
+
+
+def test_the_future_is_empty_and_the_past_is_not(view):
+    first, last = row_named(view, "up 1"), row_named(view, "up 8")
+    view.show_moment(view.layout_.rows[first].last + 1)
+    assert view.layout_.phase(first, view.moment) == 16
+    assert view.layout_.phase(last, view.moment) == -1
+    view.show_moment(0)
+    assert view.layout_.phase(first, 0) == -1
+    assert view.layout_.phase(0, 0) == 16
+
+
+def test_the_current_operation_is_as_bright_as_its_warp(qtbot, view):
+    row = row_named(view, "up 2")
+    view.show_moment(view.layout_.rows[row].last + 1)
+    qtbot.wait(400)
+    assert view.current_row == row
+    above = view._ready().circle_at(row, 3) + view._origin()
+    seen = colour_at(view, (above + QPointF(-6, 0)).toPoint())
+    wanted = warp_colour(look().theme, 0)
+    assert abs(seen.red() - wanted.red()) + abs(seen.green() - wanted.green()) + abs(seen.blue() - wanted.blue()) < 40
+    view.show_moment(0)
+    qtbot.wait(400)
+    assert colour_at(view, (view._ready().circle_at(row, 3) + view._origin()).toPoint()) != seen
+
+
+def test_a_click_on_an_element_lights_all_that_it_was_made_of(qtbot, view):
+    row = row_named(view, "up 8")
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(400)
+    with qtbot.waitSignal(view.cell_clicked) as clicked:
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 15))
+    assert clicked.args == [row, 15]
+    view.select((row, 15))
+    assert sorted(view.lit[0]) == list(range(16))
+    made = [cell for row, cells in view.lit.items() for cell in cells if view.layout_.rows[row].made[cell]]
+    assert len(made) == 15
+    view.select(None)
+    assert not view.lit
+
+
+def test_a_kept_value_leads_to_the_row_that_made_it(qtbot, view):
+    made, kept = row_named(view, "up 1"), row_named(view, "up 4")
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(400)
+    view.select((kept, 1))
+    assert 1 in view.lit[made]
+    assert sorted(view.lit[0]) == [0, 1]
+
+
+def test_a_click_on_an_operation_follows_its_thread(qtbot, view):
+    row = row_named(view, "up 1")
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(400)
+    view._offset = QPointF(0, 0)
+    point = (view._ready().circle_at(row, 5) + view._origin()).toPoint()
+    with qtbot.waitSignal(view.thread_clicked) as clicked:
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    assert clicked.args == [0, 2]
+
+
+def test_nothing_of_the_future_can_be_clicked(qtbot, view):
+    row = row_named(view, "up 4")
+    view.show_moment(1)
+    qtbot.wait(300)
+    with qtbot.assertNotEmitted(view.cell_clicked), qtbot.waitSignal(view.cleared):
+        qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 7))
+
+
+def test_words_say_who_made_a_value_from_what(view):
+    row = row_named(view, "up 2")
+    text = describe_cell(view.layout_, (row, 3), several_blocks=False)
+    assert text.splitlines() == ["s[3] = 11", "thread 0, line 67", "from s[1] = 4, s[3] = 7"]
+    assert describe_cell(view.layout_, (0, 2), several_blocks=False) == "data[2] = 7"
+
+
+def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_f_fits(qtbot, view):
+    before = view.sizes.column
+    point = QPointF(600, 200)
+    column = (point.x() - view._origin().x()) / before
+    event = QWheelEvent(
+        point, view.mapToGlobal(point), QPoint(), QPoint(0, 240), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(view, event)
+    assert view.sizes.column > before
+    assert abs((point.x() - view._origin().x()) / view.sizes.column - column) < 0.05
+    qtbot.keyClick(view, Qt.Key.Key_F)
+    assert view.sizes.column == before
+
+
+def send(view, kind, x, y, buttons):
+    point = QPointF(x, y)
+    left = Qt.MouseButton.LeftButton
+    changed = left if kind != QEvent.Type.MouseMove else Qt.MouseButton.NoButton
+    held = left if buttons else Qt.MouseButton.NoButton
+    event = QMouseEvent(kind, point, view.mapToGlobal(point), changed, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(view, event)
+
+
+def test_dragging_moves_the_picture_and_clicks_nothing(qtbot, view):
+    view.show_moment(view.layout_.dataflow.moments)
+    qtbot.wait(300)
+    view.zoom(3)
+    view._offset = QPointF(100, 0)
+    with qtbot.assertNotEmitted(view.cell_clicked), qtbot.assertNotEmitted(view.cleared):
+        send(view, QEvent.Type.MouseButtonPress, 500, 60, buttons=True)
+        for x in range(490, 400, -10):
+            send(view, QEvent.Type.MouseMove, x, 60, buttons=True)
+        send(view, QEvent.Type.MouseButtonRelease, 410, 60, buttons=False)
+    assert view._offset.x() == 190
+    send(view, QEvent.Type.MouseMove, 10, 540, buttons=False)
+    assert view._offset.x() == 190
+
+
+@pytest.mark.parametrize("columns", [8, 64, 1024])
+def test_a_frame_takes_less_than_a_60th_of_a_second(qtbot, columns):
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(900, 480)
+    flow = FakeDataflow(np.arange(columns) % 10)
+    view.open(FlowLayout(flow), (max(1, columns // 64),), several_blocks=False)
+    with qtbot.waitExposed(view):
+        view.show()
+
+    def play():
+        times = []
+        for moment in range(flow.moments + 1):
+            start = time.thread_time()
+            view.show_moment(moment)
+            view.repaint()
+            times.append(time.thread_time() - start)
+        return float(np.median(times)), float(np.quantile(times, 0.9))
+
+    middle, most = min(play() for _ in range(4))
+    assert middle < 1 / 60
+    assert most < 2 / 60
+
+
+def test_narrow_columns_still_show_who_worked(qtbot):
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(900, 600)
+    flow = FakeDataflow(np.arange(512))
+    view.open(FlowLayout(flow), (8,), several_blocks=False)
+    with qtbot.waitExposed(view):
+        view.show()
+    view.show_moment(flow.moments)
+    qtbot.wait(500)
+    view._offset = QPointF(0, 0)
+    view.repaint()
+    row = row_named(view, "up 1")
+    image = view.grab().toImage()
+    y = round(view._origin().y() + view.sizes.top(row) + view.sizes.cell / 2)
+    shades = {image.pixelColor(x, y).name() for x in range(round(view.sizes.label) + 20, 880)}
+    assert len(shades - {QColor(look().theme.surface).name()}) >= 4
+
+
+def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
+    made = FlowView()
+    qtbot.addWidget(made)
+    made.resize(600, 400)
+    made.open(FlowLayout(FakeDataflow(range(32))), (1,), several_blocks=False)
+    made.show()
+    assert made.layout_.width(made.sizes) > made.width(), "not all columns fit"
+    assert QFontMetricsF(code_font(11)).horizontalAdvance("496") < made.sizes.column
+    number = next(at for at, row in enumerate(made.layout_.rows) if row.label == "up 16")
+    made.show_moment(made.layout_.rows[number].first + 1)
+    qtbot.waitUntil(lambda: not made._glide.isActive())
+    for row, column in ((number, 31), (number - 1, 31), (number - 1, 15)):
+        place = middle_of(made, row, column)
+        assert made.sizes.label < place.x() < made.width()
+
+
+def test_numbers_of_which_too_little_would_be_left_are_left_out():
+    assert texts(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
+    assert texts(np.array([-14825.0, 7.0]), 4) == ["", "7"]
+    assert texts(np.array([-14825.0]), 6) == ["-14825"]
+
+
+def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
+    tab = stepping("reduction", "atomic").page.step
+    tab.kinds.choose("Flow")
+    flow, rows = tab.flow, tab.flow.layout_.rows
+    last = len(rows) - 1
+    above = int(flow.layout_.edges[last].row.min())
+    assert above < last - 2, "a line over several rows"
+
+    # What is read is framed.
+    framed = {int(each) for number in (last - 1, last) for each in flow.layout_.edges[number].row} | {last - 1}
+
+    def cells():
+        image, origin = flow.grab().toImage(), flow._origin()
+        boxes = {
+            (row, cell): flow._ready().cell_rect(row, cell).translated(origin).toRect().adjusted(2, 2, -2, -2)
+            for row in set(range(above + 1, last)) - framed
+            for cell in np.flatnonzero(rows[row].block == 0).tolist()
+        }
+        return {place: image.copy(box) for place, box in boxes.items()}
+
+    tab.player.go(rows[last].first)
+    qtbot.wait(300)
+    before = cells()
+    tab.player.to_end(last=True)
+    qtbot.wait(300)
+    after = cells()
+    assert len(after) > 15
+    assert [place for place in after if after[place] != before[place]] == []

@@ -1,0 +1,700 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PyQt6.QtGui import QDragEnterEvent, QDropEvent
+from PyQt6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
+
+from gpu.declaration.pattern import Progress
+from gpu.engines.base import Device
+from gpu.messages.requests import Failure, LoadImage, SaveArray, StepPattern
+from gui.window.main_window import MainWindow
+from gui.work.settings import Memory
+from tests.gui.conftest import FakeHost, settle
+
+
+def press(qtbot, window, key, modifier=Qt.KeyboardModifier.NoModifier):
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window.focusWidget() or window, key, modifier)
+
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+
+
+def test_it_opens_on_a_sample_that_is_convolved_and_counted(qtbot, make_window):
+    window = make_window()
+    window.begin()
+    settle(qtbot, window)
+    host = FakeHost.made[-1]
+    assert [type(request) for request in host.requests[:1]] == [LoadImage]
+    assert host.runs("convolution")
+    qtbot.waitUntil(lambda: len(host.runs("histogram")) == 2)
+    view = window.page.view
+    qtbot.waitUntil(lambda: view.levels.plot.reference is not None)
+    assert view.after.item.pyramid is not None
+    assert "verified" in window.page.numbers.verdict.text()
+    assert window.sidebar.thumbnails
+    qtbot.waitUntil(lambda: all(each.has_picture for each in window.sidebar.thumbnails.values()))
+
+
+def test_the_histogram_of_the_result_is_counted_by_our_kernel(qtbot, window):
+    before, after = (run.inputs["image"] for run in window.host.runs("histogram"))
+    outcome = window.bench.outcomes["convolution"]
+    assert before.path == window.bench.image.inputs["image"].path
+    assert after.path == outcome.handles["image"].path
+    assert "histogram / privatized" in window.page.view.levels._note
+
+
+def test_a_parameter_change_runs_by_itself_and_a_burst_runs_the_newest(qtbot, window):
+    host = window.host
+    start = len(host.runs("convolution"))
+    host.patient = True
+    slider = window.page.form.fields["size"].slider
+    for _ in range(6):
+        qtbot.keyClick(slider, Qt.Key.Key_Right)
+        qtbot.wait(40)
+    assert len(host.runs("convolution")) == start + 1
+    host.patient = False
+    host.answer_all()
+    settle(qtbot, window)
+    runs = host.runs("convolution")[start:]
+    assert runs[-1].params["size"] == window.page.form.values["size"] == 21
+    assert runs[-1].verify
+    assert len(runs) < 6
+
+
+def test_keys_choose_variants_and_patterns(qtbot, window):
+    press(qtbot, window, Qt.Key.Key_1)
+    assert window.bench.settings["convolution"].variant == "naive"
+    assert window.header.variant.currentData() == "naive"
+    assert window.page.source.code.kernel == "convolve_naive"
+    press(qtbot, window, Qt.Key.Key_BracketRight)
+    assert window.bench.chosen == "histogram"
+    press(qtbot, window, Qt.Key.Key_8)
+    settle(qtbot, window)
+    assert window.host.runs("histogram")[-1].variant == "privatized"
+    assert window.bench.outcomes["histogram"].variant == "racy"
+    press(qtbot, window, Qt.Key.Key_BracketLeft)
+    assert window.bench.chosen == "convolution"
+    press(qtbot, window, Qt.Key.Key_9)
+    assert window.bench.settings["convolution"].variant == "naive"
+
+
+def test_keys_reach_variants_past_the_ninth(qtbot, window):
+    window.choose_pattern("reduction")
+    settle(qtbot, window)
+    names = [variant.name for variant in window.bench.pattern.variants]
+    for key, modifier, number in (
+        (Qt.Key.Key_0, 0, 10),
+        (Qt.Key.Key_2, 1, 12),
+        (Qt.Key.Key_1, 1, 11),
+        (Qt.Key.Key_9, 0, 9),
+    ):
+        qtbot.keyClick(window, key, Qt.KeyboardModifier.ControlModifier if modifier else Qt.KeyboardModifier.NoModifier)
+        settle(qtbot, window)
+        assert window.bench.outcomes["reduction"].variant == names[number - 1]
+    listed = [action.text() for action in window.actions_.variants.actions() if action.isVisible()]
+    assert len(listed) == len(names)
+    assert listed[11].startswith("12 ")
+    assert ("Ctrl+1, Ctrl+2 …", "Variant 11, 12 …") in window.actions_.shortcuts()["Run"]
+    window.choose_pattern("histogram")
+    assert "Ctrl+1, Ctrl+2 …" not in dict(window.actions_.shortcuts()["Run"])
+
+
+def test_digits_typed_into_a_field_choose_no_variant(qtbot, window):
+    box = window.page.form.fields["size"].box
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "11")
+    assert window.bench.settings["convolution"].variant == "tiled"
+    assert box.value() == 11
+
+
+def test_digits_typed_into_the_filter_choose_no_variant(qtbot, window):
+    window.page.form.change(filter="custom")
+    editor = window.page.form.fields["coefficients"].editor
+    editor.setFocus()
+    editor.setCurrentIndex(editor.model().index(0, 0))
+    qtbot.keyClick(editor, Qt.Key.Key_2)
+    qtbot.keyClick(editor.focusWidget() if editor.findChildren(QWidget) else editor, Qt.Key.Key_Return)
+    assert window.bench.settings["convolution"].variant == "tiled"
+    settle(qtbot, window)
+
+
+def test_run_again_and_stop(qtbot, window):
+    host = window.host
+    host.patient = True
+    start = len(host.runs("convolution"))
+    press(qtbot, window, Qt.Key.Key_F5)
+    assert len(host.runs("convolution")) == start + 1
+    assert window.header.stop.isEnabled()
+    host.deliver(len(host.requests), Progress(0.5))
+    qtbot.waitUntil(lambda: window.header.progress.fraction == 0.5)
+    before = window.bench.outcomes["convolution"]
+    press(qtbot, window, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.header.stop.isEnabled())
+    assert host.cancels == 1
+    assert window.header.progress.fraction == 0
+    assert not window.banner.isVisible()
+    assert window.status.word.text() == "Stopped"
+    assert window.bench.outcomes["convolution"] is before
+    host.patient = False
+    qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.bench.outcomes["convolution"] is not before
+
+
+def test_a_run_that_takes_long_makes_way_for_a_change(qtbot, window, monkeypatch):
+    monkeypatch.setattr("gui.work.workbench.STALE_S", 0.1)
+    host = window.host
+    host.patient = True
+    press(qtbot, window, Qt.Key.Key_F5)
+    assert host.cancels == 0
+    qtbot.wait(150)
+    host.patient = False
+    window.page.form.change(size=3)
+    settle(qtbot, window)
+    assert host.cancels == 1
+    assert window.bench.outcomes["convolution"].params["size"] == 3
+    assert not window.banner.isVisible()
+
+
+def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
+    image = window.bench.image
+    window.files.open(tmp_path / "notes.pdf")
+    qtbot.waitUntil(window.banner.isVisible)
+    assert window.banner.message.text() == "notes.pdf is not an image that can be read."
+    assert window.banner.advice.text() == "Open a PGM."
+    assert not window.banner.detail.isVisible()
+    qtbot.mouseClick(window.banner.more, Qt.MouseButton.LeftButton)
+    assert window.banner.detail.isVisible()
+    assert window.banner.detail.toPlainText() == "no magic number"
+    assert window.bench.image is image
+    assert window.memory.image == image.path
+    press(qtbot, window, Qt.Key.Key_Escape)
+    assert not window.banner.isVisible()
+
+
+def test_a_first_image_that_is_gone_gives_way_to_the_sample(qtbot, make_window, tmp_path):
+    window = make_window()
+    window.begin(tmp_path / "gone.png")
+    settle(qtbot, window)
+    assert window.banner.isHidden()
+    from gpu.files.images import DEFAULT_SAMPLE
+
+    assert window.bench.image.path == DEFAULT_SAMPLE
+
+
+def test_a_run_that_fails_leaves_the_window_as_it_was(qtbot, window):
+    host = window.host
+    before = window.bench.outcomes["convolution"]
+    host.patient = True
+    press(qtbot, window, Qt.Key.Key_F5)
+    host.answer(Failure("launch", "Read out of bounds.", "Look at line 7.", "thread (3, 0, 0)"))
+    qtbot.waitUntil(window.banner.isVisible)
+    assert window.banner.message.text() == "Read out of bounds."
+    assert window.bench.outcomes["convolution"] is before
+    assert window.isEnabled()
+
+
+def test_what_is_said_of_a_failed_run_goes_when_one_succeeds(qtbot, window):
+    host = window.host
+    host.patient = True
+    press(qtbot, window, Qt.Key.Key_F5)
+    host.answer(Failure("launch", "Read out of bounds.", "", ""))
+    qtbot.waitUntil(window.banner.isVisible)
+    host.patient = False
+    press(qtbot, window, Qt.Key.Key_F5)
+    settle(qtbot, window)
+    assert window.banner.isHidden()
+    window.banner.say("Something else.")
+    press(qtbot, window, Qt.Key.Key_F5)
+    settle(qtbot, window)
+    assert window.banner.isVisible()
+
+
+def drop(window, path):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    action, button, modifier = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(300, 300), action, data, button, modifier)
+    QApplication.sendEvent(window, enter)
+    event = QDropEvent(QPointF(300, 300), action, data, button, modifier)
+    QApplication.sendEvent(window, event)
+    return enter.isAccepted() and event.isAccepted()
+
+
+def test_a_dropped_file_is_opened(qtbot, window, colour):
+    assert drop(window, colour)
+    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    settle(qtbot, window)
+    assert window.bench.image.channels == 3
+    assert colour.name in window.windowTitle()
+
+
+def test_dropped_text_is_not_for_us(qtbot, window):
+    data = QMimeData()
+    data.setText("hello")
+    enter = QDragEnterEvent(
+        QPoint(3, 3), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    assert not enter.isAccepted()
+
+
+def test_open_by_dialog(qtbot, window, colour, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(colour), ""))
+    press(qtbot, window, Qt.Key.Key_O, CTRL)
+    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    settle(qtbot, window)
+
+
+def test_recent_files_are_listed_newest_first_and_open(qtbot, window, colour, grey):
+    window.files.open(colour)
+    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    menu = window.actions_.recent
+    menu.aboutToShow.emit()
+    assert [action.text() for action in menu.actions()][:2] == [colour.name, grey.name]
+    menu.actions()[1].trigger()
+    qtbot.waitUntil(lambda: window.bench.image.path == grey)
+    menu.aboutToShow.emit()
+    menu.actions()[-1].trigger()
+    menu.aboutToShow.emit()
+    assert not menu.actions()[0].isEnabled()
+    settle(qtbot, window)
+
+
+@pytest.mark.parametrize(("name", "array"), [("out.png", "image"), ("out.npy", "result"), ("out", "image")])
+def test_save_result(qtbot, window, tmp_path, monkeypatch, name, array):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / name), ""))
+    press(qtbot, window, Qt.Key.Key_S, CTRL)
+    qtbot.waitUntil(lambda: "Saved" in window.status.word.text())
+    request = next(r for r in window.host.requests if isinstance(r, SaveArray))
+    assert request.array == window.bench.outcomes["convolution"].handles[array]
+    assert Path(request.path).suffix == (Path(name).suffix or ".png")
+    assert request.maxval == (window.bench.image.maxval if array == "image" else None)
+
+
+def test_screenshot_and_export_write_pictures(qtbot, window, tmp_path, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(tmp_path / a[1]), ""))
+    press(qtbot, window, Qt.Key.Key_S, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    press(qtbot, window, Qt.Key.Key_E, CTRL)
+    assert (tmp_path / "Save screenshot.png").stat().st_size > 1000
+    assert (tmp_path / "Export picture.png").stat().st_size > 1000
+
+
+def test_a_picture_that_cannot_be_written_is_told(qtbot, window, tmp_path):
+    assert not window.files.write_picture(window.grab(), tmp_path / "no" / "such.png")
+    assert "cannot be written" in window.banner.message.text()
+
+
+def test_saving_before_any_result_says_so(qtbot, make_window):
+    window = make_window()
+    press(qtbot, window, Qt.Key.Key_S, CTRL)
+    assert "no result" in window.banner.message.text()
+
+
+def test_themes_and_text_sizes_switch_at_once_and_are_remembered(qtbot, window, memory):
+    dark = window.grab().toImage().pixelColor(3, 300)
+    press(qtbot, window, Qt.Key.Key_T, CTRL)
+    light = window.grab().toImage().pixelColor(3, 300)
+    assert dark.lightness() < 60 < 200 < light.lightness()
+    assert memory.theme == "light"
+    height = window.header.height()
+    press(qtbot, window, Qt.Key.Key_Plus, CTRL)
+    assert memory.text_size == "large"
+    qtbot.waitUntil(lambda: window.header.height() > height)
+    press(qtbot, window, Qt.Key.Key_Minus, CTRL)
+    press(qtbot, window, Qt.Key.Key_Minus, CTRL)
+    assert memory.text_size == "normal"
+
+
+def test_preferences_apply_while_they_are_open(qtbot, window, memory):
+    press(qtbot, window, Qt.Key.Key_Comma, CTRL)
+    from gui.window.preferences import Preferences
+
+    dialog = window.findChild(Preferences)
+    assert dialog.isVisible()
+    qtbot.mouseClick(dialog.theme.buttons["light"], Qt.MouseButton.LeftButton)
+    assert memory.theme == "light"
+    qtbot.mouseClick(dialog.text_size.buttons["lecture hall"], Qt.MouseButton.LeftButton)
+    assert memory.text_size == "lecture hall"
+    qtbot.mouseClick(dialog.engine.buttons["CPU simulator"], Qt.MouseButton.LeftButton)
+    assert memory.engine == "simulator"
+    assert FakeHost.made[-1].engine == "simulator"
+    dialog.accept()
+    settle(qtbot, window)
+
+
+def test_another_engine_goes_on_with_the_image(qtbot, window):
+    image = window.bench.image
+    window.header.engine.setCurrentIndex(window.header.engine.findData("simulator"))
+    window.header.engine.activated.emit(window.header.engine.currentIndex())
+    settle(qtbot, window)
+    new = FakeHost.made[-1]
+    assert window.host.closed
+    assert new.engine == "simulator"
+    assert np.array_equal(new.runs()[0].inputs["image"].open(), image.values)
+    assert window.bench.outcomes["convolution"].report.verified
+
+
+def test_everything_is_remembered(qtbot, window, store, colour):
+    window.resize(1000, 640)
+    window.page.form.change(filter="custom", coefficients=np.full((3, 3), 1 / 9, np.float32))
+    window.choose_variant("constant")
+    window.files.open(colour)
+    settle(qtbot, window)
+    press(qtbot, window, Qt.Key.Key_L, CTRL)
+    window.choose_pattern("histogram")
+    window.appearance.set_theme("light")
+    settle(qtbot, window)
+    window.close()
+    assert window.host.closed
+
+    again = MainWindow(Memory(store), "null", factory=FakeHost, survey=list)
+    qtbot.addWidget(again)
+    again.show()
+    again.begin()
+    settle(qtbot, again)
+    # Offscreen the screen is 800 pixels wide, so only the height can come back as it was.
+    assert again.height() == 640
+    assert again.bench.chosen == "histogram"
+    assert again.bench.image.path == colour
+    assert again.bench.settings["convolution"].variant == "constant"
+    assert again.page.view.levels.scale.chosen == "log"
+    assert again.page.view.levels.plot.logarithmic
+    again.choose_pattern("convolution")
+    assert again.page.form.values["filter"] == "custom"
+    assert np.allclose(again.page.form.values["coefficients"], 1 / 9)
+    assert again.memory.theme == "light"
+    again.close()
+
+
+def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, colour):
+    window.begin(colour)
+    settle(qtbot, window)
+    pictures = list(window.sidebar.thumbnails.values())
+    assert pictures[0].isVisible()
+    window.choose_pattern("scan")
+    assert not any(each.isVisible() for each in pictures)
+    assert window.windowTitle() == "Scan – Lockstep"
+    assert "elements, random, int32" in window.status.word.text()
+    window.files.open(colour)
+    settle(qtbot, window)
+    assert window.bench.pattern.of_images
+    assert pictures[0].isVisible()
+    assert colour.name in window.windowTitle()
+    assert colour.name in window.status.word.text()
+
+
+def test_what_a_step_records_is_remembered(qtbot, window, store):
+    window.choose_pattern("scan")
+    panel = window.page.step.settings
+    panel.form.change(n=24, operator="max", block="64")
+    panel.order.choose("shuffle")
+    panel.seed.setValue(7)
+    window.close()
+
+    again = MainWindow(Memory(store), "null", factory=FakeHost, survey=list)
+    qtbot.addWidget(again)
+    panel = again.page.step.settings
+    assert (panel.params["n"], panel.params["operator"], panel.params["block"]) == (24, "max", "64")
+    assert panel.schedule == "shuffle:7"
+    assert again.page.step.settings.text in again.page.step.chosen.text()
+    assert "24 elements" in again.page.step.settings.text
+    again.choose_pattern("reduction")
+    assert again.page.step.settings.params["n"] == 16
+    assert again.page.step.settings.schedule == "round-robin"
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "stored", ["{", "[]", '{"n": -4, "operator": "gone", "x": 1}', '{"n": 1000000, "input": "file"}']
+)
+def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(qtbot, memory, store, make_window, stored):
+    store.setValue("patterns/scan/step_params", stored)
+    store.setValue("patterns/scan/schedule", "shuffle:x")
+    window = make_window()
+    window.choose_pattern("scan")
+    step = window.page.step
+    assert step.settings.params == {**step.pattern.check({}), **step.pattern.step_params}
+    assert step.settings.schedule == "round-robin"
+
+
+def test_the_racy_variant_is_explained_and_its_losses_counted(qtbot, window):
+    window.choose_pattern("histogram")
+    settle(qtbot, window)
+    assert window.page.caution.isHidden()
+    window.choose_variant("racy")
+    settle(qtbot, window)
+    caution = window.page.caution
+    assert caution.isVisible()
+    assert caution.why.text() == window.bench.pattern.variant("racy").cautionary
+    assert caution.lesson.text().replace("\u2009", "").startswith("7 of 1200 updates lost")
+    assert window.page.numbers.verdict.text() == "wrong, by design"
+    assert not window.banner.isVisible()
+    plot = window.page.view.levels.plot
+    qtbot.waitUntil(lambda: plot.reference is not None)
+    assert int(plot.reference.sum()) - int(plot.counts.sum()) == 7
+    window.choose_variant("interleaved")
+    settle(qtbot, window)
+    assert caution.isHidden()
+    assert plot.reference is None
+
+
+def test_editing_a_filter_copies_it_to_the_custom_one(qtbot, window):
+    card = window.page.view.filter
+    before = card.field.editor.values.copy()
+    qtbot.mouseClick(card.edit, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    run = window.host.runs("convolution")[-1]
+    assert run.params["filter"] == "custom"
+    assert np.array_equal(run.params["coefficients"], before)
+    assert card.edit.isHidden()
+    card.side.setValue(3)
+    settle(qtbot, window)
+    assert np.array_equal(window.host.runs("convolution")[-1].params["coefficients"], before[3:6, 3:6])
+    qtbot.mouseClick(card.normalise, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.host.runs("convolution")[-1].params["coefficients"].sum() == pytest.approx(1)
+
+
+def test_an_even_filter_size_is_refused(qtbot, window):
+    window.page.form.change(filter="custom")
+    card = window.page.view.filter
+    card.side.setValue(4)
+    assert "odd number" in window.page.form.error.text()
+    settle(qtbot, window)
+    assert len(window.host.runs("convolution")[-1].params["coefficients"]) == 3
+
+
+def test_an_engine_that_does_not_work_is_told_and_another_takes_over(qtbot, make_window, monkeypatch):
+    failure = Failure("engine", "No driver.", "Choose the simulator.")
+    monkeypatch.setattr(FakeHost, "result_of", lambda self, request: failure)
+    window = make_window()
+    FakeHost.made[-1].deliver(0, failure)
+    window.begin()
+    qtbot.waitUntil(lambda: window.status.device.text().startswith("No engine"))
+    assert window.banner.message.text() == "No driver."
+    qtbot.waitUntil(lambda: not window.jobs.busy)
+    monkeypatch.undo()
+    window.set_engine("simulator")
+    settle(qtbot, window)
+    assert window.bench.outcomes["convolution"].report.verified
+    assert window.status.device.text().startswith("Null engine")
+    qtbot.waitUntil(lambda: all(each.has_picture for each in window.sidebar.thumbnails.values()))
+    assert not window.banner.isVisible()
+
+
+def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, window):
+    window.resize(1400, 900)
+    window.jobs.ready.emit(Device("simulator", "CPU", "compiled", 1024, 49152, 1))
+    assert window.status.device.text().endswith("compiled executor")
+    outcome = window.bench.outcomes["convolution"]
+    report = replace(outcome.report, executor="lockstep", fallback="k has printf, which is not compiled")
+    window._show_outcome(replace(outcome, report=report))
+    assert window.status.device.toolTip().endswith("lockstep executor: k has printf, which is not compiled")
+    window.bench.progressed.emit("convolution", Progress(None, "compiling convolve_tiled"))
+    assert window.status.word.text() == "Compiling convolve_tiled…"
+    assert window.page.view.note is None, "there is a result to look at"
+    window.bench.run_finished.emit(outcome)
+    assert window.status.word.text() == ""  # what was going on has come to its end
+
+
+def test_the_first_result_is_waited_for_with_a_word_about_what_it_waits_for(qtbot, window):
+    host = FakeHost.made[0]
+    host.patient = True
+    window.choose_pattern("reduction")
+    qtbot.waitUntil(lambda: bool(host.open))
+    (number,) = host.open
+    view = window.page.view
+    for progress, shown in ((Progress(None, "compiling k"), "Compiling k…"), (Progress(0.5, "half"), "")):
+        host.deliver(number, progress)
+        qtbot.waitUntil(lambda shown=shown: view.note is not None and view.note.text() == shown)
+        assert view.note.isVisible() == bool(shown)
+    host.deliver(number, Progress(None, "compiling another"))
+    qtbot.waitUntil(view.note.isVisible)
+    assert view.rect().contains(view.note.geometry())
+    window.resize(window.width() + 100, window.height())
+    offset = view.note.geometry().center() - view.rect().center()
+    assert max(abs(offset.x()), abs(offset.y())) <= 1
+    host.patient = False
+    host.answer_all()
+    settle(qtbot, window)
+    assert not view.note.isVisible()
+
+
+def test_why_there_is_no_gpu_is_told_on_demand(qtbot, window):
+    gpu = SimpleNamespace(engine="cuda", name="", usable=False, reason="No driver.", remedy="Install one.")
+    window.status._take([gpu])
+    assert window.status.gpu.text() == "GPU: none found (why?)"
+    qtbot.mouseClick(window.status.gpu, Qt.MouseButton.LeftButton)
+    assert "No driver." in window.banner.message.text()
+    assert window.banner.advice.text() == "Install one."
+    assert window.banner.detail.toPlainText() == "cuda: No driver.\n    Install one."
+
+
+def test_a_usable_gpu_is_named(qtbot, window):
+    gpu = SimpleNamespace(engine="cuda", name="NVIDIA H200", usable=True, reason="", remedy="")
+    window.status._take([gpu])
+    assert window.status.gpu.text() == "GPU: NVIDIA H200"
+
+
+def test_status_line_says_engine_device_and_executor(qtbot, window):
+    assert window.status.device.text() == "Null engine  ·  no device  ·  null executor"
+
+
+def test_tab_reaches_every_control_and_all_of_them_have_names(qtbot, window):
+    settle(qtbot, window)
+    reached, widget = set(), window.header.menu
+    widget.setFocus()
+    for _ in range(200):
+        reached.add(widget)
+        widget = widget.nextInFocusChain()
+    page = window.page
+    for wanted in (
+        window.header.menu, window.header.engine, window.header.variant, window.header.run,
+        *window.sidebar.buttons.values(), page.form.fields["filter"].box, page.form.fields["size"].slider,
+        page.view.before, page.view.after, page.view.levels.plot, page.view.filter.edit, page.source.code,
+    ):  # fmt: skip
+        assert wanted in reached
+        assert wanted.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert wanted.accessibleName()
+
+
+def test_the_menu_opens_from_the_keyboard(qtbot, window, monkeypatch):
+    shown = []
+    monkeypatch.setattr(QToolButton, "showMenu", lambda self: shown.append(self))
+    press(qtbot, window, Qt.Key.Key_F10)
+    assert shown == [window.header.menu]
+
+
+def test_help_lists_every_shortcut(qtbot, window):
+    from gui.widgets.notice import Notice
+
+    press(qtbot, window, Qt.Key.Key_F1)
+    box = window.findChild(Notice)
+    for key in ("Ctrl+O", "Ctrl+S", "Ctrl+E", "F5", "Esc", "Ctrl+,", "[", "]", "Shift+← →"):
+        assert any(key in column.text() for column in box.columns)
+    for column in box.columns:
+        assert column.width() >= column.sizeHint().width()
+        assert column.height() >= column.sizeHint().height()
+    assert box.height() < window.height()
+    box.close()
+    window.dialogs.show_about()
+    window.findChildren(Notice)[-1].close()
+
+
+@pytest.mark.parametrize("rests_ms", [(1, 100)])
+def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows_none_of_it(qtbot, window):
+    assert not window.bench.side_started
+    qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
+    assert window.pages.keys() == window.bench.patterns.keys()
+    assert all(window.stack.indexOf(page) >= 0 for page in window.pages.values())
+    assert [page.tabs.tabText(2) for page in window.pages.values()].count("Compare") == 6
+    assert window.pages["histogram"].atomics is not None
+    rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
+    assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "tiled")]
+    assert window.page.step.models is None
+    assert not window.page.step.at_rest
+
+
+@pytest.mark.parametrize("rests_ms", [(1, 100)])
+def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, window):
+    qtbot.waitUntil(
+        lambda: all(page.complete for page in window.pages.values()) and len(window.pages) == len(window.bench.patterns)
+    )
+    window.choose_pattern("histogram")
+    window.page.tabs.setCurrentIndex(2)
+    assert window.page.studying is not None
+    qtbot.waitUntil(lambda: window.page.studying.study is not None)
+
+
+@pytest.mark.parametrize("rests_ms", [(1, 100)])
+def test_while_something_runs_no_page_is_made_and_nothing_is_rehearsed(qtbot, window):
+    FakeHost.made[0].patient = True
+    window.run()
+    qtbot.waitUntil(lambda: window.jobs.busy)
+    made = len(window.pages)
+    qtbot.wait(300)
+    assert len(window.pages) == made < len(window.bench.patterns)
+    assert not window.bench.side_started
+    FakeHost.made[0].patient = False
+    FakeHost.made[0].answer_all()
+    qtbot.waitUntil(lambda: window.bench.side_started)
+
+
+def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qtbot, window):
+    card = window.page.view.filter
+    window.page.form.change(filter="gaussian", size=5)
+    assert card.sum.text().endswith(", separates")
+    window.page.form.change(filter="laplacian")
+    assert card.sum.text().endswith(", does not separate")
+    assert "singular values are 0.625 and 0.125" in card.sum.toolTip()
+    settle(qtbot, window)
+
+
+def test_a_verdict_is_of_the_variant_that_is_shown(qtbot, window):
+    verdict = window.page.numbers.verdict
+    window.host.patient = True
+    window.choose_variant("naive")
+    qtbot.waitUntil(lambda: bool(window.host.open))
+    window.choose_variant("constant")
+    window.host.answer()
+    qtbot.waitUntil(lambda: window.bench.outcomes["convolution"].variant == "naive")
+    assert verdict.text() == "", "the one that is shown has not run yet"
+    window.host.patient = False
+    window.host.answer_all()
+    settle(qtbot, window)
+    assert window.bench.outcomes["convolution"].variant == "constant"
+    assert verdict.text() == "✓ verified"
+
+
+@pytest.mark.parametrize("size", ["normal", "large", "lecture hall"])
+def test_no_word_of_the_sidebar_is_cut_in_a_low_window(qtbot, window, size):
+    window.appearance.set_text_size(size)
+    window.sidebar.mark_own("Own kernel", "mine.cu")
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.height() == 720)
+    qtbot.wait(20)
+    words = [each for each in window.sidebar.findChildren(QPushButton) if each.isVisible()]
+    assert len(words) == len(window.bench.patterns) + 4
+    assert all(each.height() >= each.sizeHint().height() for each in words)
+
+
+def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
+    """What has no room is scrolled to; lists end in an ellipsis, and say all in their tool tips."""
+    window.choose_pattern("sort")
+    settle(qtbot, window)
+    window.appearance.set_text_size("lecture hall")
+    window.resize(1024, 640)
+    qtbot.waitUntil(lambda: window.width() == 1024)
+    qtbot.wait(100)
+    page, header = window.page, window.header
+    form = page.form
+    bar = form.parentWidget()
+    for field in form.fields.values():
+        assert bar.rect().contains(field.rect().translated(field.mapTo(bar, QPoint(0, 0)))), field.parameter.name
+        assert field.height() >= field.minimumSizeHint().height()
+    for plot in (page.view.before, page.view.after):
+        assert plot.height() >= plot.minimumHeight()
+    left, right = (page.splitter.widget(0), page.splitter.widget(1))
+    for column in (left, right):
+        assert column.verticalScrollBar().maximum() > 0
+        assert column.content.width() == column.viewport().width(), "nothing is beside what is seen"
+    for box in (header.engine, header.variant):
+        assert box.toolTip().startswith(box.currentText())
+    assert header.variant.shown_text().endswith("…")
+    window.appearance.set_text_size("normal")
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.width() == 1280)
+    qtbot.wait(100)
+    assert all(not column.verticalScrollBar().maximum() for column in (left, right))
+    assert header.variant.shown_text() == header.variant.currentText()
