@@ -157,7 +157,7 @@ __device__ int look_back(const volatile unsigned long long *states, int tile) {
     return before;
 }
 
-// Four neighbours that start at element i; what lies beyond the end is 0. `in` begins at a multiple of 16 bytes.
+// Four neighbors that start at element i; what lies beyond the end is 0. `in` begins at a multiple of 16 bytes.
 __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
     if (i + 3 < n) return *(const VECTOR *)&in[i];
     VALUE x = i < n ? in[i] : 0;

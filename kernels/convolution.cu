@@ -25,13 +25,13 @@
 #define HALO_WIDTH (TILE_WIDTH + 2 * RADIUS)
 #define HALO_HEIGHT (TILE_HEIGHT + 2 * RADIUS)
 
-// What a thread of the later rungs makes at once: neighbouring pixels, so that one load fetches them.
+// What a thread of the later rungs makes at once: neighboring pixels, so that one load fetches them.
 #define PIXELS 4
 // The radius, rounded up to whole loads; and the pixels of a row that a thread needs.
 #define REACH ((RADIUS + PIXELS - 1) / PIXELS * PIXELS)
 #define WINDOW (PIXELS + 2 * REACH)
 
-// The register-tiled rung: a thread makes RUN neighbouring pixels. Lanes lie in 8 rows by 4 runs, warps one under the
+// The register-tiled rung: a thread makes RUN neighboring pixels. Lanes lie in 8 rows by 4 runs, warps one under the
 // other. Rows of the tile are apart by an odd multiple of 16 bytes, so the loads of 8 lanes never share a bank.
 #define RUN 16
 #define RUN_LANES_Y 8
@@ -76,7 +76,7 @@ extern "C" __global__ void convolve_naive(const float *image, const float *filte
 }
 
 // Idea: all lanes of a warp want the same coefficient at once, which is what constant memory broadcasts; and a radius
-// known to the compiler unrolls the loops. Limit: neighbouring threads fetch nearly the same pixels again and again,
+// known to the compiler unrolls the loops. Limit: neighboring threads fetch nearly the same pixels again and again,
 // and every fetch checks the border.
 extern "C" __global__ void convolve_constant(const float *image, float *out, int width, int height, int border) {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -116,7 +116,7 @@ extern "C" __global__ void convolve_tiled(const float *image, float *out, int wi
     out[blockIdx.z * width * height + y * width + x] = sum;
 }
 
-// Fetch `count` neighbouring pixels of row y from column `left` on, both multiples of PIXELS: by loads of 16 bytes where
+// Fetch `count` neighboring pixels of row y from column `left` on, both multiples of PIXELS: by loads of 16 bytes where
 // all lie inside and rows begin at multiples of 16 bytes, which they do when the width is a multiple of PIXELS.
 __device__ void load_row(float *pixels, int count, const float *plane, int left, int y, int width, int height,
                          int border) {
@@ -151,7 +151,7 @@ __device__ void store_row(float *plane, const float *sums, int x, int y, int wid
 }
 
 // Idea: a filter of rank one weighs rows and columns apart, so 2 * K operations a pixel do instead of K * K. First along
-// the rows: what a thread fetches serves its PIXELS neighbouring pixels.
+// the rows: what a thread fetches serves its PIXELS neighboring pixels.
 extern "C" __global__ void convolve_rows(const float *image, float *out, int width, int height, int border) {
     int x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS;
     int y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -200,7 +200,7 @@ extern "C" __global__ void convolve_columns(const float *image, float *out, int 
 }
 
 // Idea: what a thread takes from shared memory serves many of its taps: from RUN + 2 * RADIUS pixels in registers it adds
-// a row of coefficients to RUN neighbouring sums, so that a load of 16 bytes feeds dozens of multiply-adds. The loop over
+// a row of coefficients to RUN neighboring sums, so that a load of 16 bytes feeds dozens of multiply-adds. The loop over
 // rows is not unrolled, so the code fits the instruction cache whatever the size. Limit: arithmetic; where the filter is
 // small, the detour through shared memory.
 extern "C" __global__ void __launch_bounds__(RUN_BLOCK)
@@ -251,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK)
 
 // Idea: as convolve_columns, with the whole filter: a thread walks down a strip of PIXELS columns, fetches a row of its
 // window once, the next while it works on this one, and adds it to the sums of the DIAMETER rows that it counts for. No
-// barrier and no shared memory: what neighbours fetch too comes from the cache, and a coefficient is an operand that a
+// barrier and no shared memory: what neighbors fetch too comes from the cache, and a coefficient is an operand that a
 // multiply-add takes from constant memory. Limit: memory's bandwidth for small filters; for large ones arithmetic, and
 // registers that leave room for few warps.
 extern "C" __global__ void convolve_peak(const float *image, float *out, int width, int height, int rows, int border) {

@@ -6,7 +6,7 @@
 //
 // rung                        idea                                        what still limits it
 // histogram_block_partition   a contiguous section a thread               loads not coalesced, all wait for few addresses
-// histogram_interleaved       neighbouring threads, neighbouring pixels   one global atomic a pixel
+// histogram_interleaved       neighboring threads, neighboring pixels   one global atomic a pixel
 // histogram_privatized        a copy of the bins in each block            equal pixels still queue at one shared address
 // histogram_aggregated        a run of equal pixels counts at once        only runs help; pixels are loaded one by one
 // histogram_written_out and   each block's bins in a row of their own,    a second launch; equal pixels queue as before
@@ -76,7 +76,7 @@ extern "C" __global__ void histogram_block_partition(const PIXEL *image, unsigne
     for (int i = start; i < end; ++i) atomicAdd(&bins[blockIdx.y * bin_count + bin_of(plane[i], bin_count)], 1u);
 }
 
-// Idea: a warp reads neighbouring pixels, then all threads stride on by the whole grid. Limit: one global atomic for
+// Idea: a warp reads neighboring pixels, then all threads stride on by the whole grid. Limit: one global atomic for
 // every pixel.
 extern "C" __global__ void histogram_interleaved(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     const PIXEL *plane = image + blockIdx.y * n;
@@ -143,7 +143,7 @@ extern "C" __global__ void histogram_written_out(const PIXEL *image, unsigned in
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) row[bin] = block_bins[bin];
 }
 
-// Add `rows` histograms of each channel. The threads of a warp take neighbouring bins, the MERGE_ROWS warps of a block
+// Add `rows` histograms of each channel. The threads of a warp take neighboring bins, the MERGE_ROWS warps of a block
 // take the rows in turns.
 extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned int *bins, int rows, int bin_count) {
     __shared__ unsigned int of_warp[MERGE_ROWS][MERGE_BINS];
@@ -180,7 +180,7 @@ __device__ unsigned int slot_of(unsigned int bits, unsigned int bin_count) {
     return LEVELS <= FEW_LEVELS ? bits : bin_of(AS_PIXEL(bits), bin_count);
 }
 
-// Add one to this lane's counter of a slot; those of neighbouring slots are `pitch` bytes apart. An address in bytes, with
+// Add one to this lane's counter of a slot; those of neighboring slots are `pitch` bytes apart. An address in bytes, with
 // a pitch that the compiler does not know, is one multiply-add; a constant one becomes an or and a shift-and-add, and
 // of such operations a multiprocessor begins too few in a cycle to keep up with the memory.
 __device__ void count(unsigned int *own, unsigned int slot, unsigned int pitch) {

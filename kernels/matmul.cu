@@ -60,7 +60,7 @@ extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c
     finish(c, row * n + column, sum, alpha, beta);
 }
 
-// Idea: a warp's lanes stand beside each other, so that they read neighbours in a row of B and all the same element of
+// Idea: a warp's lanes stand beside each other, so that they read neighbors in a row of B and all the same element of
 // A. Limit: for each multiply-add two factors come from global memory, or from its caches at best.
 extern "C" __global__ void matmul_coalesced(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
                                             float beta) {
@@ -166,7 +166,7 @@ extern "C" __global__ void matmul_registers_2d(const float *a, const float *b, f
     }
 }
 
-// Four neighbours of a row, zeros where they lie outside. ALIGNED: rows are whole quads long, so that one load of 16
+// Four neighbors of a row, zeros where they lie outside. ALIGNED: rows are whole quads long, so that one load of 16
 // bytes brings them.
 template <bool ALIGNED>
 __device__ float4 quad(const float *matrix, int row, int column, int rows, int columns) {
@@ -183,7 +183,7 @@ __device__ float4 quad(const float *matrix, int row, int column, int rows, int c
     return found;
 }
 
-// Four neighbours of a row of C, likewise.
+// Four neighbors of a row of C, likewise.
 template <bool ALIGNED>
 __device__ void finish_quad(float *c, int row, int column, int m, int n, const float *sums, float alpha, float beta) {
     if (row >= m) return;
@@ -277,7 +277,7 @@ __device__ void multiply_vectors(float (*a_tile)[ROWS + PADDING], float (*b_tile
 }
 
 // Idea: four floats with each load, from global memory and from shared, for which A's tile is transposed on its way.
-// Matrices whose rows are not whole quads long are fetched one float at a time. Limit: quads of neighbouring lanes lie
+// Matrices whose rows are not whole quads long are fetched one float at a time. Limit: quads of neighboring lanes lie
 // two apart and meet in banks; and in every step the whole block waits until its next tiles have come.
 extern "C" __global__ void __launch_bounds__(THREADS)
     matmul_vectors(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
@@ -294,7 +294,7 @@ __device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b
                               const float *b, float *c, int m, int n, int k, float alpha, float beta) {
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
-    // Of neighbouring lanes, two share their rows and two their columns, so that a warp's quads of either tile are few
+    // Of neighboring lanes, two share their rows and two their columns, so that a warp's quads of either tile are few
     // enough for one or two passes over the banks.
     int y = warp / WARPS_ACROSS * WARP_ROWS + (lane / 8 * 2 + lane % 2) * 4;
     int x = warp % WARPS_ACROSS * WARP_COLUMNS + lane / 2 % 4 * 4;

@@ -170,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
 // Idea: what pulls one body pulls the other the opposite way (Newton's third law), so that each pair is looked at once.
 // Bodies are cut into tiles of 32 * BODIES_PER_THREAD; a warp holds a tile in registers, and takes `tiles_per_warp` of
 // the tiles that follow it, up to half way around the circle of tiles: then every two tiles meet once. Of such a tile
-// it takes 32 bodies at a time. A lane begins with one of them and goes on to its neighbour's, 32 times around, while
+// it takes 32 bodies at a time. A lane begins with one of them and goes on to its neighbor's, 32 times around, while
 // the sum of what pulls that body is handed on to the next lane. Accelerations are added up by atomics and begin as
 // zeros; their last bits depend on the order. Limit: 16 instructions on floats and a reciprocal root for two
 // interactions, next to which all else is little: an H200 fills four of five issue slots with them.
@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
     nbody_pairs(const float4 *bodies, float4 *accelerations, int n, float softening_squared, int tiles,
                 int tiles_per_warp) {
     const int TILE = 32 * BODIES_PER_THREAD;
-    // Twice each, so that a lane finds its neighbours' bodies behind its own.
+    // Twice each, so that a lane finds its neighbors' bodies behind its own.
     __shared__ float4 around[PAIR_BLOCK / 32][64];
     int lane = threadIdx.x % 32;
     float4 *sources = around[threadIdx.x / 32];

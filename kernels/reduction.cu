@@ -71,7 +71,7 @@
 #define ALL_LANES (0xffffffffu >> (32 - WARP))
 #define WARPS (BLOCK_SIZE / WARP)
 
-// Idea: as in a tournament, neighbours first, then winners twice as far apart; in place, so a block leaves its partial
+// Idea: as in a tournament, neighbors first, then winners twice as far apart; in place, so a block leaves its partial
 // result in its first element (Cheng, Grossman, McKercher, Professional CUDA C Programming, ch. 3). Every thread reaches
 // every barrier, and whether there is a partner is asked of the index in the whole array. Limit: the threads that work
 // are spread over all warps, and each warp takes as long as if all of its lanes worked.
@@ -85,7 +85,7 @@ extern "C" __global__ void reduce_neighbored(VALUE *data, VALUE *partial, int n)
     if (t == 0) partial[blockIdx.x] = i < n ? data[i] : IDENTITY;
 }
 
-// Idea: the first threads do all the work, so the others' warps retire as a whole. Limit: neighbouring threads work on
+// Idea: the first threads do all the work, so the others' warps retire as a whole. Limit: neighboring threads work on
 // elements that are further apart at every step, and global memory moves a whole sector for each.
 extern "C" __global__ void reduce_neighbored_less(VALUE *data, VALUE *partial, int n) {
     int t = threadIdx.x;

@@ -71,7 +71,7 @@
 #define GAPPED(i) ((i) + (i) / 32)
 
 // Idea: every thread does what one alone would do for its element. Limit: the last thread of a section combines as many
-// elements as the section has, and the others redo what their neighbours did.
+// elements as the section has, and the others redo what their neighbors did.
 extern "C" __global__ void scan_naive(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     int start = blockIdx.x * BLOCK_SIZE;
     int i = start + threadIdx.x;
@@ -89,7 +89,7 @@ extern "C" __global__ void scan_naive(const VALUE *in, VALUE *out, VALUE *totals
 // Idea: after the step of distance d each element is the combination of 2 * d elements; log2(n) steps (Kogge and Stone,
 // A Parallel Algorithm for the Efficient Solution of a General Class of Recurrence Equations, IEEE Trans. Computers,
 // 1973; Hillis and Steele, Data Parallel Algorithms, CACM 1986). All threads stay in the loop, so all reach its
-// barriers. Limit: nobody may overwrite an element before its neighbour has read it, hence two barriers a step; and
+// barriers. Limit: nobody may overwrite an element before its neighbor has read it, hence two barriers a step; and
 // n * log2(n) - (n - 1) operations.
 extern "C" __global__ void scan_kogge_stone(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     __shared__ VALUE s[BLOCK_SIZE];
@@ -233,7 +233,7 @@ extern "C" __global__ void scan_shuffle(const VALUE *in, VALUE *out, VALUE *tota
     if (threadIdx.x == 0) totals[blockIdx.x] = total;
 }
 
-// Four neighbours that start at element i; what lies beyond the end is the identity. Arrays begin at a multiple of 16
+// Four neighbors that start at element i; what lies beyond the end is the identity. Arrays begin at a multiple of 16
 // bytes.
 __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
     if (i + 3 < n) return *(const VECTOR *)&in[i];
@@ -253,7 +253,7 @@ __device__ void store_vector(VALUE *out, int i, int n, VECTOR value) {
     if (i + 2 < n) out[i + 2] = value.z;
 }
 
-// Scan four neighbours in place, inclusive.
+// Scan four neighbors in place, inclusive.
 __device__ VECTOR scan_vector(VECTOR value) {
     value.y = COMBINE(value.x, value.y);
     value.z = COMBINE(value.y, value.z);
@@ -261,7 +261,7 @@ __device__ VECTOR scan_vector(VECTOR value) {
     return value;
 }
 
-// Combine what comes before with four neighbours that have been scanned; shift them by one to be exclusive.
+// Combine what comes before with four neighbors that have been scanned; shift them by one to be exclusive.
 __device__ VECTOR after(VALUE before, VECTOR value, int exclusive) {
     VALUE x = COMBINE(before, value.x);
     VALUE y = COMBINE(before, value.y);
@@ -270,7 +270,7 @@ __device__ VECTOR after(VALUE before, VECTOR value, int exclusive) {
     return MAKE_VECTOR(x, y, z, COMBINE(before, value.w));
 }
 
-// Idea: a thread scans four neighbours by itself, in registers, and moves them by 16 bytes at a time; the block scans
+// Idea: a thread scans four neighbors by itself, in registers, and moves them by 16 bytes at a time; the block scans
 // only what each thread has come to. With the scan of the totals and scan_add_back this is a scan of any length in three
 // kernels. Limit: those three: every element is read and written twice.
 extern "C" __global__ void scan_sections(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {

@@ -6,7 +6,7 @@
 // places decide between equal keys.
 //
 // rung                 idea                                            what still limits it
-// sort_odd_even        neighbours are put in order, n times            n * n / 2 comparisons
+// sort_odd_even        neighbors are put in order, n times            n * n / 2 comparisons
 // sort_bitonic         two sorted halves make a sorted whole           n * log2(n)^2 / 4 comparisons, whatever the keys
 // sort_bitonic_step    (its comparisons further apart than a section)  each of them a pass over memory
 // sort_bitonic_merge   (its comparisons within a section)
@@ -36,8 +36,8 @@ __device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stab
 }
 
 // Idea: in the even phases 0 and 1, 2 and 3, ... are put in order, in the odd ones 1 and 2, 3 and 4, ...; after n phases
-// all are (Habermann, Parallel Neighbor-sort, 1972). Many keys are sorted by the same rule one level up: neighbouring
-// halves of sections take the place of neighbouring keys, `shift` says which, and a launch sorts each two of them (Baudet
+// all are (Habermann, Parallel Neighbor-sort, 1972). Many keys are sorted by the same rule one level up: neighboring
+// halves of sections take the place of neighboring keys, `shift` says which, and a launch sorts each two of them (Baudet
 // and Stevenson, Optimal Sorting Algorithms for Parallel Computers, IEEE Trans. Computers, 1978). Limit: a key moves one
 // place a phase, hence n * n / 2 comparisons.
 extern "C" __global__ void sort_odd_even(KEY *keys, int *places, int n, int shift) {
@@ -228,7 +228,7 @@ extern "C" __global__ void sort_radix_count(const KEY *keys, int *counts, int n,
 // Idea: a key's place is where its digit and tile begin, plus how many of the digit came before it in the tile: in
 // earlier rounds, in earlier warps, in lower lanes, which a warp's votes on the four bits tell. So the order of equal
 // digits is kept, and eight passes sort 32 bits (Satish, Harris and Garland, Designing Efficient Sorting Algorithms for
-// Manycore GPUs, IPDPS 2009). Limit: neighbouring lanes write to up to 16 places in memory, and three kernels a pass.
+// Manycore GPUs, IPDPS 2009). Limit: neighboring lanes write to up to 16 places in memory, and three kernels a pass.
 extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places, KEY *keys_out, int *places_out,
                                               const int *starts, int n, int shift) {
     __shared__ int next[DIGITS];
@@ -273,7 +273,7 @@ extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places
 
 // Idea: runs of 1, 2, 4, ... keys are merged two by two. A key's place in the whole is its place in its own run plus how
 // many of the other run go before it, which it searches by halving; of equal keys those of the left run do. Limit: a
-// search for every key, whose reads neighbours do not share.
+// search for every key, whose reads neighbors do not share.
 extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
     __shared__ KEY s[2][BLOCK_SIZE];
     __shared__ int p[2][CARRIED(BLOCK_SIZE)];
@@ -320,7 +320,7 @@ extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
 
 // Idea: two runs of `run` keys become one, from `keys` to `keys_out`. The threads share the result equally; a search
 // along a diagonal of the grid of all pairs finds how many keys of the left run lie before a thread's part (Green, McColl
-// and Bader, GPU Merge Path, ICS 2012), and from there on it merges as one alone would. Limit: neighbouring threads read
+// and Bader, GPU Merge Path, ICS 2012), and from there on it merges as one alone would. Limit: neighboring threads read
 // and write eight keys apart; each doubling of the runs is a pass over memory.
 extern "C" __global__ void sort_merge_path(const KEY *keys, const int *places, KEY *keys_out, int *places_out, int n,
                                            int run) {

@@ -128,7 +128,7 @@ __device__ unsigned int look_back(const volatile unsigned int *states, int tile,
 // Idea: a pass reads each key once and writes it once. A tile's keys are ranked within each warp by votes, and counted;
 // the counts are published at once, so that other tiles know before this one knows where its keys go: decoupled look-back
 // for each digit (Adinets and Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022). Within the
-// tile the keys go to their places in shared memory first, so that neighbours write side by side. Tiles are numbered in
+// tile the keys go to their places in shared memory first, so that neighbors write side by side. Tiles are numbered in
 // the order in which blocks start: states[0] counts them, DIGITS states for each tile follow, and then the next pass has
 // its own; all start as 0. Limit: the votes, and what shared memory takes and gives.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)

@@ -4,15 +4,15 @@
 //
 // kernel           what it does
 // splat_bodies     projects each body and adds its light to the pixels around
-// splat_develop    turns sums of light into colours that a screen shows
+// splat_develop    turns sums of light into colors that a screen shows
 
 // Rows: to the right, up, forward, each with its shift: camera = (row . place) + shift.
 __constant__ float CAMERA[12];
 
-// Colours by number: red, green, blue in the low three bytes.
+// Colors by number: red, green, blue in the low three bytes.
 __constant__ unsigned int PALETTE[256];
 
-// `origins` are the bodies' colours where `speed_scale` is 0; else a body of that speed has the palette's last colour.
+// `origins` are the bodies' colors where `speed_scale` is 0; else a body of that speed has the palette's last color.
 // A disc is `1 << size` pixels in radius; places are kept to 1/16 pixel. Nothing nearer than `nearest` is seen. `light`
 // holds three sums for each pixel.
 extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velocities, const unsigned char *origins,
@@ -31,13 +31,13 @@ extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velo
     int radius = 1 << size;
     if (!(column > -radius && column < width + radius && row > -radius && row < height + radius)) return;
 
-    int colour = origins[i];
+    int color = origins[i];
     if (speed_scale > 0.0f) {
         float4 v = velocities[i];
         float speed = sqrtf(fmaf(v.x, v.x, fmaf(v.y, v.y, __fmul_rn(v.z, v.z))));
-        colour = (int)fminf(__fmul_rn(speed / speed_scale, 255.0f), 255.0f);
+        color = (int)fminf(__fmul_rn(speed / speed_scale, 255.0f), 255.0f);
     }
-    unsigned int red = PALETTE[colour] & 255, green = PALETTE[colour] >> 8 & 255, blue = PALETTE[colour] >> 16 & 255;
+    unsigned int red = PALETTE[color] & 255, green = PALETTE[color] >> 8 & 255, blue = PALETTE[color] >> 16 & 255;
 
     // Pixel (c, r) is the square from c to c + 1: its middle is at 16 c + 8.
     int x = (int)floorf(__fmul_rn(column, 16.0f)), y = (int)floorf(__fmul_rn(row, 16.0f));
@@ -59,7 +59,7 @@ extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velo
         }
 }
 
-// The tone curve x / (1 + x) of a pixel's brightest colour never saturates, so that the middle of a galaxy keeps its
+// The tone curve x / (1 + x) of a pixel's brightest color never saturates, so that the middle of a galaxy keeps its
 // structure; all three are scaled alike, which keeps the hue, but for what WHITENING adds where it is brightest, as on
 // film. The root is for the screen's gamma.
 #define WHITENING 0.02f

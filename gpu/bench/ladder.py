@@ -101,12 +101,12 @@ def _run(engine: Engine, variant: Variant, inputs: Inputs, params: Params) -> In
 
 
 def random_image(height: int, width: int) -> Callable[[np.random.Generator], Inputs]:
-    """Return a maker of grey 8-bit images of uniform noise."""
+    """Return a maker of gray 8-bit images of uniform noise."""
     return lambda rng: {"image": rng.integers(0, 256, (height, width), np.uint8), "maxval": np.array(255)}
 
 
 def constant_image(height: int, width: int) -> Callable[[np.random.Generator], Inputs]:
-    """Return a maker of grey 8-bit images of one value."""
+    """Return a maker of gray 8-bit images of one value."""
     return lambda rng: {
         "image": np.full((height, width), rng.integers(0, 256), np.uint8),
         "maxval": np.array(255),

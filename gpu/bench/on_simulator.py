@@ -58,7 +58,7 @@ _LOCKSTEP = _cases(512, 1024, 20, ", in lockstep")
 # What is wanted of machine code: so many times the peer's speed.
 _WANTED = {
     ("convolution", "Tiled in shared memory"): "4 x SciPy",
-    ("histogram", "Privatised"): "3 x np.bincount",
+    ("histogram", "Privatized"): "3 x np.bincount",
     ("reduction", "Grid stride, two launches"): "0.5 x np.sum",
     ("scan", "Any length, three kernels"): "0.5 x np.cumsum",
     ("matmul", "Tiled in shared memory"): "a 20th of np.matmul",

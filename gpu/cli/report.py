@@ -213,7 +213,7 @@ def _figure(value: float) -> str:
 
 
 def _exact(value: float) -> str:
-    """Return a whole number, or a float32 to as many digits as it takes to tell it from its neighbours."""
+    """Return a whole number, or a float32 to as many digits as it takes to tell it from its neighbors."""
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 

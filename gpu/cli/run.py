@@ -89,12 +89,12 @@ def _read_image(source: str | None, target: str | None) -> tuple[Inputs, str]:
     """Return an image as a pattern takes it, and what people say of it."""
     path = Path(source or images.DEFAULT_SAMPLE)
     image = images.read_image(path)
-    colour = image.pixels.ndim == 3
+    color = image.pixels.ndim == 3
     if target:
-        export.check_target(target, colour=colour)
+        export.check_target(target, color=color)
     height, width = image.pixels.shape[:2]
     inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
-    kind = "colour" if colour else "grey"
+    kind = "color" if color else "gray"
     return inputs, f"{path.name}, {width} x {height}, {kind}, white is {image.maxval}"
 
 

@@ -191,7 +191,7 @@ def _refuse(bad: Array, values: Array, start: int, why: str) -> None:
 
 
 def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
-    """Return what a curve of many values needs: the least and the greatest of each run of neighbours.
+    """Return what a curve of many values needs: the least and the greatest of each run of neighbors.
 
     Parameters
     ----------

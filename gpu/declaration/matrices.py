@@ -19,7 +19,7 @@ SHOWN = 2048
 _CHUNK = 2**22
 
 # Dark blue to yellow through green, of which every step looks as wide as the next: after matplotlib's viridis (CC0).
-_COLOURS = np.array(
+_COLORS = np.array(
     [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99],
      [170, 220, 50], [253, 231, 37]],
     np.float64,
@@ -132,7 +132,7 @@ def _range(values: Array) -> tuple[float, float]:
 
 
 def picture(values: Array, low: float, high: float) -> Array:
-    """Colour a matrix: what is `low` or less dark blue, `high` or more yellow, and what is not a number red.
+    """Color a matrix: what is `low` or less dark blue, `high` or more yellow, and what is not a number red.
 
     Parameters
     ----------
@@ -143,16 +143,16 @@ def picture(values: Array, low: float, high: float) -> Array:
     -------
     uint8 array of shape (rows, columns, 3)
     """
-    places, steps = np.linspace(0, len(_COLOURS) - 1, 256), np.arange(len(_COLOURS))
-    table = np.stack([np.interp(places, steps, channel) for channel in _COLOURS.T], axis=1).round().astype(np.uint8)
+    places, steps = np.linspace(0, len(_COLORS) - 1, 256), np.arange(len(_COLORS))
+    table = np.stack([np.interp(places, steps, channel) for channel in _COLORS.T], axis=1).round().astype(np.uint8)
     width = high - low if high > low else 1.0
     with np.errstate(invalid="ignore", over="ignore"):
         level = np.clip((values.astype(np.float64) - low) * (255 / width), 0, 255)
     missing = np.isnan(level)
     level[missing] = 0
-    coloured: Array = table[level.astype(np.uint8)]
-    coloured[missing] = _NOT_A_NUMBER
-    return coloured
+    colored: Array = table[level.astype(np.uint8)]
+    colored[missing] = _NOT_A_NUMBER
+    return colored
 
 
 def corner(inputs: Inputs, rows: int, columns: int) -> Inputs:

@@ -71,7 +71,7 @@ class Facts:
 
 
 def look() -> Facts:
-    """Find out, in this process: this initialises the driver."""
+    """Find out, in this process: this initializes the driver."""
     status, driver_cuda, gpus = _ask_driver()
     nvcc = find_nvcc()
     return Facts(

@@ -130,7 +130,7 @@ class Engine(Protocol):
         ...
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
-        """Return an uninitialised buffer; LaunchError when the device's memory does not suffice."""
+        """Return an uninitialized buffer; LaunchError when the device's memory does not suffice."""
         ...
 
     def upload(self, values: Array) -> Buffer:

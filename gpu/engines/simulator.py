@@ -83,7 +83,7 @@ class SimulatorEngine:
 
     def __init__(self, executor: str = "auto") -> None:
         self._executor = executor
-        # Blocks enough for 16 multiprocessors fill a gang, and leave work for the loops over a grid's stride.
+        # Blocks enough for 16 multiprocessors fill a batch, and leave work for the loops over a grid's stride.
         self.device = Device(
             "simulator",
             processor_name(),

@@ -1,13 +1,14 @@
 """Image files: read with their values as they are, shown on a screen, written without leaving half a file.
 
 What is read: PGM, PPM and PBM (`gpu.files.netpbm`: any maxval, exact), and through Pillow PNG, JPEG, TIFF, BMP, GIF and
-WebP, the first picture of a file that holds several. Choices where a format holds more than grey or red, green and blue:
+WebP, the first picture of a file that holds several. Choices where a format holds more than gray or red, green and
+blue:
 
-- 16-bit grey, colour and alpha keep their 16 bits, from PNG as from TIFF.
-- What is transparent is composited on white. A colour key, one colour called transparent, is ignored.
+- 16-bit gray, color and alpha keep their 16 bits, from PNG as from TIFF.
+- What is transparent is composited on white. A color key, one color called transparent, is ignored.
 - A palette, CMYK, YCbCr and Lab become 8-bit RGB; 1-bit pixels become 0 and 255.
 - Floating point, signed and 32-bit values are refused: how to scale them is not ours to guess.
-- EXIF's orientation is applied. Colour profiles are not: the numbers in the file are the numbers a kernel gets.
+- EXIF's orientation is applied. Color profiles are not: the numbers in the file are the numbers a kernel gets.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _through_table(pixels: Pixels, table: Pixels) -> Pixels:
 
 
 def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None = None) -> None:
-    """Write an image file, its format chosen by the extension: .pgm (grey), .ppm (colour) or .png.
+    """Write an image file, its format chosen by the extension: .pgm (gray), .ppm (color) or .png.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
     maxval : int or None
         The value of white; None means 255 for uint8 and 65535 for uint16. PGM and PPM keep the values and record
         `maxval`, in two bytes a value where it is above 255. PNG knows no maxval: values are scaled to 8 bits, or to 16
-        where `maxval` is above 255, in colour too.
+        where `maxval` is above 255, in color too.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
     if pixels.size == 0:
         raise InputError(f"{name} cannot be written: the image has no pixels.")
     if extension in (".pgm", ".ppm") and (extension == ".pgm") != (pixels.ndim == 2):
-        needed = "a colour image needs .ppm or .png" if extension == ".pgm" else "a grey image needs .pgm or .png"
+        needed = "a color image needs .ppm or .png" if extension == ".pgm" else "a gray image needs .pgm or .png"
         raise InputError(f"{name} cannot be written: {needed}.")
     if maxval is None:
         maxval = 255 if pixels.dtype == np.uint8 else 65535

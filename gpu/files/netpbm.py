@@ -1,7 +1,7 @@
 """The Netpbm formats PBM, PGM and PPM, plain (P1 to P3) and raw (P4 to P6), read and written value by value.
 
 Pillow reads them too, but it rescales every value whose white is not 255 or 65535, one pixel at a time, and squeezes
-16-bit colour to 8 bits. Here a value in the file is the value in the array, and a raw file is read in one go.
+16-bit color to 8 bits. Here a value in the file is the value in the array, and a raw file is read in one go.
 
 Source: the format descriptions of the Netpbm project, pgm(5) and ppm(5).
 """
@@ -49,9 +49,9 @@ class Header:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The array's shape: (height, width), or (height, width, 3) for colour."""
-        colour = (3,) if self.magic in ("P3", "P6") else ()
-        return (self.height, self.width, *colour)
+        """The array's shape: (height, width), or (height, width, 3) for color."""
+        color = (3,) if self.magic in ("P3", "P6") else ()
+        return (self.height, self.width, *color)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -36,10 +36,10 @@ _JPEG_PIXELS_PER_BYTE = 512
 
 # The raw modes with which Pillow keeps the high byte of each 16-bit value, and those that give it the low byte.
 _LOW_BYTES = {
-    f"{colours};16{end}": f"{colours};16{other}" for colours in ("RGB", "RGBA", "RGBX") for end, other in ("LB", "BL")
+    f"{colors};16{end}": f"{colors};16{other}" for colors in ("RGB", "RGBA", "RGBX") for end, other in ("LB", "BL")
 }
 _LOW_BYTES |= {f"{mode[:-1]}N": low for mode, low in _LOW_BYTES.items() if mode[-1] == sys.byteorder[0].upper()}
-_GREY_ALPHA = "LA;16B"
+_GRAY_ALPHA = "LA;16B"
 
 _ORIENTED: dict[int, Callable[[Pixels], Pixels]] = {
     2: np.fliplr,
@@ -134,11 +134,11 @@ def _least_bytes(file: PIL.ImageFile.ImageFile, pixels: int) -> int:
 def _decode(file: PIL.ImageFile.ImageFile, path: Path, name: str) -> tuple[Pixels, int]:
     mode, raw_mode = file.mode, _raw_mode(file)
     if mode.startswith("I;16"):
-        return _sixteen_bit_grey(file, raw_mode)
+        return _sixteen_bit_gray(file, raw_mode)
     if mode in ("I", "F"):
         kind = "floating-point" if mode == "F" else "signed or 32-bit"
         raise InputError(f"{name} holds {kind} values; save it with 8 or 16 bits a value, unsigned.")
-    if raw_mode == _GREY_ALPHA:
+    if raw_mode == _GRAY_ALPHA:
         interleaved = _other_bytes(path, "RGBA").view(">u2").astype(np.uint16)
         return _on_white(interleaved[..., :1], interleaved[..., 1:], 65535)[..., 0], 65535
     if raw_mode in _LOW_BYTES and mode in ("RGB", "RGBA"):
@@ -175,7 +175,7 @@ def _other_bytes(path: Path, raw_mode: str) -> Pixels:
         return _array(file)
 
 
-def _sixteen_bit_grey(file: PIL.ImageFile.ImageFile, raw_mode: str) -> tuple[Pixels, int]:
+def _sixteen_bit_gray(file: PIL.ImageFile.ImageFile, raw_mode: str) -> tuple[Pixels, int]:
     maxval = 4095 if raw_mode == "I;12" else 65535
     tags = getattr(file, "tag_v2", {})
     inverted = tags.get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO
@@ -201,12 +201,12 @@ def _array(image: PIL.Image.Image, mode: str | None = None) -> Pixels:
     return result
 
 
-def _on_white(colours: Pixels, alpha: Pixels, white: int) -> Pixels:
+def _on_white(colors: Pixels, alpha: Pixels, white: int) -> Pixels:
     """Composite on white, rounded to nearest; strip by strip, since the products need twice the bits."""
-    result = np.empty(colours.shape, colours.dtype)
-    rows = max(1, _STRIP_BYTES // max(1, 8 * colours[0].size))
-    for first in range(0, colours.shape[0], rows):
+    result = np.empty(colors.shape, colors.dtype)
+    rows = max(1, _STRIP_BYTES // max(1, 8 * colors[0].size))
+    for first in range(0, colors.shape[0], rows):
         strip = slice(first, first + rows)
         weight = alpha[strip].astype(np.uint64)
-        result[strip] = (colours[strip] * weight + white * (white - weight) + white // 2) // white
+        result[strip] = (colors[strip] * weight + white * (white - weight) + white // 2) // white
     return result

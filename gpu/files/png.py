@@ -1,4 +1,4 @@
-"""Write PNG: 8 bits through Pillow, 16 bits by hand, because Pillow writes no 16-bit colour.
+"""Write PNG: 8 bits through Pillow, 16 bits by hand, because Pillow writes no 16-bit color.
 
 Source: the PNG specification (ISO/IEC 15948), chunks IHDR, IDAT and IEND.
 """
@@ -16,7 +16,7 @@ import PIL.Image
 Pixels = npt.NDArray[Any]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GREY, _RGB = 0, 2
+_GRAY, _RGB = 0, 2
 _FILTER_UP = 2
 _STRIP_BYTES = 2**22
 
@@ -32,14 +32,14 @@ def write(file: IO[bytes], pixels: Pixels) -> None:
 def _write_16_bit(file: IO[bytes], pixels: Pixels) -> None:
     height, width = pixels.shape[:2]
     file.write(_SIGNATURE)
-    kind = _GREY if pixels.ndim == 2 else _RGB
+    kind = _GRAY if pixels.ndim == 2 else _RGB
     _write_chunk(file, b"IHDR", struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0))
     compressor = zlib.compressobj(6)
     rows = max(1, _STRIP_BYTES // pixels[0].nbytes)
     above = np.zeros((1, pixels[0].nbytes), np.uint8)
     for first in range(0, height, rows):
         strip = pixels[first : first + rows].astype(">u2").view(np.uint8).reshape(-1, pixels[0].nbytes)
-        # Each row as its difference from the one above: neighbours are alike, and differences compress better.
+        # Each row as its difference from the one above: neighbors are alike, and differences compress better.
         filtered = np.empty((strip.shape[0], strip.shape[1] + 1), np.uint8)
         filtered[:, 0] = _FILTER_UP
         np.subtract(strip, np.concatenate([above, strip[:-1]]), out=filtered[:, 1:])

@@ -64,7 +64,7 @@ class BodyFigures:
     interactions_per_s, gflops : float
         Of this request's steps, at `FLOPS_PER_INTERACTION`; 0 where it asked for none.
     radius : float
-        Half of the bodies were within this distance of their centre of mass when the simulation began: what a first
+        Half of the bodies were within this distance of their center of mass when the simulation began: what a first
         camera goes by.
     executor, fallback : str
         As of a `gpu.messages.requests.Report`.

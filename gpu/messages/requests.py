@@ -240,8 +240,8 @@ class AdvanceBodies:
     camera : Camera
     width, height : int
         Pixels of the picture; with 0 of them none is drawn.
-    colour : {"speed", "origin"}
-        By what bodies are coloured.
+    color : {"speed", "origin"}
+        By what bodies are colored.
     exposure : float
         A factor of the light.
     measure : bool
@@ -262,7 +262,7 @@ class AdvanceBodies:
     camera: Camera = field(default_factory=Camera)
     width: int = 0
     height: int = 0
-    colour: str = "speed"
+    color: str = "speed"
     exposure: float = 1.0
     measure: bool = False
     seed: int = 0

@@ -297,7 +297,7 @@ PATTERN = Pattern(
             "coalesced",
             "Coalesced",
             run=_an_element_a_thread("matmul_coalesced"),
-            idea="The lanes of a warp stand beside each other and read neighbours.",
+            idea="The lanes of a warp stand beside each other and read neighbors.",
             limit="Two factors from global memory for each multiply-add.",
             kernels=("matmul_coalesced",),
         ),

@@ -14,7 +14,7 @@ from gpu.engines.counting import ObservedEngine
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
 from gpu.patterns.histogram.counted import counted
 from gpu.simulator.counting.contention import Contention, Tally
-from gpu.simulator.executor.lanes import WARP, Gang, Mask
+from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
 from gpu.simulator.executor.observe import Access, Observer, Step
 from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.module import SimulatedModule
@@ -113,12 +113,12 @@ class _Diary(Observer):
         self.moments: list[Moment] = []
         self._values = [0, 0]
 
-    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         # The statement that touches no memory is the one that adds; the others are seen by their accesses.
         thread = int(mask.lanes[0]) // WARP
         self.moments.append(Moment(thread, "add", self._values[thread] + 1))
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         lane = int(access.mask.lanes[0])
         thread = lane // WARP
         value = int(access.values[lane]) if isinstance(access.values, np.ndarray) else int(access.values)

@@ -66,7 +66,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
         raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
     drawn = bool(request.width and request.height)
     if drawn:
-        nbody_picture.check(request.camera, request.width, request.height, request.colour, request.exposure)
+        nbody_picture.check(request.camera, request.width, request.height, request.color, request.exposure)
     engine.sources = dict(request.sources)
     silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
     try:
@@ -87,7 +87,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
             measuring_ms = 1e3 * (time.perf_counter() - began)
         if drawn:
             picture = simulation.draw(
-                request.camera, request.width, request.height, colour=request.colour, exposure=request.exposure
+                request.camera, request.width, request.height, color=request.color, exposure=request.exposure
             )
         engine.take_times()
     except KernelError:

@@ -19,13 +19,13 @@ def is_image(path: str) -> bool:
     return Path(path).suffix.lower() in images.WRITABLE
 
 
-def check_target(path: str, *, colour: bool | None = None) -> None:
+def check_target(path: str, *, color: bool | None = None) -> None:
     """Raise InputError where `save` could not write `path` anyway: before a run that would be in vain.
 
     Parameters
     ----------
-    colour : bool or None
-        Whether what an image file would hold is in colour; None where that is not known.
+    color : bool or None
+        Whether what an image file would hold is in color; None where that is not known.
     """
     target = Path(path)
     extension = target.suffix.lower()
@@ -36,10 +36,10 @@ def check_target(path: str, *, colour: bool | None = None) -> None:
         raise InputError(f"{path} cannot be written: it is a folder.")
     if not target.resolve().parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {target.parent}.")
-    if extension == ".pgm" and colour:
-        raise InputError(f"{path} cannot be written: a colour image needs .ppm or .png.")
-    if extension == ".ppm" and colour is False:
-        raise InputError(f"{path} cannot be written: a grey image needs .pgm or .png.")
+    if extension == ".pgm" and color:
+        raise InputError(f"{path} cannot be written: a color image needs .ppm or .png.")
+    if extension == ".ppm" and color is False:
+        raise InputError(f"{path} cannot be written: a gray image needs .pgm or .png.")
 
 
 def save(path: str, array: Array, *, maxval: int | None = None) -> None:

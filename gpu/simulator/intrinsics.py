@@ -253,5 +253,5 @@ WARP_OPERATIONS = frozenset(
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 
-# What orders memory between threads. A gang's lanes go together, so there is nothing left to order.
+# What orders memory between threads. A batch's lanes go together, so there is nothing left to order.
 FENCES = frozenset({"__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp", "__nanosleep"})

@@ -63,7 +63,7 @@ def _divide_unsigned(left: Value, right: Value) -> Value:
 
 
 def _remainder_unsigned(left: Value, right: Value) -> Value:
-    # A division and a product take a third of np.remainder's time: NumPy vectorises only the former.
+    # A division and a product take a third of np.remainder's time: NumPy vectorizes only the former.
     return _unless_zero(right, left - np.floor_divide(left, right) * right)
 
 

@@ -16,11 +16,11 @@ from gpu.errors import SourcePosition
 from gpu.stepping.columns import Columns
 from gpu.stepping.history import Array, History
 from gpu.stepping.labels import Labels
-from gpu.stepping.network import Network
+from gpu.stepping.last_seen import LastSeen
 from gpu.stepping.recording import Recording
 from gpu.stepping.row import Row, Who
 from gpu.stepping.rows import outline
-from gpu.stepping.sight import Sight
+from gpu.stepping.value_graph import ValueGraph
 
 
 class Term(NamedTuple):
@@ -48,8 +48,8 @@ class Dataflow:
         self.recording = recording
         self.history = History(recording)
         self._columns = Columns(self.history)
-        self._network = Network(self.history, self._columns)
-        outlines = outline(self.history, self._columns, self._network)
+        self._graph = ValueGraph(self.history, self._columns)
+        outlines = outline(self.history, self._columns, self._graph)
         self._outlines = outlines
         self.rows: tuple[Row, ...] = tuple(Row(self, number, each) for number, each in enumerate(outlines))
         self.labels = Labels(recording, self.rows)
@@ -137,7 +137,7 @@ class Dataflow:
 
     def _seen(self, node: int, row: int, place: int, cell: int) -> tuple[int, int] | None:
         """Return the row and the cell (of that row) where a node was last to be seen before a row."""
-        rows, cells = self._sight.find(*(np.array([each]) for each in (node, row, place, cell)))
+        rows, cells = self._last_seen.find(*(np.array([each]) for each in (node, row, place, cell)))
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))
@@ -152,7 +152,7 @@ class Dataflow:
         if not here.made[cell]:
             return None
         write = here.maker(cell)
-        group = int(self._network.making.group[np.searchsorted(self._network.making.write, write)])
+        group = int(self._graph.making.group[np.searchsorted(self._graph.making.write, write)])
         return self._term(int(self.history.writes.node[write]), None, row, cell, group)
 
     def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> Term:
@@ -161,7 +161,7 @@ class Dataflow:
             return Term("", operand, (), None)  # type: ignore[arg-type]
         launch, number = self.history.launch_of_node(node)
         made = launch.trace.node(number)
-        of = int(self._network.group_of_node(np.array([node]))[0])
+        of = int(self._graph.group_of_node(np.array([node]))[0])
         if not made.operator or (of >= 0 and of != group) or bool(here.count[cell] == 0):
             return Term("", made.value, (), self._seen(node, row, here.place.number, int(here.cells[cell])))
         same = self.history.nodes_in(launch, made.sources)
@@ -207,14 +207,14 @@ class Dataflow:
     # For rows.
 
     @cached_property
-    def _sight(self) -> Sight:
-        return Sight(self.history, self._columns, self._network, self._outlines)
+    def _last_seen(self) -> LastSeen:
+        return LastSeen(self.history, self._columns, self._graph, self._outlines)
 
     @cached_property
     def _edges(self) -> tuple[Array, Array, Array, Array]:
         """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
-        groups, nodes = self._network.sources
-        making, writes = self._network.making, self.history.writes
+        groups, nodes = self._graph.sources
+        making, writes = self._graph.making, self.history.writes
         last = np.zeros(int(making.group.max(initial=-1)) + 1, np.int64)
         last[making.group] = making.write
         row_of_write = np.zeros(len(writes), np.int64)
@@ -222,7 +222,7 @@ class Dataflow:
             row_of_write[each.writes] = number
         write = last[groups]
         row, cell = row_of_write[write], writes.cell[write]
-        from_row, from_cell = self._sight.find(nodes, row, writes.place[write], cell)
+        from_row, from_cell = self._last_seen.find(nodes, row, writes.place[write], cell)
         edges = np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0]
         edges = np.unique(edges, axis=0)
         return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
@@ -236,9 +236,9 @@ class Dataflow:
 
     def operations_of(self, writes: Array) -> tuple[Array, Array, tuple[str, ...]]:
         """Return the cells of a row that operations made, how many made each, and the operators."""
-        making = self._network.making
+        making = self._graph.making
         groups = np.unique(making.group[np.searchsorted(making.write, writes)])
-        of, operation = self._network.members
+        of, operation = self._graph.members
         first = np.searchsorted(of, groups)
         counts = np.searchsorted(of, groups, side="right") - first
         wanted = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
@@ -250,7 +250,7 @@ class Dataflow:
 
     @cached_property
     def _cell_of_group(self) -> Array:
-        making = self._network.making
+        making = self._graph.making
         found = np.zeros(int(making.group.max(initial=0)) + 1, np.int64)
         found[making.group] = self.history.writes.cell[making.write]
         return found

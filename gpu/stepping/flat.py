@@ -47,7 +47,7 @@ class FlatWrites:
     ----------
     event : array
     lane : array
-        The lane in the gang.
+        The lane in the batch.
     owner : array
         What was written: for variables the number of the frame's function times 2**20 plus the slot, for arrays that of
         the recorded memory.

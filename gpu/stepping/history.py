@@ -223,20 +223,20 @@ class History:
 
     def _global(self, launch: Launch, flat: FlatTrace, found: FlatWrites, same: Array, steps: Array) -> Writes:
         """Return writes by place, cell and thread."""
-        gang = flat.event("gang")[found.event]
+        batch = flat.event("batch")[found.event]
         trace = launch.trace
-        first = np.array([each[0] for each in trace.about["gangs"]])
+        first = np.array([each[0] for each in trace.about["batches"]])
         lanes = np.array([trace.lanes_per_block_of(number) for number in range(first.size)])
-        block = first[gang] + found.lane // lanes[gang]
-        thread = found.lane % lanes[gang]
+        block = first[batch] + found.lane // lanes[batch]
+        thread = found.lane % lanes[batch]
         place, cell = np.zeros(found.event.size, np.int64), np.zeros(found.event.size, np.int64)
-        keys = found.owner * first.size + gang
+        keys = found.owner * first.size + batch
         for key in np.unique(keys):
             rows = np.flatnonzero(keys == key)
-            owner, of_gang = divmod(int(key), int(first.size))
+            owner, of_batch = divmod(int(key), int(first.size))
             if found is flat.variables:
                 dtype = flat.dtype_of_variable(owner)
-                where = self.places.of_variable(launch, of_gang, owner >> 20, owner % (1 << 20), dtype)
+                where = self.places.of_variable(launch, of_batch, owner >> 20, owner % (1 << 20), dtype)
                 cell[rows] = block[rows] * where.section + thread[rows]
             else:
                 where = self.places.of_array(launch, trace.arrays[trace.first_array[owner]])

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
+from gpu.stepping.lane_traces import WARP, event_column, lane_traces
 from gpu.stepping.recording import Recording
-from gpu.stepping.strands import WARP, event_column, strands
 
 Array = npt.NDArray[Any]
 
@@ -139,8 +139,8 @@ class LaneStates:
         """
         launch, event = self._recording.at(moment)
         trace = launch.trace
-        gangs = event_column(trace, "gang")
-        within = trace.launch_of(int(gangs[event])).number if event < gangs.size else 0
+        batches = event_column(trace, "batch")
+        within = trace.launch_of(int(batches[event])).number if event < batches.size else 0
         key = (launch.number, within)
         if key not in self._launches:
             self._launches[key] = LaunchLanes(trace, within)
@@ -167,9 +167,9 @@ class LaunchLanes:
         self._absent = np.zeros(self._shape, bool)
         self._absent.reshape(self._shape[0], -1)[:, prod(launch.block) :] = True
         self._apart = trace.about["schedule"] != "round-robin"
-        self._strands = strands(trace, number, apart=self._apart)
-        self._first = np.array([strand.events[0] for strand in self._strands], np.int64)
-        self._last = np.array([strand.events[-1] for strand in self._strands], np.int64)
+        self._lane_traces = lane_traces(trace, number, apart=self._apart)
+        self._first = np.array([lane_trace.events[0] for lane_trace in self._lane_traces], np.int64)
+        self._last = np.array([lane_trace.events[-1] for lane_trace in self._lane_traces], np.int64)
         lines = np.array([line for _, line, _ in trace.about["positions"]], np.int64)
         self._lines: Array = lines[event_column(trace, "position")]
         self._kinds: Array = np.array(trace.about["kinds"], str)[event_column(trace, "kind")]
@@ -184,31 +184,31 @@ class LaunchLanes:
         cause = np.full(self._shape, -1, np.int64)
         flat, causes = state.reshape(-1), cause.reshape(-1)
         for number in np.flatnonzero(self._last < event).tolist():
-            strand = self._strands[number]
-            flat[strand.start : strand.stop] = LaneState.FINISHED
+            lane_trace = self._lane_traces[number]
+            flat[lane_trace.start : lane_trace.stop] = LaneState.FINISHED
         running = np.flatnonzero((self._first <= event) & (self._last >= event))
         for number in running.tolist():
-            own = slice(self._strands[number].start, self._strands[number].stop)
-            flat[own], causes[own] = self._of_strand(number, event)
+            own = slice(self._lane_traces[number].start, self._lane_traces[number].stop)
+            flat[own], causes[own] = self._of_lane_trace(number, event)
         if self._apart:
             self._wait(running, event, flat, causes)
         state[self._absent], cause[self._absent] = LaneState.ABSENT, -1
         return Lanes(state, cause, self._lines, self._loops)
 
-    def _of_strand(self, number: int, event: int) -> tuple[Array, Array]:
-        """Return the states and causes of a strand's lanes."""
-        strand = self._strands[number]
-        place = strand.next(event)
+    def _of_lane_trace(self, number: int, event: int) -> tuple[Array, Array]:
+        """Return the states and causes of a lane_trace's lanes."""
+        lane_trace = self._lane_traces[number]
+        place = lane_trace.next(event)
         kept = self._kept.get(number)
         if kept is None or kept[0] != place:
-            active = strand.active(place)
+            active = lane_trace.active(place)
             state = np.where(active, np.uint8(LaneState.READY), np.uint8(LaneState.IDLE))
-            cause = strand.parted(place)
-            state[~active & (strand.ended <= event)] = LaneState.FINISHED
+            cause = lane_trace.parted(place)
+            state[~active & (lane_trace.ended <= event)] = LaneState.FINISHED
             cause[state != LaneState.IDLE] = -1
             kept = self._kept[number] = (place, state, cause)
         _, state, cause = kept
-        if strand.events[place] != event:
+        if lane_trace.events[place] != event:
             return state, cause
         at_barrier = self._kinds[event] == "barrier"
         now = LaneState.WAITING if at_barrier else LaneState.ACTIVE
@@ -218,15 +218,18 @@ class LaunchLanes:
     def _wait(self, running: Array, event: int, state: Array, cause: Array) -> None:
         """Let the warps wait that have come to a barrier that others of their block have not come to."""
         reached: dict[int, int] = {}
-        arrived = [int(np.searchsorted(strand.barriers, event)) for strand in self._strands]
-        for number, strand in enumerate(self._strands):
+        arrived = [int(np.searchsorted(lane_trace.barriers, event)) for lane_trace in self._lane_traces]
+        for number, lane_trace in enumerate(self._lane_traces):
             if self._last[number] >= event:
-                block = strand.start // self._lanes_per_block
+                block = lane_trace.start // self._lanes_per_block
                 reached[block] = min(reached.get(block, arrived[number]), arrived[number])
         for number in running.tolist():
-            strand = self._strands[number]
-            place, block = strand.next(event), strand.start // self._lanes_per_block
-            if arrived[number] > reached[block] and strand.events[place - 1] == strand.barriers[arrived[number] - 1]:
-                own = slice(strand.start, strand.stop)
+            lane_trace = self._lane_traces[number]
+            place, block = lane_trace.next(event), lane_trace.start // self._lanes_per_block
+            if (
+                arrived[number] > reached[block]
+                and lane_trace.events[place - 1] == lane_trace.barriers[arrived[number] - 1]
+            ):
+                own = slice(lane_trace.start, lane_trace.stop)
                 waits = state[own] == LaneState.READY
-                state[own][waits], cause[own][waits] = LaneState.WAITING, strand.events[place - 1]
+                state[own][waits], cause[own][waits] = LaneState.WAITING, lane_trace.events[place - 1]

@@ -11,7 +11,7 @@ from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Launch, Recording
 from gpu.stepping.scene import Scene, as_text
 
-_GANG = EVENT.index("gang")
+_BATCH = EVENT.index("batch")
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def launch_tree(recording: Recording) -> tuple[Grid, ...]:
 
 def _of_launch(launch: Launch, before: int) -> list[Grid]:
     trace = launch.trace
-    gangs = trace.data.arrays["events"][:, _GANG]
-    owners = np.array([gang[2] for gang in trace.about["gangs"]], np.int64)[gangs]
+    batches = trace.data.arrays["events"][:, _BATCH]
+    owners = np.array([batch[2] for batch in trace.about["batches"]], np.int64)[batches]
     spans = [_span(owners, each.number, launch.count) for each in trace.launches]
     whole = [last for _, last in spans]
     depths = [0] * len(spans)

@@ -71,18 +71,18 @@ class Places:
             space: Space = "constant" if array.space == "constant" else "global"
             return self._place(("buffer", buffer), array.name, space, array.dtype, 1, array.count, array.count, launch)
         trace = launch.trace
-        gang = trace.about["memories"][array.memory]["gang"]
-        child, blocks, threads = _grid(trace, gang)
+        batch = trace.about["memories"][array.memory]["batch"]
+        child, blocks, threads = _grid(trace, batch)
         key = (launch.number, child, array.space, array.name, array.count)
         if array.space == "shared":
             return self._place(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
         section = threads * array.count
         return self._place(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
 
-    def of_variable(self, launch: Launch, gang: int, function: int, slot: int, dtype: np.dtype[Any]) -> Place:
+    def of_variable(self, launch: Launch, batch: int, function: int, slot: int, dtype: np.dtype[Any]) -> Place:
         """Return the place of a variable, which has a cell for each thread of the grid."""
         trace = launch.trace
-        child, blocks, threads = _grid(trace, gang)
+        child, blocks, threads = _grid(trace, batch)
         name = trace.about["functions"][function]["slots"].get(str(slot), "")
         key = (launch.number, child, "register", function, slot)
         return self._place(key, name, "register", dtype, blocks, threads, 1, launch)
@@ -105,8 +105,8 @@ class Places:
         return self._known[key]
 
 
-def _grid(trace: Trace, gang: int) -> tuple[int, int, int]:
-    """Return the number of a gang's launch, of its blocks, and of the threads of each."""
-    launch = trace.launch_of(gang)
+def _grid(trace: Trace, batch: int) -> tuple[int, int, int]:
+    """Return the number of a batch's launch, of its blocks, and of the threads of each."""
+    launch = trace.launch_of(batch)
     grid, block = launch.grid, launch.block
     return launch.number, grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]

@@ -39,9 +39,9 @@ def program_order(flat: FlatTrace) -> tuple[Array, Array]:
     own = np.stack((local, ordinal[: frame.size]), axis=1)
     above = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
     round_only = np.stack((_dense(rounds), np.zeros_like(frame)), axis=1)
-    gang = _one_by_one(flat)
+    batch = _one_by_one(flat)
     steps, scopes = (
-        _dense(np.concatenate([gang, _outermost_first([last, *above])], axis=1)) for last in (own, round_only)
+        _dense(np.concatenate([batch, _outermost_first([last, *above])], axis=1)) for last in (own, round_only)
     )
     return steps, scopes
 
@@ -109,12 +109,12 @@ def _warps(flat: FlatTrace) -> tuple[Array, int]:
 
 
 def _one_by_one(flat: FlatTrace) -> Array:
-    """Return the gang of each event where blocks ran one after the other, as those do that wait for each other."""
-    gangs = np.array(flat.trace.about["gangs"])
-    alone = [(gangs[gangs[:, 2] == launch, 1] == 1).all() for launch in gangs[:, 2]]
-    several = [(gangs[:, 2] == launch).sum() > 1 for launch in gangs[:, 2]]
-    number = np.where(np.logical_and(alone, several), np.arange(len(gangs)), 0)
-    return number[flat.event("gang")][:, None]
+    """Return the batch of each event where blocks ran one after the other, as those do that wait for each other."""
+    batches = np.array(flat.trace.about["batches"])
+    alone = [(batches[batches[:, 2] == launch, 1] == 1).all() for launch in batches[:, 2]]
+    several = [(batches[:, 2] == launch).sum() > 1 for launch in batches[:, 2]]
+    number = np.where(np.logical_and(alone, several), np.arange(len(batches)), 0)
+    return number[flat.event("batch")][:, None]
 
 
 def _local_keys(flat: FlatTrace, stream: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.stepping.columns import Columns
 from gpu.stepping.history import Array, History
-from gpu.stepping.network import Network
+from gpu.stepping.value_graph import ValueGraph
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,22 @@ class RowOutline:
     writes: Array
 
 
-def outline(history: History, columns: Columns, network: Network) -> list[RowOutline]:
+def outline(history: History, columns: Columns, graph: ValueGraph) -> list[RowOutline]:
     """Return the rows in order: before those of a launch the arrays that it was given."""
     firsts = np.array(history.first_steps or [0])
-    made = _steps(history, network)
+    made = _steps(history, graph)
     launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in made]
     rows = [
         RowOutline(place, launch, int(firsts[launch]), np.zeros(0, np.int64))
-        for launch, place in sorted(_inputs(history, columns, network), key=lambda each: _precedence(history, *each))
+        for launch, place in sorted(_inputs(history, columns, graph), key=lambda each: _precedence(history, *each))
     ]
     rows += [RowOutline(each.place, at, each.step, each.writes) for each, at in zip(made, launches, strict=True)]
     return sorted(rows, key=lambda row: (row.launch, row.step))
 
 
-def _inputs(history: History, columns: Columns, network: Network) -> set[tuple[int, int]]:
+def _inputs(history: History, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
     """Return launches, each with a place of which it uses what it found there."""
-    used = np.unique(columns.input_of(network.sources[1]))
+    used = np.unique(columns.input_of(graph.sources[1]))
     found = {(history.inputs[number].launch, history.inputs[number].place) for number in used if number >= 0}
     return found | {(launch, place) for place, launch in history.read.items() if _is_data(history, place)}
 
@@ -61,13 +61,13 @@ def _is_data(history: History, place: int) -> bool:
     return history.places[place].space == "global"
 
 
-def _steps(history: History, network: Network) -> list[RowOutline]:
+def _steps(history: History, graph: ValueGraph) -> list[RowOutline]:
     """Return a row for each step that made something in a place.
 
     Statements that follow each other in one round, and neither depend on each other nor on a barrier, make one row, as
     the two halves of a compare-exchange do.
     """
-    writes, making = history.writes, network.making
+    writes, making = history.writes, graph.making
     step, place = writes.step[making.write], writes.place[making.write]
     order = np.lexsort((making.write, place, step))
     step, place, write, group = step[order], place[order], making.write[order], making.group[order]
@@ -75,8 +75,8 @@ def _steps(history: History, network: Network) -> list[RowOutline]:
     starts = np.concatenate(([0], borders)) if step.size else np.zeros(0, np.int64)
     ends = np.append(borders, step.size)
     barriers = np.cumsum(history.barriers)
-    users, sources = network.sources
-    of_source = network.group_of_node(sources)
+    users, sources = graph.sources
+    of_source = graph.group_of_node(sources)
     rows: list[RowOutline] = []
     groups: set[int] = set()
     cells: set[int] = set()

@@ -45,7 +45,7 @@ class Scene:
     trace : Trace
     event : Event
     lane : int
-        The thread's number in the gang.
+        The thread's number in the batch.
     accesses : list of Reach
         Those of the whole statement, also where it went on after a call.
     before, after : dict of str to value
@@ -121,7 +121,7 @@ class Scene:
             return np.int32(32)
         if axis not in _AXES:
             return None
-        launch = self.trace.launch_of(self.event.gang)
+        launch = self.trace.launch_of(self.event.batch)
         extent = {"blockDim": launch.block, "gridDim": launch.grid}.get(kind)
         if extent is not None:
             return np.uint32(extent[_AXES[axis]])
@@ -130,7 +130,7 @@ class Scene:
             return None
         number = self.lane % launch.lanes_per_block
         if kind == "blockIdx":
-            number = int(self.trace.block_of(self.event.gang, self.lane))
+            number = int(self.trace.block_of(self.event.batch, self.lane))
         x, y, _ = whole
         return np.uint32((number % x, number // x % y, number // (x * y))[_AXES[axis]])
 
@@ -165,7 +165,7 @@ def _parts(trace: Trace, number: int, lane: int) -> list[Event]:
 
 
 def _same(one: Event, other: Event, lane: int) -> bool:
-    return one.gang == other.gang and one.frame == other.frame and bool(np.isin(lane, one.lanes))
+    return one.batch == other.batch and one.frame == other.frame and bool(np.isin(lane, one.lanes))
 
 
 def _of_lane(registers: dict[str, Any], lane: int) -> dict[str, Value]:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from gpu.simulator.trace.recorder import ACCESS
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.flat import FlatTrace
+from gpu.stepping.lane_traces import WARP, LaneTrace, event_column, lane_traces
 from gpu.stepping.recording import Recording
-from gpu.stepping.strands import WARP, Strand, event_column, strands
 from gpu.stepping.traffic import measure
 
 Array = npt.NDArray[Any]
@@ -137,50 +137,55 @@ def _count(trace: Trace) -> Array:
     np.add.at(made["operations"], operations, 1)
     apart = trace.about["schedule"] != "round-robin"
     own = [
-        (launch.number, strand) for launch in trace.launches for strand in strands(trace, launch.number, apart=apart)
+        (launch.number, lane_trace)
+        for launch in trace.launches
+        for lane_trace in lane_traces(trace, launch.number, apart=apart)
     ]
-    for number, strand in own:
-        threads = np.arange(strand.start, strand.stop) % trace.launches[number].lanes_per_block
-        active = strand.lanes.sum(axis=1)
-        warps = strand.lanes.reshape(len(active), -1, WARP).any(axis=2).sum(axis=1)
-        made["active"][strand.events] = active[strand.sets]
-        made["warps"][strand.events] = warps[strand.sets]
-        made["resident"][strand.events] = _resident(strand, threads < prod(trace.launches[number].block))
+    for number, lane_trace in own:
+        threads = np.arange(lane_trace.start, lane_trace.stop) % trace.launches[number].lanes_per_block
+        active = lane_trace.lanes.sum(axis=1)
+        warps = lane_trace.lanes.reshape(len(active), -1, WARP).any(axis=2).sum(axis=1)
+        made["active"][lane_trace.events] = active[lane_trace.sets]
+        made["warps"][lane_trace.events] = warps[lane_trace.sets]
+        made["resident"][lane_trace.events] = _resident(lane_trace, threads < prod(trace.launches[number].block))
     busy = made["operations"] > 0
     made["busy"][busy], made["busy_resident"][busy] = made["active"][busy], made["resident"][busy]
-    _count_steps(trace, [strand for _, strand in own], made)
+    _count_steps(trace, [lane_trace for _, lane_trace in own], made)
     table = trace.data.arrays["accesses"]
     measured = measure(trace, 0, len(table))
     events = table[measured.rows, ACCESS.index("event")]
     for name in ("sectors", "ideal_sectors", "conflicts"):
         np.add.at(made[name], events, getattr(measured, name))
-    for before, gang, mask in trace.data.arrays["barriers"].tolist():
-        blocks = np.unique(trace.lanes_of_mask(mask) // trace.lanes_per_block_of(gang))
+    for before, batch, mask in trace.data.arrays["barriers"].tolist():
+        blocks = np.unique(trace.lanes_of_mask(mask) // trace.lanes_per_block_of(batch))
         made["barriers"][before - 1] += blocks.size
     return np.stack([made[name] for name in _COLUMNS], axis=1)
 
 
-def _resident(strand: Strand, exists: Array) -> Array:
+def _resident(lane_trace: LaneTrace, exists: Array) -> Array:
     """Return for each event how many threads the warps have that have not ended."""
     threads = exists.reshape(-1, WARP).sum(axis=1)
-    ended = np.where(exists, strand.ended, -1).reshape(-1, WARP).max(axis=1)
+    ended = np.where(exists, lane_trace.ended, -1).reshape(-1, WARP).max(axis=1)
     order = np.argsort(ended)
     gone = np.concatenate([[0], np.cumsum(threads[order])])
     # A warp's last return is still its own.
-    left: Array = threads.sum() - gone[np.searchsorted(ended[order], strand.events)]
+    left: Array = threads.sum() - gone[np.searchsorted(ended[order], lane_trace.events)]
     return left
 
 
-def _count_steps(trace: Trace, own: list[Strand], made: dict[str, Array]) -> None:
+def _count_steps(trace: Trace, own: list[LaneTrace], made: dict[str, Array]) -> None:
     """Count an event as a step where a warp executes its statement for a time that no other has come to before."""
-    statements, offsets = statements_of(trace), np.cumsum([0] + [strand.stop - strand.start for strand in own]) // WARP
+    statements, offsets = (
+        statements_of(trace),
+        np.cumsum([0] + [lane_trace.stop - lane_trace.start for lane_trace in own]) // WARP,
+    )
     times: dict[int, Array] = {}
     most: dict[int, int] = {}
     where = {}
-    for number, strand in enumerate(own):
-        warps: Array = np.any(strand.lanes.reshape(len(strand.lanes), -1, WARP), axis=2)
-        for place in np.flatnonzero(made["operations"][strand.events] > 0).tolist():
-            where[int(strand.events[place])] = offsets[number] + np.flatnonzero(warps[strand.sets[place]])
+    for number, lane_trace in enumerate(own):
+        warps: Array = np.any(lane_trace.lanes.reshape(len(lane_trace.lanes), -1, WARP), axis=2)
+        for place in np.flatnonzero(made["operations"][lane_trace.events] > 0).tolist():
+            where[int(lane_trace.events[place])] = offsets[number] + np.flatnonzero(warps[lane_trace.sets[place]])
     for event in sorted(where):
         statement = int(statements[event])
         counts = times.setdefault(statement, np.zeros(offsets[-1], np.int64))

@@ -25,8 +25,8 @@ from gpu.simulator.counting.traffic import (
 from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT
 from gpu.simulator.trace.trace import Trace
+from gpu.stepping.lane_traces import WARP
 from gpu.stepping.recording import Recording
-from gpu.stepping.strands import WARP
 
 Array = npt.NDArray[Any]
 
@@ -275,10 +275,10 @@ def measure(trace: Trace, first: int, last: int) -> Accesses:
     for (action, space, size), numbers in groups.items():
         bits, elements, owner = [], [], []
         for number in numbers:
-            gang = _gang(trace, table[starts[number]])
+            batch = _batch(trace, table[starts[number]])
             lanes, wanted = trace.places(first + int(starts[number]))
             counts["lanes"][number] = lanes.size
-            bits.append(np.zeros(trace.gang_lanes(gang), bool))
+            bits.append(np.zeros(trace.batch_lanes(batch), bool))
             elements.append(np.zeros(bits[-1].size, np.int64))
             bits[-1][lanes], elements[-1][lanes] = True, wanted // int(parts[number])
             owner.append(np.full(bits[-1].size // WARP, number))
@@ -309,9 +309,9 @@ def _sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Arr
     return found.moved, found.ideal
 
 
-def _gang(trace: Trace, row: Array) -> int:
+def _batch(trace: Trace, row: Array) -> int:
     event = int(row[ACCESS.index("event")])
-    return int(trace.data.arrays["events"][event, EVENT.index("gang")])
+    return int(trace.data.arrays["events"][event, EVENT.index("batch")])
 
 
 def _kind(trace: Trace, row: Array, parts: int) -> tuple[str, str, int]:
@@ -325,7 +325,7 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
     row = int(measured.rows[number])
     table = trace.data.arrays["accesses"][row]
     action, space, size = _kind(trace, table, int(measured.parts[number]))
-    gang, name = _gang(trace, table), trace.about["memories"][int(table[ACCESS.index("memory")])]["name"]
+    batch, name = _batch(trace, table), trace.about["memories"][int(table[ACCESS.index("memory")])]["name"]
     lanes, elements = trace.places(row)
     elements = elements // int(measured.parts[number])
     warps = np.unique(lanes // WARP)
@@ -334,7 +334,7 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         at = (np.searchsorted(warps, lanes // WARP), lanes % WARP)
         word[at], wide = bank_words(elements, size)
         bank[at] = (word[at] & (wide - 1)) * (BANKS // wide)
-    per_block = trace.lanes_per_block_of(gang)
+    per_block = trace.lanes_per_block_of(batch)
     queued = action == "atomic" and space in ("global", "shared")
     return AccessTraffic(
         action,
@@ -350,20 +350,20 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         int(measured.degree[number]),
         bank,
         word,
-        np.asarray(trace.block_of(gang, warps * WARP)),
+        np.asarray(trace.block_of(batch, warps * WARP)),
         warps * WARP % per_block // WARP,
-        _queues(trace, gang, name, lanes, elements) if queued else (),
-        _addresses(trace, gang, name, lanes, elements, shared=space == "shared") if queued else (),
+        _queues(trace, batch, name, lanes, elements) if queued else (),
+        _addresses(trace, batch, name, lanes, elements, shared=space == "shared") if queued else (),
     )
 
 
-def _queues(trace: Trace, gang: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
-    per_block = trace.lanes_per_block_of(gang)
+def _queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
+    per_block = trace.lanes_per_block_of(batch)
     waiting: dict[tuple[int, int], list[int]] = {}
     for lane, element in zip(lanes.tolist(), elements.tolist(), strict=True):
         waiting.setdefault((lane // WARP, element), []).append(lane)
     found = [
-        Queue(name, element, int(trace.block_of(gang, own[0])), tuple(lane % per_block for lane in own))
+        Queue(name, element, int(trace.block_of(batch, own[0])), tuple(lane % per_block for lane in own))
         for (_, element), own in waiting.items()
         if len(own) > 1
     ]
@@ -371,9 +371,9 @@ def _queues(trace: Trace, gang: int, name: str, lanes: Array, elements: Array) -
 
 
 def _addresses(
-    trace: Trace, gang: int, name: str, lanes: Array, elements: Array, *, shared: bool
+    trace: Trace, batch: int, name: str, lanes: Array, elements: Array, *, shared: bool
 ) -> tuple[Address, ...]:
-    blocks, threads = np.asarray(trace.block_of(gang, lanes)), lanes % trace.lanes_per_block_of(gang)
+    blocks, threads = np.asarray(trace.block_of(batch, lanes)), lanes % trace.lanes_per_block_of(batch)
     owners = blocks if shared else np.full(lanes.size, -1)
     order = np.lexsort((threads, blocks, elements, owners))
     owners, wanted = owners[order], elements[order]

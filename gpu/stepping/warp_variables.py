@@ -56,7 +56,7 @@ def warp_variables(recording: Recording, moment: int, block: int, warp: int) -> 
         return ()
     launch, event = recording.at(moment - 1)
     trace = launch.trace
-    lanes = _lanes(trace, trace.events[event].gang, block, warp)
+    lanes = _lanes(trace, trace.events[event].batch, block, warp)
     before = trace.registers(event)
     written = trace.events[event].registers
     found = []
@@ -76,6 +76,6 @@ def _of(register: Register | None, some: Register, lanes: slice) -> Array:
     return (register or some).values[lanes]
 
 
-def _lanes(trace: Trace, gang: int, block: int, warp: int) -> slice:
-    first = (block - int(trace.about["gangs"][gang][0])) * trace.lanes_per_block_of(gang) + warp * WARP
+def _lanes(trace: Trace, batch: int, block: int, warp: int) -> slice:
+    first = (block - int(trace.about["batches"][batch][0])) * trace.lanes_per_block_of(batch) + warp * WARP
     return slice(first, first + WARP)

@@ -19,7 +19,7 @@ _SENTENCES = {"read": "reads {}", "add": "makes it {}", "write": "writes {}", "a
 
 
 class LostUpdates(Card):
-    """A row for each order, as it ran on the simulator: thread A's steps grey, B's coloured, the result at the end."""
+    """A row for each order, as it ran on the simulator: thread A's steps gray, B's colored, the result at the end."""
 
     def __init__(self) -> None:
         super().__init__("Two threads add one each", margins=(12, 8, 8, 8))

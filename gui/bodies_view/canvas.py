@@ -145,7 +145,7 @@ class Canvas(QWidget):
             middle = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(inner, middle, self.message)
 
-    def _paint_label(self, painter: QPainter, inner: QRectF, side: Qt.AlignmentFlag, text: str, colour: str) -> None:
+    def _paint_label(self, painter: QPainter, inner: QRectF, side: Qt.AlignmentFlag, text: str, color: str) -> None:
         """Paint a line at the top, on a ground that bodies do not shine through."""
         if not text:
             return
@@ -154,7 +154,7 @@ class Canvas(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(_GROUND)
         painter.drawRoundedRect(ground, 5, 5)
-        painter.setPen(QColor(colour))
+        painter.setPen(QColor(color))
         painter.drawText(inner, where, text)
 
     # --- the pointer and the keys

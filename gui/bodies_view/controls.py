@@ -14,14 +14,14 @@ from gui.widgets.basic import Segments, button, label, restyle, role, row
 from gui.widgets.wrapping import FlowLayout
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
-COLOURS = ("speed", "origin")
+COLORS = ("speed", "origin")
 _LIGHT_STEPS = 20
 """A slider's steps from the middle to an end: a factor of ten."""
 _BUTTONS = (("first", "Back to the beginning", "R"), ("play", "Play", "Space"), ("step", "Single step", "."))
 
 
 class Controls(QWidget):
-    """Buttons, speed, colour, light, and files.
+    """Buttons, speed, color, light, and files.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class Controls(QWidget):
         for speed in SPEEDS:
             self.speed.addItem(f"{speed}×", speed)
         self.speed.currentIndexChanged.connect(self._take_speed)
-        self.colour = Segments(COLOURS, "Colour by")
-        self.colour.group.buttonToggled.connect(lambda _, on: on and self._take_colour())
+        self.color = Segments(COLORS, "Color by")
+        self.color.group.buttonToggled.connect(lambda _, on: on and self._take_color())
         self.light = QSlider(Qt.Orientation.Horizontal)
         self.light.setAccessibleName("Light")
         self.light.setToolTip("How bright the bodies are")
@@ -71,7 +71,7 @@ class Controls(QWidget):
         for group in (
             (*self.buttons.values(),),
             (label("steps", "caption"), self.speed),
-            (self.colour,),
+            (self.color,),
             (label("light", "caption"), self.light),
             (self.record, self.files),
         ):
@@ -84,8 +84,8 @@ class Controls(QWidget):
     def _take_speed(self) -> None:
         self.simulation.steps_a_frame = self.speed.currentData()
 
-    def _take_colour(self) -> None:
-        self.simulation.colour = self.colour.chosen
+    def _take_color(self) -> None:
+        self.simulation.color = self.color.chosen
         self.simulation.redraw()
 
     def _take_light(self, position: int) -> None:

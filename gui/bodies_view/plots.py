@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import BodyFigures
 from gui.bodies_view.history import History
-from gui.painting.colors import warp_colour
+from gui.painting.colors import warp_color
 from gui.painting.theme import Theme, code_font, look
 
 _AXIS_ROOM = 58
@@ -32,7 +32,7 @@ class Curve:
 
     name: str
     column: int
-    colour: str
+    color: str
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Plots(QWidget):
         x = plot.left() + (history.times - first) / (last - first) * plot.width()
         for curve in strip.curves:
             y = plot.bottom() - (history.rows[:, curve.column] - low) * scale
-            painter.setPen(QPen(_colour(theme, curve.colour), 1.6))
+            painter.setPen(QPen(_color(theme, curve.color), 1.6))
             _paint_curve(painter, x, y)
         if self.read_at is not None:
             at = plot.left() + (self.read_at - first) / (last - first) * plot.width()
@@ -196,7 +196,7 @@ class Plots(QWidget):
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
             width = measure(text)
-            painter.setPen(_colour(theme, curve.colour))
+            painter.setPen(_color(theme, curve.color))
             painter.drawText(QRectF(right - width - 1, box.top(), width + 2, box.height()), middle, text)
             right -= width + gap
 
@@ -247,7 +247,7 @@ def _painted(box: QRectF) -> QRect:
 def told(strip: Strip, figures: Array, peak: float) -> tuple[list[str], list[str]]:
     """Return what a title line says of each curve, and what where there is no room for that.
 
-    Then names stay, which say what the colours are, and figures go.
+    Then names stay, which say what the colors are, and figures go.
     """
     values = [signed(figures[curve.column]) for curve in strip.curves]
     long = [f"{curve.name} {value}".strip() for curve, value in zip(strip.curves, values, strict=True)]
@@ -292,12 +292,12 @@ def signed(value: float) -> str:
     return ("−" if value < 0 else "") + text
 
 
-def _colour(theme: Theme, name: str) -> QColor:
+def _color(theme: Theme, name: str) -> QColor:
     match name:
         case "first":
-            return warp_colour(theme, 3)
+            return warp_color(theme, 3)
         case "second":
-            return warp_colour(theme, 1)
+            return warp_color(theme, 1)
         case "red" | "green" | "blue":
             return QColor(theme.channels[_XYZ.index(name)])
     return QColor(getattr(theme, name))

@@ -82,7 +82,7 @@ class Simulation(QObject):
         self._values: Array | None = None
         self.camera = Camera()
         self.size = (0, 0)
-        self.colour = "speed"
+        self.color = "speed"
         self.exposure = 1.0
         self.steps_a_frame = 1
         self.whole = False
@@ -220,7 +220,7 @@ class Simulation(QObject):
         width, height = (0, 0) if only_measure else self.size
         number = self.number
         request = AdvanceBodies(
-            number, self.variant, dict(self.params), self.bodies, steps, self.camera, width, height, self.colour,
+            number, self.variant, dict(self.params), self.bodies, steps, self.camera, width, height, self.color,
             self.exposure, measure, sources=self.sources,
         )  # fmt: skip
         self._jobs.post(

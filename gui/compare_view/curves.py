@@ -10,17 +10,17 @@ from PyQt6.QtCore import QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QPen
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gui.painting.colors import warp_colour
+from gui.painting.colors import warp_color
 from gui.painting.theme import Look, code_font, look
 
-_COLOURS = 8
+_COLORS = 8
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def variant_pen(number: int, width: float = 2.0) -> QPen:
     """Return the pen of a variant, by its place in the ladder: past the eighth it is dashed."""
-    dashed = Qt.PenStyle.DashLine if number >= _COLOURS else Qt.PenStyle.SolidLine
-    return pg.mkPen(warp_colour(look().theme, number), width=width, style=dashed)
+    dashed = Qt.PenStyle.DashLine if number >= _COLORS else Qt.PenStyle.SolidLine
+    return pg.mkPen(warp_color(look().theme, number), width=width, style=dashed)
 
 
 def as_power(n: int) -> str:

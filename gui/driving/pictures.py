@@ -107,7 +107,7 @@ def _collide(folder: Path) -> None:
 
         def frames() -> Iterator[Array]:
             for number in range(COLLISION["frames"]):
-                picture = sky.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, colour="origin")
+                picture = sky.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, color="origin")
                 if number == 0:  # the palette is taken from it
                     yield from (picture, picture)
                 yield picture

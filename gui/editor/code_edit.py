@@ -83,11 +83,11 @@ class CodeEdit(QPlainTextEdit):
         self._gutter = _Gutter(self)
         self.updateRequest.connect(self._scroll_gutter)
         self.blockCountChanged.connect(self._place_gutter)
-        self.textChanged.connect(self._colour)
+        self.textChanged.connect(self._color)
         self.cursorPositionChanged.connect(self._gutter.update)
         bar = self.verticalScrollBar()
         assert bar is not None
-        bar.valueChanged.connect(self._colour)
+        bar.valueChanged.connect(self._color)
 
     # --- what is shown
 
@@ -110,7 +110,7 @@ class CodeEdit(QPlainTextEdit):
         self._find_kernel()
         self._to_kernel()
         self._changing = False
-        self._colour()
+        self._color()
 
     @property
     def kernel_document(self) -> KernelDocument:
@@ -191,7 +191,7 @@ class CodeEdit(QPlainTextEdit):
             selection = QTextEdit.ExtraSelection()
             selection.cursor = problem.cursor
             selection.format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
-            selection.format.setUnderlineColor(QColor(_colour_of(problem)))
+            selection.format.setUnderlineColor(QColor(_color_of(problem)))
             selections.append(selection)
         if selections or self.extraSelections():
             self.setExtraSelections(selections)
@@ -208,8 +208,8 @@ class CodeEdit(QPlainTextEdit):
         document = self.document()
         assert document is not None
         self._grounds = [
-            (QTextCursor(document.findBlockByNumber(first)), QTextCursor(document.findBlockByNumber(last)), colour)
-            for first, last, colour in lines
+            (QTextCursor(document.findBlockByNumber(first)), QTextCursor(document.findBlockByNumber(last)), color)
+            for first, last, color in lines
         ]
 
     def paintEvent(self, event: Any) -> None:
@@ -218,11 +218,11 @@ class CodeEdit(QPlainTextEdit):
         document = self.document()
         left = self.contentOffset().x() + (document.documentMargin() if document is not None else 0)
         lines = [(block.blockNumber(), place) for block, place in self._visible_lines()]
-        for first, last, colour in self._grounds:
+        for first, last, color in self._grounds:
             here = [place for number, place in lines if first.blockNumber() <= number <= last.blockNumber()]
             if here:
                 top, bottom = here[0].top(), here[-1].top() + here[-1].height()
-                painter.fillRect(QRectF(left, top, self.width(), bottom - top), QColor(colour))
+                painter.fillRect(QRectF(left, top, self.width(), bottom - top), QColor(color))
         painter.end()
         super().paintEvent(event)
 
@@ -236,12 +236,12 @@ class CodeEdit(QPlainTextEdit):
             self._gutter.update(0, top, self._gutter.width(), height)
             viewport.update(0, top, viewport.width(), height)
 
-    def _colour(self) -> None:
-        """Colour what is in view."""
+    def _color(self) -> None:
+        """Color what is in view."""
         document = self.document()
         if isinstance(document, KernelDocument) and self.isVisible() and not self._changing:
             first = self.firstVisibleBlock()
-            document.colour(first, first.blockNumber() + self._lines_in_view() + 1)
+            document.color(first, first.blockNumber() + self._lines_in_view() + 1)
 
     # --- line numbers
 
@@ -265,7 +265,7 @@ class CodeEdit(QPlainTextEdit):
         QToolTip.showText(place, "\n".join(said), self)
 
     def paint_numbers(self, column: QWidget, wanted: QRegion) -> None:
-        """Paint the visible line numbers: those of the kernel brighter, with a bar; what is wrong in its colour."""
+        """Paint the visible line numbers: those of the kernel brighter, with a bar; what is wrong in its color."""
         theme, area = look().theme, wanted.boundingRect()
         painter = QPainter(column)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -274,7 +274,7 @@ class CodeEdit(QPlainTextEdit):
             self._numbers = Lettering(self.font())
         painter.setFont(self._numbers.font)
         first, last = self._range
-        wrong = {problem.line: _colour_of(problem) for problem in reversed(self.problems)}
+        wrong = {problem.line: _color_of(problem) for problem in reversed(self.problems)}
         here = self.textCursor().blockNumber() if self.hasFocus() else -1
         radius = look().px(3)
         for block, place in self._visible_lines():
@@ -386,7 +386,7 @@ class CodeEdit(QPlainTextEdit):
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)
         self._place_gutter()
-        self._colour()
+        self._color()
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
@@ -404,10 +404,10 @@ class CodeEdit(QPlainTextEdit):
             document.setDefaultFont(self.font())
         self.setTabStopDistance(4 * QFontMetricsF(code_font(look().small_px)).horizontalAdvance(" "))
         self._place_gutter()
-        self._colour()
+        self._color()
         self._mark()
 
 
-def _colour_of(problem: Problem) -> str:
+def _color_of(problem: Problem) -> str:
     theme = look().theme
     return theme.bad if problem.diagnostic.severity == "error" else theme.warn

@@ -1,4 +1,4 @@
-"""Which parts of a line have which colour. A line is coloured by itself, so that typing costs one line."""
+"""Which parts of a line have which color. A line is colored by itself, so that typing costs one line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines_within_comments(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def spans(line: str, *, within_comment: bool) -> tuple[tuple[int, int, str], ...]:
-    """Return what is coloured in a line: start, end, and the entry of `Theme.syntax` that has the colour."""
+    """Return what is colored in a line: start, end, and the entry of `Theme.syntax` that has the color."""
     found = []
     skipped = 0
     if within_comment:

@@ -1,4 +1,4 @@
-"""A kernel file's text as it is edited: what it was, its colours, and what is wrong with it."""
+"""A kernel file's text as it is edited: what it was, its colors, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gui.painting.theme import Look, look
 SETTLE_MS = 80
 """How long a text rests before it is checked."""
 _AT_ONCE = 4
-"""Lines that are coloured ahead of need before something else may come."""
+"""Lines that are colored ahead of need before something else may come."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class KernelDocument(QTextDocument):
         self._commented: frozenset[int] | None = None
         self._ahead = 0
         self._ahead_in: Look | None = None
-        self._coloured: Look | None = None
-        """The look for which all lines have been coloured."""
+        self._colored: Look | None = None
+        """The look for which all lines have been colored."""
         self.setDocumentLayout(QPlainTextDocumentLayout(self))
         self.original = _read(self.path) if text is None else text
         self.saved = self.original
@@ -157,9 +157,9 @@ class KernelDocument(QTextDocument):
         self.problems = tuple(sorted(both, key=lambda problem: problem.cursor.selectionStart()))
         self.problems_changed.emit()
 
-    def colour(self, first: QTextBlock, last: int) -> None:
-        """Colour the lines from a block to the block of a number, those that are not yet coloured as they should be."""
-        if self._coloured == look():
+    def color(self, first: QTextBlock, last: int) -> None:
+        """Color the lines from a block to the block of a number, those that are not yet colored as they should be."""
+        if self._colored == look():
             return
         if self._commented is None:
             self._commented = lines_within_comments(self.text)
@@ -169,11 +169,11 @@ class KernelDocument(QTextDocument):
             state = hash((block.text(), commented, look())) & 0x7FFFFFFF
             if block.userState() != state:
                 block.setUserState(state)
-                self._colour(block, spans(block.text(), within_comment=commented))
+                self._color(block, spans(block.text(), within_comment=commented))
             block = block.next()
 
-    def colour_more(self) -> bool:
-        """Colour the next few lines that no one has coloured; return whether there are no more."""
+    def color_more(self) -> bool:
+        """Color the next few lines that no one has colored; return whether there are no more."""
         if self._ahead_in != look():
             self._ahead, self._ahead_in = 0, look()
         block = self.findBlockByNumber(self._ahead)
@@ -181,13 +181,13 @@ class KernelDocument(QTextDocument):
             if not block.isValid():
                 break
             self._ahead = block.blockNumber() + 1
-            self.colour(block, block.blockNumber())
+            self.color(block, block.blockNumber())
             block = block.next()
         if not block.isValid():
-            self._coloured = self._ahead_in
+            self._colored = self._ahead_in
         return not block.isValid()
 
-    def _colour(self, block: QTextBlock, found: Sequence[tuple[int, int, str]]) -> None:
+    def _color(self, block: QTextBlock, found: Sequence[tuple[int, int, str]]) -> None:
         wide = not block.text().isascii()
         ranges = []
         for start, end, kind in found:
@@ -216,7 +216,7 @@ class KernelDocument(QTextDocument):
     def _take_change(self, position: int, removed: int, added: int) -> None:
         if not removed and not added:
             return
-        self._text = self._commented = self._coloured = self._ahead_in = None
+        self._text = self._commented = self._colored = self._ahead_in = None
         self._of_run = ()
         self._rest.start()
         if not self._edited:

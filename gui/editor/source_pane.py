@@ -142,7 +142,7 @@ class SourcePane(Card):
 
     def prepare(self, files: Sequence[str]) -> bool:
         """Do a little of what scrolling, and going to other files, will want; return whether all of it is done."""
-        return all(self.sources.document(file).colour_more() for file in files)
+        return all(self.sources.document(file).color_more() for file in files)
 
     def set_markers(self, markers: Mapping[int, str]) -> None:
         """Mark lines, from 1, with a dot beside their number and a tool tip."""

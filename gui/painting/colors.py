@@ -1,4 +1,4 @@
-"""Colours of the Step tab: one a warp, and mixtures of a theme's own."""
+"""Colors of the Step tab: one a warp, and mixtures of a theme's own."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _WARPS = {
 
 
 @lru_cache(maxsize=64)
-def warp_colour(theme: Theme, warp: int) -> QColor:
-    """Return the colour of a warp, numbered through the grid."""
-    colours = _WARPS[theme.name]
-    return QColor(colours[warp % len(colours)])
+def warp_color(theme: Theme, warp: int) -> QColor:
+    """Return the color of a warp, numbered through the grid."""
+    colors = _WARPS[theme.name]
+    return QColor(colors[warp % len(colors)])
 
 
 @lru_cache(maxsize=512)
-def mixed(colour: str, ground: str, share: float) -> QColor:
-    """Return `ground` with a share of `colour` in it."""
-    one, other = QColor(colour), QColor(ground)
+def mixed(color: str, ground: str, share: float) -> QColor:
+    """Return `ground` with a share of `color` in it."""
+    one, other = QColor(color), QColor(ground)
     parts = zip(one.getRgb()[:3], other.getRgb()[:3], strict=True)
     return QColor(*(round(share * a + (1 - share) * b) for a, b in parts))

@@ -20,7 +20,7 @@ class Lettering:
         self.font = font
         self._laid: dict[str, tuple[QStaticText, QSizeF]] = {}
 
-    def centre(self, painter: QPainter, box: QRectF, text: str) -> None:
+    def center(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text in the middle of a box with the painter's pen; the painter has this font."""
         laid, size = self._laid.get(text) or self._lay(text)
         at = QPointF(box.x() + (box.width() - size.width()) / 2, box.y() + (box.height() - size.height()) / 2)

@@ -18,8 +18,8 @@ _ROWS_AT_ONCE = 128
 def as_qimage(picture: Array) -> QImage:
     """Return a QImage that looks at a uint8 picture's memory; the caller keeps the array alive."""
     height, width = picture.shape[:2]
-    grey = picture.ndim == 2
-    kind = QImage.Format.Format_Grayscale8 if grey else QImage.Format.Format_RGB888
+    gray = picture.ndim == 2
+    kind = QImage.Format.Format_Grayscale8 if gray else QImage.Format.Format_RGB888
     return QImage(voidptr(picture.ctypes.data), width, height, picture.strides[0], kind)
 
 

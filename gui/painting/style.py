@@ -173,7 +173,7 @@ QGraphicsView {{ border: none; }}
 """
 
 
-def _tint(colour: str, ground: str, share: float = 0.16) -> str:
-    """Return `ground` with a share of `colour` in it."""
-    mixed = (round(share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)) for i in (1, 3, 5))
+def _tint(color: str, ground: str, share: float = 0.16) -> str:
+    """Return `ground` with a share of `color` in it."""
+    mixed = (round(share * int(color[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{value:02x}" for value in mixed)

@@ -13,7 +13,7 @@ FONT_SIZES = {"normal": 13, "large": 16, "lecture hall": 19}
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours by their role; `channels` are the curves of red, green and blue."""
+    """Colors by their role; `channels` are the curves of red, green and blue."""
 
     name: str
     canvas: str
@@ -187,8 +187,8 @@ def palette(theme: Theme) -> QPalette:
         QPalette.ColorRole.HighlightedText: theme.on_accent,
         QPalette.ColorRole.Link: theme.accent,
     }
-    for role, colour in roles.items():
-        made.setColor(role, QColor(colour))
+    for role, color in roles.items():
+        made.setColor(role, QColor(color))
     for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
         made.setColor(QPalette.ColorGroup.Disabled, role, QColor(theme.faint))
     return made

@@ -164,7 +164,7 @@ class ArrayPlot(QWidget):
         self.plot.getAxis("bottom").showLabel(shown)
 
     def set_tone(self, tone: str) -> None:
-        """Draw in the accent's colour (""), or in that of something "bad" or "muted"."""
+        """Draw in the accent's color (""), or in that of something "bad" or "muted"."""
         self.tone = tone
         self._redraw()
 
@@ -188,18 +188,18 @@ class ArrayPlot(QWidget):
         if self.outline is None or not self.outline.shape[1]:
             return
         theme = look().theme
-        colour = QColor({"bad": theme.bad, "muted": theme.muted}.get(self.tone, theme.accent))
+        color = QColor({"bad": theme.bad, "muted": theme.muted}.get(self.tone, theme.accent))
         low, high = self._heights(self.outline)
         gap = 0.1 if len(low) == self.elements <= SEPARATE and not self.as_curve else 0.0
         if self.as_curve and len(low) == self.elements:
-            self._draw_steps(high + low, colour)
+            self._draw_steps(high + low, color)
         else:
             if self.as_curve:  # where it rises evenly its band is thinner than a line
                 places = (np.arange(len(high)) + 0.5) * (self.elements / len(high)) - 0.5
-                self._add(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(colour, width=2)))
-            self._bars = self._draw_bars(low, high, gap, QColor(theme.faint) if self.kept is not None else colour)
+                self._add(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(color, width=2)))
+            self._bars = self._draw_bars(low, high, gap, QColor(theme.faint) if self.kept is not None else color)
         if self.kept is not None and self.kept.shape == self.outline.shape:
-            self._draw_bars(*self._heights(self.kept), gap, colour)
+            self._draw_bars(*self._heights(self.kept), gap, color)
         if few and self.elements:
             self._write_values(self.outline[1])
 
@@ -212,27 +212,27 @@ class ArrayPlot(QWidget):
             low = np.fmin(low, self.floor)
         return low, high
 
-    def _draw_bars(self, low: Array, high: Array, gap: float, colour: QColor) -> pg.BarGraphItem:
+    def _draw_bars(self, low: Array, high: Array, gap: float, color: QColor) -> pg.BarGraphItem:
         edges = np.arange(len(low) + 1) * (self.elements / len(low)) - 0.5
         there = ~np.isnan(low)
-        fill = QColor(colour)
+        fill = QColor(color)
         fill.setAlpha(200 if gap else 170)
         bars = pg.BarGraphItem(
             x0=edges[:-1][there] + gap,
             x1=edges[1:][there] - gap,
             y0=low[there],
             y1=high[there],
-            pen=pg.mkPen(colour, width=1) if gap else pg.mkPen(None),
+            pen=pg.mkPen(color, width=1) if gap else pg.mkPen(None),
             brush=fill,
         )
         self._add(bars)
         return bars
 
-    def _draw_steps(self, values: Array, colour: QColor) -> None:
-        fill = QColor(colour)
+    def _draw_steps(self, values: Array, color: QColor) -> None:
+        fill = QColor(color)
         fill.setAlpha(70)
         edges = np.arange(len(values) + 1) - 0.5
-        pen = pg.mkPen(colour, width=2)
+        pen = pg.mkPen(color, width=2)
         self._add(pg.PlotCurveItem(edges, values, stepMode="center", pen=pen, fillLevel=0.0, brush=fill))
 
     def _write_values(self, values: Array) -> None:

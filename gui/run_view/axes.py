@@ -8,7 +8,7 @@ from gui.painting.theme import code_font, look
 
 
 def dress(axis: pg.AxisItem) -> None:
-    """Give an axis the theme's colours and the text's size.
+    """Give an axis the theme's colors and the text's size.
 
     Its finer lines, which are hardly seen behind what is plotted, take half the time to paint; and an axis that makes
     room for its figures while it is painted is painted twice.

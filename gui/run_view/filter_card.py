@@ -31,8 +31,8 @@ class FilterCard(Card):
         self.field = field
         self.edit = button("Edit", "segment", tip="Copy these coefficients and edit the copy", name="Edit the filter")
         self.edit.clicked.connect(self._edit)
-        self.normalise = button("Sum to 1", "segment", tip="Divide by the sum, which keeps the brightness")
-        self.normalise.clicked.connect(self._normalise)
+        self.normalize = button("Sum to 1", "segment", tip="Divide by the sum, which keeps the brightness")
+        self.normalize.clicked.connect(self._normalize)
         self.side = QSpinBox()
         self.side.setRange(1, field.parameter.maximum)
         self.side.setSingleStep(2)
@@ -40,7 +40,7 @@ class FilterCard(Card):
         self.side.setToolTip("Rows and columns of your filter: an odd number")
         self.side.valueChanged.connect(self._resize_filter)
         self.head.addStretch(1)
-        for widget in (self.side, self.normalise, self.edit):
+        for widget in (self.side, self.normalize, self.edit):
             self.head.addWidget(widget)
         self.body.addWidget(self.field.editor, 1)
         self.sum = label("", "caption", name="Sum of the coefficients")
@@ -63,7 +63,7 @@ class FilterCard(Card):
         else:
             self.field.preview(filters.coefficients(params["filter"], params["size"]))
         self.edit.setVisible(not own)
-        self.normalise.setVisible(own)
+        self.normalize.setVisible(own)
         self.side.setVisible(own)
         values = self.field.editor.values
         self.side.blockSignals(True)
@@ -76,7 +76,7 @@ class FilterCard(Card):
         self.sum.setText(self._about)
         rank = why or "This filter is a row times a column (the others of its singular values are 0): it separates."
         self.sum.setToolTip(
-            f"A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-grey.\n{rank}"
+            f"A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-gray.\n{rank}"
         )
 
     def _read(self, line: int, column: int) -> None:
@@ -91,7 +91,7 @@ class FilterCard(Card):
         assert model is not None
         self.field.editor.setCurrentIndex(model.index(middle, middle))
 
-    def _normalise(self) -> None:
+    def _normalize(self) -> None:
         values = self.field.value
         total = float(values.sum(dtype=np.float64))
         if abs(total) > 1e-6:

@@ -1,4 +1,4 @@
-"""Counts per bin as curves: one for grey, three for colour, linear or logarithmic, with a read-out."""
+"""Counts per bin as curves: one for gray, three for color, linear or logarithmic, with a read-out."""
 
 from __future__ import annotations
 
@@ -106,17 +106,17 @@ class HistogramPlot(QWidget):
 
     def _draw(self, counts: Array, *, behind: bool) -> None:
         theme = look().theme
-        colours = (theme.accent,) if len(counts) == 1 else theme.channels
+        colors = (theme.accent,) if len(counts) == 1 else theme.channels
         edges = np.arange(counts.shape[1] + 1)
-        for values, name in zip(counts, colours, strict=False):
-            colour = QColor(name)
+        for values, name in zip(counts, colors, strict=False):
+            color = QColor(name)
             if behind:
-                colour.setAlpha(190)
-                pen, brush = pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine), None
+                color.setAlpha(190)
+                pen, brush = pg.mkPen(color, width=1, style=Qt.PenStyle.DotLine), None
             else:
                 fill = QColor(name)
                 fill.setAlpha(70 if len(counts) == 1 else 38)
-                pen, brush = pg.mkPen(colour, width=1.4), fill
+                pen, brush = pg.mkPen(color, width=1.4), fill
             curve = pg.PlotCurveItem(
                 edges, self._height(values), stepMode="center", pen=pen, fillLevel=0.0 if brush else None, brush=brush
             )

@@ -43,15 +43,15 @@ class PhaseBar(QWidget):
         painter.setClipPath(outline)
         painter.fillRect(self.rect(), QColor(look().theme.raised))
         left = 0.0
-        for share, colour in zip(self._shares, phase_colours(), strict=True):
+        for share, color in zip(self._shares, phase_colors(), strict=True):
             width = share * self.width()
-            painter.fillRect(QRectF(left, 0, max(0.0, width - 1), self.height()), QColor(colour))
+            painter.fillRect(QRectF(left, 0, max(0.0, width - 1), self.height()), QColor(color))
             left += width
         painter.end()
 
 
-def phase_colours() -> tuple[str, str, str]:
-    """Return the colours of upload, kernel and download: the kernel's is the accent."""
+def phase_colors() -> tuple[str, str, str]:
+    """Return the colors of upload, kernel and download: the kernel's is the accent."""
     theme = look().theme
     return theme.faint, theme.accent, theme.muted
 
@@ -66,7 +66,7 @@ class _Dot(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(phase_colours()[self._phase]))
+        painter.setBrush(QColor(phase_colors()[self._phase]))
         painter.drawEllipse(QRectF(0.5, 0.5, 8, 8))
         painter.end()
 

@@ -10,7 +10,7 @@ from PyQt6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array, Pieces
-from gui.painting.colors import mixed, warp_colour
+from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import code_font, look
 
 
@@ -56,8 +56,8 @@ class PiecesBar(QWidget):
         painter.setClipPath(shape)
         begins = np.cumsum(self.lengths) - self.lengths
         for number, (begin, length) in enumerate(zip(begins.tolist(), self.lengths.tolist(), strict=True)):
-            colour = mixed(warp_colour(theme, number).name(), theme.surface, 0.55)
-            painter.fillRect(QRectF(area.x() + begin * scale, area.y(), length * scale, height), colour)
+            color = mixed(warp_color(theme, number).name(), theme.surface, 0.55)
+            painter.fillRect(QRectF(area.x() + begin * scale, area.y(), length * scale, height), color)
         if self.rest:
             hatch = QRectF(area.right() - self.rest * scale, area.y(), self.rest * scale, height)
             painter.setClipRect(hatch, Qt.ClipOperation.IntersectClip)

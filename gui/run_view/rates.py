@@ -64,12 +64,12 @@ class RatesCard(Card):
             self.curves.begin([2**each for each in range(low, high + 1)], "")
 
     def _tell(self) -> None:
-        """Name the variants by their numbers, in their curves' colours, and give the last run's figure."""
+        """Name the variants by their numbers, in their curves' colors, and give the last run's figure."""
         told = []
         for number in sorted(self.points):
-            colour = variant_pen(number).color().name()
+            color = variant_pen(number).color().name()
             strong = f"<b>{number + 1}</b>" if number == self._current else str(number + 1)
-            told.append(f'<span style="color:{colour}">●</span> {strong}')
+            told.append(f'<span style="color:{color}">●</span> {strong}')
         self.legend.setText("&nbsp;&nbsp; ".join(told))
         self.legend.setToolTip(
             "\n".join(

@@ -104,7 +104,7 @@ def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:
 
 
 def pixel_text(values: Array, pixel: tuple[int, int]) -> str:
-    """Return a pixel's value, or the three of a colour."""
+    """Return a pixel's value, or the three of a color."""
     x, y = pixel
     if y >= values.shape[0] or x >= values.shape[1]:
         return ""

@@ -29,7 +29,7 @@ from gui.widgets.wrapping import FlowLayout
 from gui.work.jobs import Jobs
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
-ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colour of the warp  ·  click: that thread"
+ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the color of the warp  ·  click: that thread"
 VARIABLES_LEGEND = "tinted: what the statement has just given a value  ·  32 bits that all lanes share: a bit a lane"
 LAUNCHES_LEGEND = "dashed: still to run  ·  filled: runs  ·  tinted: waits for those it launched  ·  click: go there"
 

@@ -1,4 +1,4 @@
-"""A square grid of numbers to look at and to edit: colour shows sign and size, the number the value."""
+"""A square grid of numbers to look at and to edit: color shows sign and size, the number the value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gui.painting.colors import mixed
 from gui.painting.theme import code_font, look
 
 _LEGIBLE = 30
-"""A cell narrower than this, in pixels at the normal text size, shows its colour only."""
+"""A cell narrower than this, in pixels at the normal text size, shows its color only."""
 
 
 class _Model(QAbstractTableModel):
@@ -35,7 +35,7 @@ class _Model(QAbstractTableModel):
         super().__init__(parent)
         self.values: Array = np.zeros((1, 1), np.float32)
         self.largest = 1.0
-        """The largest magnitude, which the colours of all cells go by; 1 where all are 0."""
+        """The largest magnitude, which the colors of all cells go by; 1 where all are 0."""
         self.read_only = False
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:

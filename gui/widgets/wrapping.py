@@ -15,9 +15,9 @@ class FlowLayout(QLayout):
     ----------
     parent : QWidget, optional
     across, down : int
-        Pixels between neighbours and between lines.
+        Pixels between neighbors and between lines.
     spread : bool
-        Whether a line reaches from one end to the other, its room between the neighbours.
+        Whether a line reaches from one end to the other, its room between the neighbors.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
 _IMAGE_RESULT = (
-    "PNG image (*.png);;Grey image (*.pgm);;Colour image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
+    "PNG image (*.png);;Gray image (*.pgm);;Color image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
 )
 _NUMBERS = "Numbers (*.npy *.csv *.txt);;All files (*)"
 _TEXTS = "Texts (*.txt);;All files (*)"

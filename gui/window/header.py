@@ -48,9 +48,9 @@ class ProgressLine(QWidget):
 
     def paintEvent(self, event: Any) -> None:
         painter = QPainter(self)
-        colour = QColor(look().theme.accent if self.fraction is not None else look().theme.accent_soft)
+        color = QColor(look().theme.accent if self.fraction is not None else look().theme.accent_soft)
         share = 1.0 if self.fraction is None else self.fraction
-        painter.fillRect(0, 0, round(share * self.width()), self.height(), colour)
+        painter.fillRect(0, 0, round(share * self.width()), self.height(), color)
         painter.end()
 
 

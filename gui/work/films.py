@@ -11,7 +11,7 @@ import numpy as np
 from gpu.declaration.pattern import Array
 
 ENDINGS = (".gif", ".mp4")
-_GIF_COLOURS = 128
+_GIF_COLORS = 128
 
 
 def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
@@ -22,7 +22,7 @@ def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
     path : Path
     frames : iterator of array
         uint8, shape (height, width, 3), all of one shape. For a GIF the first two are samples and no part of the film:
-        all frames have their palette, so that no colour flickers.
+        all frames have their palette, so that no color flickers.
     rate : float
         Frames a second. Players show GIF frames for whole hundredths of a second.
 
@@ -51,7 +51,7 @@ def _write_gif(path: Path, frames: Iterator[Array], rate: float) -> None:
     first = next(frames, None)
     if first is None:  # given up
         return
-    palette = Image.fromarray(np.concatenate(samples)).quantize(_GIF_COLOURS, dither=Image.Dither.NONE)
+    palette = Image.fromarray(np.concatenate(samples)).quantize(_GIF_COLORS, dither=Image.Dither.NONE)
     whole = chain([first], frames)
     made = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in whole)
     next(made).save(path, format="GIF", save_all=True, append_images=made, duration=round(100 / rate) * 10, loop=0)

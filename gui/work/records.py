@@ -24,14 +24,14 @@ class OpenImage:
 
     @property
     def channels(self) -> int:
-        """Return 1 for grey, 3 for colour."""
+        """Return 1 for gray, 3 for color."""
         return 1 if self.values.ndim == 2 else self.values.shape[2]
 
     @property
     def description(self) -> str:
         """Return its size, kind and depth, as people say it."""
         height, width = self.values.shape[:2]
-        kind = "grey" if self.channels == 1 else "colour"
+        kind = "gray" if self.channels == 1 else "color"
         return f"{width} × {height} {kind}, {'8' if self.maxval < 256 else '16'} bit"
 
 

@@ -288,10 +288,10 @@ def close(window):
 
 
 @pytest.fixture
-def window(qtbot, make_window, grey):
+def window(qtbot, make_window, gray):
     """A window that shows an image and has run the convolution."""
     made = make_window()
-    made.bench.open(grey)
+    made.bench.open(gray)
     settle(qtbot, made)
     made.host = FakeHost.made[-1]
     return made
@@ -312,14 +312,14 @@ def settle(qtbot, window):
 
 
 @pytest.fixture
-def grey(tmp_path):
-    path = tmp_path / "grey.pgm"
+def gray(tmp_path):
+    path = tmp_path / "gray.pgm"
     path.write_bytes(b"only its name counts")
     return path
 
 
 @pytest.fixture
-def colour(tmp_path):
-    path = tmp_path / "colour.png"
+def color(tmp_path):
+    path = tmp_path / "color.png"
     path.write_bytes(b"only its name counts")
     return path

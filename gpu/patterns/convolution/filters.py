@@ -47,7 +47,7 @@ def coefficients(name: str, size: int) -> Array:
 
 
 def _widened(filter_3x3: Array, size: int) -> Array:
-    """Convolve a 3 x 3 filter with a normalised binomial of size - 2."""
+    """Convolve a 3 x 3 filter with a normalized binomial of size - 2."""
     curve = np.ones(1)
     for _ in range(size - 3):
         curve = np.convolve(curve, [0.5, 0.5])

@@ -35,7 +35,7 @@ _TILE = (32, 8, 1)
 _BLOCK = (32, 16, 1)
 _BORDERS = ("clamp", "zero")
 
-# The later rungs: `_PIXELS` neighbouring pixels a thread, as in the kernel file. In the separable rung a strip is as
+# The later rungs: `_PIXELS` neighboring pixels a thread, as in the kernel file. In the separable rung a strip is as
 # tall as still gives each multiprocessor the threads that its registers hold, but not so low that most of what it reads
 # is other strips' rows. The peak's strips are low: its small filters wait for memory, so what counts is threads that
 # ask, and the rows that strips share come from the cache. These numbers were the fastest on an H200.
@@ -251,7 +251,7 @@ def _work(inputs: Inputs, params: Params) -> Work:
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-grey."""
+    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-gray."""
     image, maxval = inputs["image"], int(inputs["maxval"])
     offset = np.float32(maxval / 2) if abs(float(filter_of(params).sum())) < 1e-3 else np.float32(0)
     rounded = np.empty(image.shape, image.dtype)
@@ -268,7 +268,7 @@ def _step_input(inputs: Inputs) -> Inputs:
 PATTERN = Pattern(
     name="convolution",
     title="Convolution",
-    summary="Each pixel becomes a weighted sum of its neighbours.",
+    summary="Each pixel becomes a weighted sum of its neighbors.",
     kernels=_FILE,
     view="filtered-image",
     parameters=(
@@ -320,7 +320,7 @@ PATTERN = Pattern(
             "Filter in constant memory",
             run=_host_program("convolve_constant"),
             idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
-            limit="Neighbouring threads fetch the same pixels again and again.",
+            limit="Neighboring threads fetch the same pixels again and again.",
             kernels=("convolve_constant",),
         ),
         Variant(

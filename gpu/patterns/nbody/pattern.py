@@ -83,7 +83,7 @@ def _work(inputs: Inputs, params: Params) -> Work:
 
 
 def make_input(params: Params, seed: int) -> Inputs:
-    """Make the bodies of a preset, and what they are coloured by."""
+    """Make the bodies of a preset, and what they are colored by."""
     bodies = generate(params["preset"], params["bodies"], seed)
     return {"bodies": bodies, "origins": origins_of(params["preset"], bodies)}
 

@@ -94,8 +94,8 @@ def _columns(bodies: Array) -> Array:
 
 
 def half_mass_radius(bodies: Array) -> float:
-    """Return the distance from the centre of mass within which half of the bodies, shape (n, 7), are; never 0."""
+    """Return the distance from the center of mass within which half of the bodies, shape (n, 7), are; never 0."""
     places = bodies[:, :3].astype(np.float64)
     masses = bodies[:, 6].astype(np.float64)
-    centre = masses @ places / masses.sum() if masses.sum() > 0 else places.mean(axis=0)
-    return float(np.median(np.sqrt(((places - centre) ** 2).sum(axis=1)))) or 1.0
+    center = masses @ places / masses.sum() if masses.sum() > 0 else places.mean(axis=0)
+    return float(np.median(np.sqrt(((places - center) ** 2).sum(axis=1)))) or 1.0

@@ -15,7 +15,7 @@ from gpu.messages.bodies import Camera
 Array = npt.NDArray[Any]
 
 FILE = "splat.cu"
-COLOURS = ("speed", "origin")
+COLORS = ("speed", "origin")
 LARGEST_SIDE = 8192
 
 _BLOCK = 256
@@ -24,7 +24,7 @@ _FOCAL = 1.2
 _NEAREST = 0.02
 """What is nearer than this part of the camera's distance is not seen."""
 _UNIT = 16 * 255
-"""The light of one body in the middle of its disc, in one colour."""
+"""The light of one body in the middle of its disc, in one color."""
 _ORIGINS = ((255, 150, 60), (70, 140, 255), (255, 80, 110), (100, 230, 130), (215, 120, 255), (250, 225, 90))
 # From slow to fast, as stars from cool to hot.
 _SPEEDS = ((120, 30, 20), (255, 90, 30), (255, 170, 80), (255, 225, 170), (150, 190, 255), (70, 120, 255))
@@ -49,23 +49,23 @@ def disc_size(n: int) -> int:
 
 
 @cache
-def palette(colour: str) -> Array:
-    """Return 256 colours, red in the lowest byte: uint32."""
-    if colour == "origin":
-        colours = np.resize(np.array(_ORIGINS, np.uint32), (256, 3))
+def palette(color: str) -> Array:
+    """Return 256 colors, red in the lowest byte: uint32."""
+    if color == "origin":
+        colors = np.resize(np.array(_ORIGINS, np.uint32), (256, 3))
     else:
         anchors = np.linspace(0, 255, len(_SPEEDS))
         channels = [np.interp(np.arange(256), anchors, channel) for channel in np.array(_SPEEDS).T]
-        colours = np.rint(np.stack(channels, axis=1)).astype(np.uint32)
-    packed: Array = np.ascontiguousarray(colours @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
+        colors = np.rint(np.stack(channels, axis=1)).astype(np.uint32)
+    packed: Array = np.ascontiguousarray(colors @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
     packed.setflags(write=False)  # the next to ask gets the same
     return packed
 
 
-def check(camera: Camera, width: int, height: int, colour: str, exposure: float) -> None:
+def check(camera: Camera, width: int, height: int, color: str, exposure: float) -> None:
     """Raise InputError where there is no such picture."""
-    if colour not in COLOURS:
-        raise InputError(f"Bodies are coloured by {' or '.join(COLOURS)}, not by {colour!r}.")
+    if color not in COLORS:
+        raise InputError(f"Bodies are colored by {' or '.join(COLORS)}, not by {color!r}.")
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
         raise InputError(f"A picture has 1 to {LARGEST_SIDE} pixels a side, not {width} x {height}.")
     numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, exposure)
@@ -102,7 +102,7 @@ class Painter:
         width: int,
         height: int,
         *,
-        colour: str = "speed",
+        color: str = "speed",
         exposure: float = 1.0,
         speed_scale: float = 1.0,
     ) -> Array:
@@ -114,17 +114,17 @@ class Painter:
             On the engine, of shape (n, 4), (n, 4) and (n,).
         camera : Camera
         width, height : int
-        colour : {"speed", "origin"}
+        color : {"speed", "origin"}
         exposure : float
         speed_scale : float
-            The speed that has the palette's last colour.
+            The speed that has the palette's last color.
         """
-        check(camera, width, height, colour, exposure)
+        check(camera, width, height, color, exposure)
         n, count = bodies.shape[0], width * height
         light, picture = self._buffers((height, width, 3))
         module = self._engine.build(FILE)
         module.set_constant("CAMERA", view_matrix(camera))
-        module.set_constant("PALETTE", palette(colour))
+        module.set_constant("PALETTE", palette(color))
         self._engine.fill(light, 0)
         self._engine.launch(
             module.kernel("splat_bodies"),
@@ -139,7 +139,7 @@ class Painter:
             np.int32(height),
             np.float32(_FOCAL * min(width, height) / 2),
             np.float32(_NEAREST * camera.distance),
-            np.float32(speed_scale if colour == "speed" else 0),
+            np.float32(speed_scale if color == "speed" else 0),
             np.int32(disc_size(n)),
         )
         self._engine.launch(

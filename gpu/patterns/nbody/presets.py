@@ -131,7 +131,7 @@ def generate(preset: str, n: int, seed: int) -> Array:
 
 
 def origins_of(preset: str, bodies: Array) -> Array:
-    """Return what a preset's bodies are coloured by: which galaxy, which planet, or else how far out they begin."""
+    """Return what a preset's bodies are colored by: which galaxy, which planet, or else how far out they begin."""
     n = len(bodies)
     if preset == "galaxies":
         return (np.arange(n) >= _larger(n)).astype(np.uint8)

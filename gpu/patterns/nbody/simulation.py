@@ -32,7 +32,7 @@ class Simulation:
     bodies : array of float32, shape (n, 7)
         In columns x y z vx vy vz m.
     origins : array of uint8, shape (n,), or None
-        What bodies are coloured by; None goes by how far out they are.
+        What bodies are colored by; None goes by how far out they are.
     """
 
     def __init__(self, engine: Engine, bodies: Array, origins: Array | None = None) -> None:
@@ -128,7 +128,7 @@ class Simulation:
             (sums[4], sums[5], sums[6]),
         )
 
-    def draw(self, camera: Camera, width: int, height: int, *, colour: str = "speed", exposure: float = 1.0) -> Array:
+    def draw(self, camera: Camera, width: int, height: int, *, color: str = "speed", exposure: float = 1.0) -> Array:
         """Return a picture: uint8, shape (height, width, 3)."""
         return self._painter.draw(
             self._bodies,
@@ -137,7 +137,7 @@ class Simulation:
             camera,
             width,
             height,
-            colour=colour,
+            color=color,
             exposure=exposure,
             speed_scale=self._speed_scale,
         )

@@ -150,7 +150,7 @@ def _differing_bits(keys: Array) -> int:
 
 
 def odd_even(job: Job, data: Data) -> Sorting:
-    """Sort two neighbouring halves of sections at a time, in as many rounds as there are halves."""
+    """Sort two neighboring halves of sections at a time, in as many rounds as there are halves."""
     module = job.build()
     rounds = 1 if job.n <= 2 * job.block else -(-job.n // job.block)
     for number in range(rounds):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpu.simulator.checkers.order import Seen
 from gpu.simulator.checkers.shadow import Shadow
 from gpu.simulator.executor.children import FIRE_AND_FORGET, Child
-from gpu.simulator.executor.lanes import Gang
+from gpu.simulator.executor.lanes import BlockBatch
 
 Array = npt.NDArray[Any]
 Place = tuple[int, int]
@@ -77,7 +77,7 @@ class Past:
     """What a launch, or a part of one, did. `data` keeps the arrays' addresses their own."""
 
     launch: int
-    gang: Gang
+    batch: BlockBatch
     arrays: dict[Place, Records]
     data: tuple[Array, ...]
 
@@ -89,14 +89,14 @@ class LaunchTree:
         self.has_children = False
         self._launches = [_Launch(-1, None, None, is_tail=False)]
         self._current = 0
-        self._of_gang: WeakKeyDictionary[Gang, int] = WeakKeyDictionary()
+        self._of_batch: WeakKeyDictionary[BlockBatch, int] = WeakKeyDictionary()
         self._waiting: dict[Child, _Launch] = {}
         self._pasts: list[Past] = []
         self._concurrent: list[tuple[Past, Seen | None]] | None = None
 
-    def gang_begins(self, gang: Gang) -> None:
+    def batch_begins(self, batch: BlockBatch) -> None:
         """Take note of blocks of the launch that runs."""
-        self._of_gang[gang] = self._current
+        self._of_batch[batch] = self._current
 
     def launched(self, child: Child, seen: Seen) -> None:
         """Take note of a launch by a thread of the launch that runs."""
@@ -109,17 +109,17 @@ class LaunchTree:
         self._launches.append(self._waiting.pop(child))
         self._turn_to(len(self._launches) - 1)
 
-    def resumes(self, gang: Gang, time: int) -> None:
-        """Take note that the launch of a gang goes on, and that its children so far have ended."""
-        self._turn_to(self._of_gang[gang])
+    def resumes(self, batch: BlockBatch, time: int) -> None:
+        """Take note that the launch of a batch goes on, and that its children so far have ended."""
+        self._turn_to(self._of_batch[batch])
         for launch in self._launches:
             if launch.parent == self._current:
                 launch.ended = min(launch.ended, time)
 
-    def keep(self, gang: Gang, arrays: dict[Place, tuple[Array, Shadow]]) -> None:
+    def keep(self, batch: BlockBatch, arrays: dict[Place, tuple[Array, Shadow]]) -> None:
         """Remember what the launch that runs has done to arrays."""
         records = {place: Records(shadow) for place, (_, shadow) in arrays.items()}
-        self._pasts.append(Past(self._current, gang, records, tuple(data for data, _ in arrays.values())))
+        self._pasts.append(Past(self._current, batch, records, tuple(data for data, _ in arrays.values())))
         if len(self._pasts) > _REMEMBERED:
             above = set(self._path(self._current))
             oldest = next((n for n, past in enumerate(self._pasts) if past.launch not in above), 0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import WARP, Gang, Mask
+from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
 
 Array = npt.NDArray[Any]
 
@@ -96,7 +96,7 @@ class Seen:
 
 
 class Order:
-    """Knows which earlier accesses are ordered before those of the gang that runs. Threads are counted over the grid.
+    """Knows which earlier accesses are ordered before those of the batch that runs. Threads are counted over the grid.
 
     Parameters
     ----------
@@ -108,11 +108,11 @@ class Order:
         self._threads = threads
         self._releases: list[_Release] = []
 
-    def gang_begins(self, gang: Gang) -> None:
+    def batch_begins(self, batch: BlockBatch) -> None:
         """Start with blocks that have passed no barrier."""
-        geometry = gang.geometry
+        geometry = batch.geometry
         self._per_block = geometry.lanes_per_block
-        self.first_thread = gang.first * self._per_block
+        self.first_thread = batch.first * self._per_block
         self._shape = (geometry.blocks, self._per_block)
         self._barrier = np.zeros(geometry.blocks, np.int64)
         self._warp_time = np.zeros(geometry.lanes, np.int64)
@@ -124,7 +124,7 @@ class Order:
         self.has_warp_times = False
 
     def barrier(self, time: int, mask: Mask) -> Array:
-        """Take note of a barrier and return the blocks that passed it: bool, one a block of the gang."""
+        """Take note of a barrier and return the blocks that passed it: bool, one a block of the batch."""
         passed: Array = np.any(mask.bits.reshape(self._shape), axis=1)
         self._barrier[passed] = time
         self.has_barriers = True
@@ -213,13 +213,13 @@ class Order:
         theirs = threads - self.first_thread
         ordered: Array = (theirs // self._per_block == block) & (events < self._barrier[block])
         if self.has_warp_times:
-            neighbours = np.flatnonzero(theirs // WARP == lanes // WARP)
-            mine, others = lanes[neighbours], theirs[neighbours]
+            neighbors = np.flatnonzero(theirs // WARP == lanes // WARP)
+            mine, others = lanes[neighbors], theirs[neighbors]
             if self._known is None:
                 met = np.minimum(self._warp_time[mine], self._warp_time[others])
             else:
                 met = self._known[mine, others % WARP]
-            ordered[neighbours] |= events[neighbours] < met
+            ordered[neighbors] |= events[neighbors] < met
         return ordered
 
     def before(self, lanes: Array, threads: Array, events: Array, *, atomic: bool) -> Array:

@@ -17,7 +17,7 @@ from gpu.simulator.checkers.launch_tree import LaunchTree, Place
 from gpu.simulator.checkers.order import Order
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
 from gpu.simulator.executor.children import Child
-from gpu.simulator.executor.lanes import WARP, Gang, Mask
+from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
 from gpu.simulator.executor.memory import FlatMemory, Site
 from gpu.simulator.executor.observe import Access, Observer
 
@@ -32,7 +32,7 @@ _KEPT_VALUES = 64
 class _Now:
     """The access that is being looked at: `lanes` and `cells` name each cell of each lane."""
 
-    gang: Gang
+    batch: BlockBatch
     access: Access
     event: int
     shadow: Shadow
@@ -80,7 +80,7 @@ class RaceChecker(Observer):
         self._is_child = False
         self._forget(grid, block)
 
-    def launched(self, gang: Gang, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: Child) -> None:
         self._tree.launched(child, self._order.seen_by(child.lane, self._time))
 
     def child_begins(self, child: Child) -> None:
@@ -88,11 +88,11 @@ class RaceChecker(Observer):
         self._tree.begins(child)
         self._is_child = True
 
-    def launch_resumes(self, gang: Gang) -> None:
+    def launch_resumes(self, batch: BlockBatch) -> None:
         # All that came before is ordered before what follows.
-        self._tree.resumes(gang, self._time)
-        self._forget(gang.grid, gang.geometry.block)
-        self.gang_begins(gang)
+        self._tree.resumes(batch, self._time)
+        self._forget(batch.grid, batch.geometry.block)
+        self.batch_begins(batch)
 
     def launch_ends(self) -> None:
         self._keep()
@@ -111,34 +111,34 @@ class RaceChecker(Observer):
     def _keep(self) -> None:
         """Remember what the running launch has done, where others may go on at the same time."""
         if self._tree.has_children and self._arrays:
-            self._tree.keep(self._gang, self._arrays)
+            self._tree.keep(self._batch, self._arrays)
 
-    def gang_begins(self, gang: Gang) -> None:
-        self._order.gang_begins(gang)
-        self._tree.gang_begins(gang)
-        self._gang = gang
-        self._threads = self._order.first_thread + gang.geometry.lane_numbers
+    def batch_begins(self, batch: BlockBatch) -> None:
+        self._order.batch_begins(batch)
+        self._tree.batch_begins(batch)
+        self._batch = batch
+        self._threads = self._order.first_thread + batch.geometry.lane_numbers
         self._high = high_records(self._threads)
         self._low = low_records(self._threads)
 
-    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
         passed = self._order.barrier(self._time, mask)
-        for memory in gang.shared.values():
+        for memory in batch.shared.values():
             if memory in self._shadows:
                 self._shadows[memory].forget(passed)
 
-    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
         if name == "__syncwarp":
             self._order.warp_barrier(self._time, mask, named)
         elif name in ("__threadfence", "__threadfence_system"):
             self._order.fence(self._time, mask)
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         memory, action = access.memory, access.site.action
         if memory.space not in ("global", "shared") or not isinstance(memory, FlatMemory):
             return
-        shadow = self._shadow_of(memory, gang, access.size)
-        now = _Now(gang, access, self._tick(access), shadow, *shadow.cells(gang.geometry, access))
+        shadow = self._shadow_of(memory, batch, access.size)
+        now = _Now(batch, access, self._tick(access), shadow, *shadow.cells(batch.geometry, access))
         is_flag = access.site.volatile and memory.space == "global"
         self._compare(now, "writer", spares_volatile=is_flag and action == "read")
         if action != "read":
@@ -160,11 +160,11 @@ class RaceChecker(Observer):
             if not waits:
                 self._order.touch(now.event, access.mask.lanes)
 
-    def _shadow_of(self, memory: FlatMemory, gang: Gang, size: int) -> Shadow:
+    def _shadow_of(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
         shadow = self._shadows.get(memory)
         if shadow is None:
             if memory.space == "shared":
-                shadow = Shadow(memory, gang.geometry.blocks, size)
+                shadow = Shadow(memory, batch.geometry.blocks, size)
             else:
                 # An array that is passed twice is one; it is kept here, so that its address stays its own.
                 _, shadow = self._arrays.setdefault(_place(memory), (memory.data, Shadow(memory, 1, size)))
@@ -235,7 +235,7 @@ class RaceChecker(Observer):
                 if is_flag and action == "read":
                     races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
                 found[at[races]] = True
-                self._report(now, at[races], threads[races], events[races], past.gang)
+                self._report(now, at[races], threads[races], events[races], past.batch)
 
     def _other_writer(self, now: _Now, at: Array, lanes: Array, records: Array, threads: Array) -> Array:
         """Name another writer where a record stands for several and names the lane itself."""
@@ -291,7 +291,7 @@ class RaceChecker(Observer):
         racing = ~harmless
         self._report(now, clash[racing], threads[racing], np.full(np.count_nonzero(racing), now.event))
 
-    def _report(self, now: _Now, at: Array, threads: Array, events: Array, other: Gang | None = None) -> None:
+    def _report(self, now: _Now, at: Array, threads: Array, events: Array, other: BlockBatch | None = None) -> None:
         """Make findings of races: `at` are places in `now.lanes`, the rest is who came before, of another launch."""
         if now.shadow.cell < now.access.size:
             _, first = np.unique(now.lanes[at], return_index=True)
@@ -312,11 +312,11 @@ class RaceChecker(Observer):
             self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size, other)
 
     def _describe(
-        self, now: _Now, lane: int, earlier: Site, thread: int, event: int, count: int, other: Gang | None
+        self, now: _Now, lane: int, earlier: Site, thread: int, event: int, count: int, other: BlockBatch | None
     ) -> Finding:
-        access, gang = now.access, other or now.gang
-        # Lanes of earlier gangs are the ones before this gang's first.
-        who = (gang.describe(thread - gang.first * gang.geometry.lanes_per_block), now.gang.describe(lane))
+        access, batch = now.access, other or now.batch
+        # Lanes of earlier batches are the ones before this batch's first.
+        who = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), now.batch.describe(lane))
         first, second = (
             f"{_NOUNS[site.action]} access at {_short(site.position)} by {thread}"
             for site, thread in zip((earlier, access.site), who, strict=True)
@@ -376,7 +376,7 @@ def _place(memory: FlatMemory) -> Place:
 
 
 def _of_lanes(values: Array, now: _Now) -> Array:
-    taken: Array = values if now.lanes is now.gang.geometry.lane_numbers else values.take(now.lanes)
+    taken: Array = values if now.lanes is now.batch.geometry.lane_numbers else values.take(now.lanes)
     return taken
 
 

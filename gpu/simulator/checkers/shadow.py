@@ -43,7 +43,7 @@ def thread_of(records: Array, slot: str) -> Array:
 
 
 class Shadow:
-    """The records of one memory, or of one array of each block of a gang.
+    """The records of one memory, or of one array of each block of a batch.
 
     A cell is as large as the smallest access so far: threads that touch different bytes of a word are told apart as
     soon as one of them touches less than the word, and until then a record stands for a whole word.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.executor.lanes import Gang
+from gpu.simulator.executor.lanes import BlockBatch
 from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
 from gpu.simulator.executor.observe import Access, Observer
 
@@ -46,30 +46,30 @@ class UninitializedChecker(Observer):
         """One finding for each source line and memory, in the order in which they were found."""
         return list(self._findings.values())
 
-    def access(self, gang: Gang, access: Access) -> None:
-        shadow = self._shadow_of(access.memory, gang)
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        shadow = self._shadow_of(access.memory, batch)
         if shadow is None:
             return
-        lanes, words, word = _words(gang, access, shadow.size)
+        lanes, words, word = _words(batch, access, shadow.size)
         view = shadow.view(_WORDS[word])
         if access.site.action != "write":
             written = np.iinfo(view.dtype).max
             missing = view.take(words) != written
             if missing.any():
-                self._report(gang, access, lanes[missing])
+                self._report(batch, access, lanes[missing])
         if access.site.action != "read":
             view[words] = np.iinfo(view.dtype).max
 
-    def _shadow_of(self, memory: Memory, gang: Gang) -> Array | None:
+    def _shadow_of(self, memory: Memory, batch: BlockBatch) -> Array | None:
         """Return which bytes of a memory are written, or None where all are."""
         if memory not in self._shadows:
-            self._shadows[memory] = self._new_shadow(memory, gang)
+            self._shadows[memory] = self._new_shadow(memory, batch)
         return self._shadows[memory]
 
-    def _new_shadow(self, memory: Memory, gang: Gang) -> Array | None:
+    def _new_shadow(self, memory: Memory, batch: BlockBatch) -> Array | None:
         if isinstance(memory, LocalMemory):
             # Each lane's bytes in a row, however the memory itself keeps them.
-            return None if memory.zeroed else np.zeros(gang.geometry.lanes * _padded(memory.size), np.uint8)
+            return None if memory.zeroed else np.zeros(batch.geometry.lanes * _padded(memory.size), np.uint8)
         if not isinstance(memory, FlatMemory) or memory.space == "constant":
             return None
         if memory.space == "shared":
@@ -80,7 +80,7 @@ class UninitializedChecker(Observer):
             self._arrays[place] = (memory.data, np.zeros(_padded(memory.data.size), np.uint8))
         return self._arrays[place][1] if place in self._arrays else None
 
-    def _report(self, gang: Gang, access: Access, lanes: Array) -> None:
+    def _report(self, batch: BlockBatch, access: Access, lanes: Array) -> None:
         """Make a finding of lanes that read what nobody has written."""
         lanes = np.unique(lanes)
         position, memory = access.site.position, access.memory
@@ -91,7 +91,7 @@ class UninitializedChecker(Observer):
             return
         lane = int(lanes[0])
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
-        who = gang.describe(lane)
+        who = batch.describe(lane)
         self._findings[key] = Finding(
             "uninitialized",
             f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {who} at "
@@ -106,9 +106,9 @@ def _padded(size: int) -> int:
     return -(-size // _WIDEST) * _WIDEST
 
 
-def _words(gang: Gang, access: Access, size: int) -> tuple[Array, Array, int]:
+def _words(batch: BlockBatch, access: Access, size: int) -> tuple[Array, Array, int]:
     """Return lanes, the words of the shadow that they touch, one pair for each word, and the bytes of a word."""
-    geometry, mask, element = gang.geometry, access.mask, access.element
+    geometry, mask, element = batch.geometry, access.mask, access.element
     lanes = geometry.lane_numbers if mask.full else mask.lanes
     word = min(access.size, 8)
     count = access.size // word

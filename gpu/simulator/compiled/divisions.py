@@ -1,7 +1,7 @@
 """Where threadIdx.x is divided by a constant: what warp a thread is of, which lane, or its row in a tile.
 
 For threads side by side that start at a multiple of so many, the quotient is one number and the rests follow each
-other. To LLVM the quotients of neighbouring threads are any numbers, and what they index lies anywhere.
+other. To LLVM the quotients of neighboring threads are any numbers, and what they index lies anywhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import Bind, Frame
-from gpu.simulator.compiled.recompute import changed_slots, constant, values_at_birth
+from gpu.simulator.compiled.rematerialize import changed_slots, constant, values_at_birth
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Scalar
 

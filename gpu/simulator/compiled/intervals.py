@@ -1,4 +1,4 @@
-"""Which integers cannot wrap: LLVM then sees that neighbouring threads access neighbouring elements."""
+"""Which integers cannot wrap: LLVM then sees that neighboring threads access neighboring elements."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THR
 from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
 from gpu.simulator.compiled.memory import FAILED
 from gpu.simulator.compiled.walking import walk
-from gpu.simulator.executor.gangs import reachable, waits
+from gpu.simulator.executor.batches import reachable, waits
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]

@@ -7,7 +7,7 @@ from gpu.simulator.compiled.assembly import Assembly, memory_type
 from gpu.simulator.compiled.own_memory import OwnMemory, Part, Rows
 from gpu.simulator.compiled.plan import Frame, Plan, handed_on, places
 from gpu.simulator.compiled.planner import Planned
-from gpu.simulator.compiled.recompute import Recomputable
+from gpu.simulator.compiled.rematerialize import Rematerializable
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import walk
@@ -47,8 +47,8 @@ class Memory:
         self._scratch = scratch
         self._own = own
         self._frames, self._varying, self._computed = planned.frames, planned.varying, planned.computed
-        self._recomputable = {
-            path: Recomputable(
+        self._rematerializable = {
+            path: Rematerializable(
                 frame.function,
                 list(walk(frame.function.body)),
                 frozenset(slot for each, slot in self._varying if each == path),
@@ -98,7 +98,7 @@ class Memory:
         key = (frame.path, slot)
         if key in self._computed:
             return self._computed[key]
-        return self._recomputable[frame.path].value(slot) if key in self._varying and key in self._wide else None
+        return self._rematerializable[frame.path].value(slot) if key in self._varying and key in self._wide else None
 
     def variable(self, frame: Frame, slot: int, type: Type) -> str:
         """Return the address of a variable."""

@@ -1,6 +1,6 @@
 """Which memory of a thread's own can be taken apart: what each thread has of it becomes an array of a value a thread.
 
-Side by side, a member of neighbouring threads is a vector; in structs one after the other, it is not. Of a struct, each
+Side by side, a member of neighboring threads is a vector; in structs one after the other, it is not. Of a struct, each
 access must be known to be to one member: at a constant offset, by the variable itself or by a reference to it that a
 called function has. Of an array, whose elements are found by an index, all values must be of one size: it becomes rows
 of a value a thread.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.recompute import changed_slots
+from gpu.simulator.compiled.rematerialize import changed_slots
 from gpu.simulator.compiled.waiting import waits
 from gpu.simulator.compiled.walking import is_unrolled, parts, walk
 from gpu.simulator.types import Type, leaves

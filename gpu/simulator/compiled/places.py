@@ -116,7 +116,7 @@ class Places:
 
     def _subscript(self, frame: Frame, index: ir.Expression) -> str:
         """Return an index in 64 bits. Sums and products of indices that fit no 32 bits point outside of any array, so
-        they are computed in 64 bits at once: LLVM then sees that neighbouring threads access neighbouring elements.
+        they are computed in 64 bits at once: LLVM then sees that neighboring threads access neighboring elements.
         """
         match index:
             case ir.Const(_, known):

@@ -12,11 +12,11 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.own_memory import OwnMemory
 from gpu.simulator.compiled.plan import Bind, Exchange, Frame, Once, Plan, PlannedCall, PlannedIf, PlannedLoop, Region
-from gpu.simulator.compiled.recompute import Recomputable, changes_of
+from gpu.simulator.compiled.rematerialize import Rematerializable, changes_of
 from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.compiled.waiting import exchanges, sees, waits
 from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, walk
-from gpu.simulator.executor.gangs import reachable
+from gpu.simulator.executor.batches import reachable
 from gpu.simulator.types import Scalar, Type, Void
 
 
@@ -75,7 +75,7 @@ class _Planner:
         self.computed: dict[tuple[str, int], ir.Expression] = {}
         self.frames: dict[str, Frame] = {}
         self._nodes: dict[int, list[Any]] = {}
-        self._recomputable: dict[str, Recomputable] = {}
+        self._rematerializable: dict[str, Rematerializable] = {}
 
     # Which variables differ between threads.
 
@@ -90,15 +90,15 @@ class _Planner:
         self.found.add(key)
         return False
 
-    def _of_function(self, frame: Frame) -> tuple[list[Any], Recomputable]:
+    def _of_function(self, frame: Frame) -> tuple[list[Any], Rematerializable]:
         """Return all nodes of a frame's function, and which of its variables can be computed again."""
         nodes = self._nodes.setdefault(id(frame.function), [])
         if not nodes:
             nodes += walk(frame.function.body)
-        if frame.path not in self._recomputable:
+        if frame.path not in self._rematerializable:
             varying = frozenset(slot for path, slot in self._varying if path == frame.path)
-            self._recomputable[frame.path] = Recomputable(frame.function, nodes, varying)
-        return nodes, self._recomputable[frame.path]
+            self._rematerializable[frame.path] = Rematerializable(frame.function, nodes, varying)
+        return nodes, self._rematerializable[frame.path]
 
     def _induction(self, frame: Frame, loop: ir.Loop) -> ir.Update | None:
         """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
@@ -113,9 +113,9 @@ class _Planner:
                 pass
             case _:
                 return None
-        nodes, recomputable = self._of_function(frame)
+        nodes, rematerializable = self._of_function(frame)
         born = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
-        if len(born) != 1 or born[0].value is None or not recomputable.holds(born[0].value):
+        if len(born) != 1 or born[0].value is None or not rematerializable.holds(born[0].value):
             return None
         if changes_of(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
             return None

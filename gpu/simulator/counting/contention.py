@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import WARP, Gang
+from gpu.simulator.executor.lanes import WARP, BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 
 Array = npt.NDArray[Any]
@@ -68,7 +68,7 @@ class Contention(Observer):
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         self._launches += 1
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         if access.site.action != "atomic" or access.memory.space not in self.tallies:
             return
         shared = access.memory.space == "shared"
@@ -78,7 +78,7 @@ class Contention(Observer):
         warps, of_warp = _runs((lanes // WARP << _ELEMENT_BITS) | elements)
         tally.requests += int(np.unique(warps >> _ELEMENT_BITS).size)
         tally.warp_queue = max(tally.warp_queue, int(of_warp.max()))
-        block = gang.first + lanes // gang.geometry.lanes_per_block
+        block = batch.first + lanes // batch.geometry.lanes_per_block
         blocks, of_block = _runs((block << _ELEMENT_BITS) | elements)
         tally.block_queue = max(tally.block_queue, int(of_block.max()))
         if shared:

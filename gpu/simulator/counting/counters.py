@@ -22,7 +22,7 @@ from gpu.simulator.counting.traffic import (
     sectors,
     shared_passes,
 )
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Access, Observer, Step
 
@@ -192,32 +192,32 @@ class Counters(Observer):
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         self._settle(self._atomics)  # of a launch that failed
 
-    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         self._current = line = self._line(step.position)
         line["warp_statements"] += self._of(mask).count
         line["lane_statements"] += mask.count
         line["operations"] += step.operations * mask.count
 
-    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         line, warps = self._line(position), self._of(mask)
         line["branches"] += warps.count
         if taken is not None and taken.count < mask.count:
             words = self._of(taken).words
             line["divergent_branches"] += int(np.count_nonzero((words != 0) & (words != warps.words)))
 
-    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
         line, warps = self._line(position), self._of(mask)
         line["warp_barriers"] += warps.count
-        line["block_barriers"] += int(np.count_nonzero(warps.words.reshape(gang.geometry.blocks, -1).any(axis=1)))
+        line["block_barriers"] += int(np.count_nonzero(warps.words.reshape(batch.geometry.blocks, -1).any(axis=1)))
 
-    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
         # A fence is told without its place: it is part of the statement that was told last.
         if name == "__syncwarp":
             self._current["warp_syncs"] += self._of(mask).count
         elif name.startswith("__threadfence"):
             self._current["fences"] += self._of(mask).count
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         memory = access.memory
         if not isinstance(memory, FlatMemory) or memory.space not in ("global", "shared"):
             return
@@ -225,14 +225,14 @@ class Counters(Observer):
         if isinstance(elements, np.ndarray):
             elements = narrow(elements, memory.data.size)
         if access.site.action == "atomic":
-            self._atomic(gang, access, memory, elements)
+            self._atomic(batch, access, memory, elements)
         elif memory.space == "global":
             self._global(access, elements)
         else:
             self._shared(access, elements)
 
-    def gang_ends(self, gang: Gang) -> None:
-        ours = set(gang.shared.values())
+    def batch_ends(self, batch: BlockBatch) -> None:
+        ours = set(batch.shared.values())
         self._settle([key for key in self._atomics if key[0] in ours])
 
     def launch_ends(self) -> None:
@@ -266,7 +266,7 @@ class Counters(Observer):
         passes = shared_passes(warps, elements, access.size, reads=access.site.action == "read")
         _add_passes(line, _SHARED[access.site.action], warps, passes)
 
-    def _atomic(self, gang: Gang, access: Access, memory: FlatMemory, elements: Any) -> None:
+    def _atomic(self, batch: BlockBatch, access: Access, memory: FlatMemory, elements: Any) -> None:
         line, mask, space, size = self._line(access.site.position), access.mask, memory.space, access.size
         warps = self._of(mask)
         if not isinstance(elements, np.ndarray):
@@ -287,18 +287,18 @@ class Counters(Observer):
         name = f"longest_atomic_queue_{space}"
         line[name] = max(line[name], int(queue.max()))
         line[f"atomic_queues_{space}"] += int(queue.sum())
-        self._heat(gang, access, memory, elements)
+        self._heat(batch, access, memory, elements)
 
-    def _heat(self, gang: Gang, access: Access, memory: FlatMemory, elements: Array) -> None:
+    def _heat(self, batch: BlockBatch, access: Access, memory: FlatMemory, elements: Array) -> None:
         """Count the atomics of each address."""
         mask = access.mask
-        blocks = gang.geometry.blocks if memory.space == "shared" else 1
+        blocks = batch.geometry.blocks if memory.space == "shared" else 1
         per_block = memory.data.size // blocks // access.size
         key = (memory, access.size)
         if key not in self._atomics:
             self._atomics[key] = np.zeros((blocks, per_block), np.int64)
         if blocks > 1:
-            elements = elements + gang.geometry.block_of_lane * per_block
+            elements = elements + batch.geometry.block_of_lane * per_block
         _count(self._atomics[key].reshape(-1), elements if mask.full else elements.take(mask.lanes))
 
     def _settle(self, keys: Iterable[tuple[FlatMemory, int]]) -> None:

@@ -1,4 +1,4 @@
-"""What the lanes of a warp ask of a memory at once: sectors, wavefronts and queues, for all warps of a gang together.
+"""What the lanes of a warp ask of a memory at once: sectors, wavefronts and queues, for all warps of a batch together.
 
 Counters add up what is found here, and the view of a single step shows it as it is. Lanes are laid out as rows: a row
 is a warp, or the half or quarter of one that shared memory serves at a time. The rules are those that Nsight Compute's
@@ -68,7 +68,7 @@ class Warps:
     Attributes
     ----------
     words : ndarray of uint32
-        The lanes of each warp of the gang as bits.
+        The lanes of each warp of the batch as bits.
     count : int
         How many warps have an active lane.
     """
@@ -262,7 +262,7 @@ def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Passes:
 
 
 def _in_pairs(warps: Warps, elements: Array) -> Array:
-    """Return in which active warps each lane wants what its neighbour wants, or else the next but one does."""
+    """Return in which active warps each lane wants what its neighbor wants, or else the next but one does."""
     active = warps.words[warps.active]
     flat = warps.rows().of(elements).reshape(-1)
     paired = np.zeros(active.size, np.bool_)

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from gpu.errors import LaunchError
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import DType, Memory, Site
 from gpu.simulator.executor.observe import Access
 
@@ -46,43 +46,53 @@ class Address:
         by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
         return Address(self.memory, self.offset + by, mixed=self.mixed, held=self._held)
 
-    def load(self, gang: Gang, index: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+    def load(self, batch: BlockBatch, index: Any, dtype: DType, mask: Mask, site: Site) -> Any:
         """Return the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
-            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
-            found = memory.load(gang, element, dtype, mask, site)
-            if gang.observer is not None:
-                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, found))
+            memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            found = memory.load(batch, element, dtype, mask, site)
+            if batch.observer is not None:
+                batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, found))
             return found
         values = np.zeros(mask.bits.size, dtype)
         for address, part in self.parts(mask):
-            values[part.lanes] = np.broadcast_to(address.load(gang, index, dtype, part, site), values.shape)[part.lanes]
+            values[part.lanes] = np.broadcast_to(address.load(batch, index, dtype, part, site), values.shape)[
+                part.lanes
+            ]
         return values
 
-    def store(self, gang: Gang, index: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+    def store(self, batch: BlockBatch, index: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
         """Write the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
-            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
-            memory.store(gang, element, dtype, value, mask, site)
-            if gang.observer is not None:
-                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, value))
+            memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            memory.store(batch, element, dtype, value, mask, site)
+            if batch.observer is not None:
+                batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, value))
             return
         for address, part in self.parts(mask):
-            address.store(gang, index, dtype, value, part, site)
+            address.store(batch, index, dtype, value, part, site)
 
     def atomic(
-        self, gang: Gang, index: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+        self,
+        batch: BlockBatch,
+        index: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: Mask,
+        site: Site,
+        used: bool,
     ) -> Any:
         """Change elements atomically and return what was there, where that is used."""
         if not self.mixed:
-            memory, element = self._element(gang, index, dtype.itemsize, mask, site)
-            before = memory.atomic(gang, element, dtype, op, values, mask, site, used)
-            if gang.observer is not None:
-                gang.observer.access(gang, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))
+            memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            before = memory.atomic(batch, element, dtype, op, values, mask, site, used)
+            if batch.observer is not None:
+                batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))
             return before
         old = np.zeros(mask.bits.size, dtype)
         for address, part in self.parts(mask):
-            found = address.atomic(gang, index, dtype, op, values, part, site, used)
+            found = address.atomic(batch, index, dtype, op, values, part, site, used)
             if found is not None:
                 old[part.lanes] = found[part.lanes]
         return old
@@ -116,48 +126,48 @@ class Address:
             parts.append((Address(_memory_of.get(int(number)), offset), lanes))
         return parts
 
-    def _element(self, gang: Gang, index: Any, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+    def _element(self, batch: BlockBatch, index: Any, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
         """Return the memory, and which element of `size` bytes there `index` elements further is."""
         if self.memory is None:
             raise LaunchError(
-                f"{site.position}: {gang.describe(int(mask.lanes[0]))} follows a null pointer to {site.action}.",
+                f"{site.position}: {batch.describe(int(mask.lanes[0]))} follows a null pointer to {site.action}.",
                 position=site.position,
                 kind="null-pointer",
-                thread=gang.describe(int(mask.lanes[0])),
+                thread=batch.describe(int(mask.lanes[0])),
             )
         if isinstance(self.offset, np.ndarray):
             first = self.offset // size
             wrong, _ = mask.split(self.offset != first * size)
             if wrong is not None:
-                raise self._misaligned(gang, int(wrong.lanes[0]), size, site)
+                raise self._misaligned(batch, int(wrong.lanes[0]), size, site)
         elif self.offset == 0:
             return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
         else:
             first, rest = divmod(self.offset, size)
             if rest:
-                raise self._misaligned(gang, int(mask.lanes[0]), size, site)
+                raise self._misaligned(batch, int(mask.lanes[0]), size, site)
         if index is None:
             return self.memory, first
         return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
 
-    def _misaligned(self, gang: Gang, lane: int, size: int, site: Site) -> LaunchError:
+    def _misaligned(self, batch: BlockBatch, lane: int, size: int, site: Site) -> LaunchError:
         assert self.memory is not None
         return LaunchError(
             f"{site.position}: Invalid __{self.memory.space}__ {site.action} of size {size} bytes by "
-            f"{gang.describe(lane)}: its address in {self.memory.name} is misaligned.",
+            f"{batch.describe(lane)}: its address in {self.memory.name} is misaligned.",
             position=site.position,
             advice=f"The address must be a multiple of {size} bytes.",
             kind="misaligned",
-            thread=gang.describe(lane),
+            thread=batch.describe(lane),
         )
 
-    def element(self, gang: Gang, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+    def element(self, batch: BlockBatch, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
         """Return the memory, and which element of `size` bytes this is the address of."""
-        return self._element(gang, None, size, mask, site)
+        return self._element(batch, None, size, mask, site)
 
 
 @contextmanager
-def as_one_access(gang: Gang, address: Address, size: int, mask: Mask, site: Site) -> Iterator[Any]:
+def as_one_access(batch: BlockBatch, address: Address, size: int, mask: Mask, site: Site) -> Iterator[Any]:
     """Show observers the members of a vector type of `size` bytes as the one access that they are on a GPU.
 
     What is yielded is called with the values. A size of 0 means that members go one by one.
@@ -165,18 +175,18 @@ def as_one_access(gang: Gang, address: Address, size: int, mask: Mask, site: Sit
     if not size or address.mixed:
         yield lambda values: None
         return
-    memory, element = address.element(gang, size, mask, site)  # before anything is touched: it must be aligned
-    observer = gang.observer
+    memory, element = address.element(batch, size, mask, site)  # before anything is touched: it must be aligned
+    observer = batch.observer
     if observer is None:
         yield lambda values: None
         return
-    gang.observer = None
+    batch.observer = None
     try:
         made: list[Any] = []
         yield made.append
     finally:
-        gang.observer = observer
-    observer.access(gang, Access(site, memory, element, size, mask, made[0]))
+        batch.observer = observer
+    observer.access(batch, Access(site, memory, element, size, mask, made[0]))
 
 
 def from_number(number: Any) -> Address:

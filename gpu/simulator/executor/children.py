@@ -19,7 +19,7 @@ from gpu.simulator.executor.address import Address
 
 if TYPE_CHECKING:
     from gpu.simulator.executor.frame import Evaluator, Frame
-    from gpu.simulator.executor.lanes import Gang, Mask
+    from gpu.simulator.executor.lanes import BlockBatch, Mask
     from gpu.simulator.executor.lockstep import CompiledFunction
     from gpu.simulator.executor.observe import Observer
     from gpu.simulator.executor.schedule import Chooser
@@ -51,7 +51,7 @@ class Child:
         The number of its stream.
     position : SourcePosition
         Where it is launched.
-    gang, lane
+    batch, lane
         Who launched it.
     """
 
@@ -62,7 +62,7 @@ class Child:
     arguments: tuple[Any, ...]
     stream: int
     position: SourcePosition
-    gang: Gang
+    batch: BlockBatch
     lane: int
 
     @property
@@ -72,7 +72,7 @@ class Child:
 
     def fails(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
         """Make the error of a launch that cannot be."""
-        who = self.gang.describe(self.lane)
+        who = self.batch.describe(self.lane)
         return LaunchError(
             f"{self.position}: {who} launches a kernel that cannot run: {message}",
             position=self.position,
@@ -90,12 +90,12 @@ class Tree:
     run : callable
         Runs a child, given how many launches it is away from the host.
     write : callable
-        Writes what the threads of a gang have printed.
+        Writes what the threads of a batch have printed.
     observer : Observer or None
         What watches.
     max_rounds : int or None
-        How often the loops of a gang of the host's launch may go round, and those of all children together; None for
-        what a gang has by itself.
+        How often the loops of a batch of the host's launch may go round, and those of all children together; None for
+        what a batch has by itself.
     chooser : Chooser or None
         What says which warp goes on; None where they run in lockstep.
     """
@@ -103,7 +103,7 @@ class Tree:
     def __init__(
         self,
         run: Callable[[Child, int], None],
-        write: Callable[[Gang], None],
+        write: Callable[[BlockBatch], None],
         observer: Observer | None,
         max_rounds: int | None,
         chooser: Chooser | None = None,
@@ -115,16 +115,16 @@ class Tree:
         self.chooser = chooser
         self.rounds = 0
 
-    def adopt(self, gang: Gang, depth: int) -> None:
-        """Let a gang belong to this tree."""
-        gang.tree, gang.depth, gang.max_rounds = self, depth, self._max_rounds or gang.max_rounds
+    def adopt(self, batch: BlockBatch, depth: int) -> None:
+        """Let a batch belong to this tree."""
+        batch.tree, batch.depth, batch.max_rounds = self, depth, self._max_rounds or batch.max_rounds
         if depth:
-            gang.rounds = self.rounds
+            batch.rounds = self.rounds
 
-    def finish(self, gang: Gang) -> None:
-        """Take note of the rounds of a gang that has ended."""
-        if gang.depth:
-            self.rounds = gang.rounds
+    def finish(self, batch: BlockBatch) -> None:
+        """Take note of the rounds of a batch that has ended."""
+        if batch.depth:
+            self.rounds = batch.rounds
 
     def run(self, children: Sequence[Child], depth: int) -> None:
         """Run children, which are `depth` launches away from the host, in their order."""
@@ -135,27 +135,27 @@ class Tree:
                     "Count the depth in an argument, and go on without a launch where it is reached.",
                 )
             self.rounds += ROUNDS_OF_A_LAUNCH
-            if self.rounds > child.gang.max_rounds:
+            if self.rounds > child.batch.max_rounds:
                 raise child.fails(
-                    f"launches and their loops have taken {child.gang.max_rounds} rounds already.",
+                    f"launches and their loops have taken {child.batch.max_rounds} rounds already.",
                     "Check what ends the launches.",
                     "endless",
                 )
             self._run(child, depth)
 
 
-def wait_for_children(gang: Gang) -> None:
-    """Run what the threads of a gang have launched so far."""
-    assert gang.tree is not None
-    if gang.children:
-        children, gang.children = gang.children, []
-        gang.tree.write(gang)
-        gang.tree.finish(gang)
-        gang.tree.run(children, gang.depth + 1)
-        if gang.depth:
-            gang.rounds = gang.tree.rounds
-        if gang.observer is not None:
-            gang.observer.launch_resumes(gang)
+def wait_for_children(batch: BlockBatch) -> None:
+    """Run what the threads of a batch have launched so far."""
+    assert batch.tree is not None
+    if batch.children:
+        children, batch.children = batch.children, []
+        batch.tree.write(batch)
+        batch.tree.finish(batch)
+        batch.tree.run(children, batch.depth + 1)
+        if batch.depth:
+            batch.rounds = batch.tree.rounds
+        if batch.observer is not None:
+            batch.observer.launch_resumes(batch)
 
 
 def launch_lanes(
@@ -167,7 +167,7 @@ def launch_lanes(
     position: SourcePosition,
 ) -> None:
     """Take note of a launch by each lane of a mask; `configuration` is grid, block, shared bytes and stream."""
-    gang = frame.gang
+    batch = frame.batch
     grid, block, shared_bytes, stream = (evaluate(frame, mask) for evaluate in configuration)
     stream = stream.number()
     values = [evaluate(frame, mask) for evaluate in arguments]
@@ -180,13 +180,13 @@ def launch_lanes(
             tuple(_of_lane(value, lane) for value in values),
             int(_of_lane(stream, lane)),
             position,
-            gang,
+            batch,
             lane,
         )
         _refuse_own_memory(child, child.arguments)
-        gang.children.append(child)
-        if gang.observer is not None:
-            gang.observer.launched(gang, child)
+        batch.children.append(child)
+        if batch.observer is not None:
+            batch.observer.launched(batch, child)
 
 
 def _refuse_own_memory(child: Child, values: Sequence[Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.frame import Frame
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import Site
 from gpu.simulator.executor.printf import format_c
 
@@ -20,60 +20,60 @@ _LONGEST_TEXT = 1024
 def print_lanes(frame: Frame, mask: Mask, text: str, values: list[Any]) -> np.int32:
     """Format a text for each lane, in lane order, and return what printf does."""
     for lane in mask.lanes:
-        own = [_of_lane(frame.gang, value, int(lane)) for value in values]
-        frame.gang.printed.append((int(lane), format_c(text, own)))
+        own = [_of_lane(frame.batch, value, int(lane)) for value in values]
+        frame.batch.printed.append((int(lane), format_c(text, own)))
     return np.int32(len(values))
 
 
 class _Letters:
     """A pointer that is printed: as a number, or as the text that it leads to."""
 
-    def __init__(self, gang: Gang, lane: int, address: Address) -> None:
-        self._gang, self._lane, self._address = gang, lane, address.of_lane(lane)
+    def __init__(self, batch: BlockBatch, lane: int, address: Address) -> None:
+        self._batch, self._lane, self._address = batch, lane, address.of_lane(lane)
 
     def number(self) -> Any:
         return self._address.number()
 
     def __str__(self) -> str:
-        bits = np.zeros(self._gang.geometry.lanes, bool)
+        bits = np.zeros(self._batch.geometry.lanes, bool)
         bits[self._lane] = True
         mask, site, letters = Mask(bits, 1), Site(SourcePosition("", 0), "read"), bytearray()
-        observer, self._gang.observer = self._gang.observer, None
+        observer, self._batch.observer = self._batch.observer, None
         try:
             while len(letters) < _LONGEST_TEXT:
-                found = self._address.load(self._gang, np.int64(len(letters)), np.dtype(np.uint8), mask, site)
+                found = self._address.load(self._batch, np.int64(len(letters)), np.dtype(np.uint8), mask, site)
                 letter = int(found[self._lane] if isinstance(found, np.ndarray) else found)
                 if letter == 0:
                     break
                 letters.append(letter)
         finally:
-            self._gang.observer = observer
+            self._batch.observer = observer
         return letters.decode("latin-1")
 
 
-def _of_lane(gang: Gang, value: Any, lane: int) -> Any:
+def _of_lane(batch: BlockBatch, value: Any, lane: int) -> Any:
     if isinstance(value, Address):
-        return _Letters(gang, lane, value)
+        return _Letters(batch, lane, value)
     return value[lane] if isinstance(value, np.ndarray) else value
 
 
 def tell_fence(frame: Frame, name: str, mask: Mask, named: Any) -> None:
     """Let an observer know of a fence; lanes that go together have nothing left to order."""
-    if frame.gang.observer is not None:
-        frame.gang.observer.fence(frame.gang, name, mask, named)
+    if frame.batch.observer is not None:
+        frame.batch.observer.fence(frame.batch, name, mask, named)
 
 
 def pass_grid_barrier(frame: Frame, mask: Mask, position: SourcePosition) -> None:
-    """Pass where all threads of the grid, which is one gang, but for those that have ended, are here."""
-    gang = frame.gang
-    if gang.warps is not None:
+    """Pass where all threads of the grid, which is one batch, but for those that have ended, are here."""
+    batch = frame.batch
+    if batch.warps is not None:
         raise LaunchError(
             f"{position}: a barrier of the whole grid runs in the schedule round-robin only.", position=position
         )
-    due = gang.geometry.everyone.without((frame.kernel or frame).returned)
+    due = batch.geometry.everyone.without((frame.kernel or frame).returned)
     missing = due.without(mask) if due is not None else None
     if missing is not None:
-        who = gang.describe(int(missing.lanes[0]))
+        who = batch.describe(int(missing.lanes[0]))
         raise LaunchError(
             f"{position}: Barrier error detected. Divergent thread(s) in grid: "
             f"{who} does not come to the barrier of the grid.",
@@ -82,15 +82,15 @@ def pass_grid_barrier(frame: Frame, mask: Mask, position: SourcePosition) -> Non
             kind="barrier",
             thread=who,
         )
-    if gang.observer is not None:
-        gang.observer.barrier(gang, position, mask)
-        gang.observer.launch_resumes(gang)
+    if batch.observer is not None:
+        batch.observer.barrier(batch, position, mask)
+        batch.observer.launch_resumes(batch)
 
 
 def tell_time(frame: Frame, dtype: np.dtype[Any]) -> Any:
     """Return a number larger than any before: it counts the rounds of loops, and the calls."""
-    frame.gang.clock_calls += 1
-    return dtype.type(frame.gang.rounds + frame.gang.clock_calls)
+    frame.batch.clock_calls += 1
+    return dtype.type(frame.batch.rounds + frame.batch.clock_calls)
 
 
 def assert_lanes(frame: Frame, mask: Mask, holds: Any, text: str, position: SourcePosition) -> None:
@@ -98,8 +98,8 @@ def assert_lanes(frame: Frame, mask: Mask, holds: Any, text: str, position: Sour
     _, failed = mask.split(holds)
     if failed is not None:
         raise LaunchError(
-            f"{position}: {frame.gang.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",
+            f"{position}: {frame.batch.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",
             position=position,
             kind="assertion",
-            thread=frame.gang.describe(int(failed.lanes[0])),
+            thread=frame.batch.describe(int(failed.lanes[0])),
         )

@@ -69,7 +69,7 @@ class ExpressionCompiler(ABC):
             case ir.Global(_, name):
                 return lambda frame, mask: frame.globals[name]
             case ir.Special(_, name, axis):
-                return lambda frame, mask: frame.gang.special[name][axis]
+                return lambda frame, mask: frame.batch.special[name][axis]
             case ir.Unary(_, op, operand):
                 return self._apply(UNARY[op], operand)
             case ir.Binary(_, op, left, right):
@@ -129,7 +129,7 @@ class ExpressionCompiler(ABC):
             case ir.Launch():
                 return self._launch(expression)
             case ir.WaitForChildren():
-                return lambda frame, mask: wait_for_children(frame.gang)
+                return lambda frame, mask: wait_for_children(frame.batch)
 
     def _apply(self, operation: Callable[..., Any], *operands: ir.Expression) -> Evaluator:
         evaluators = [self.expression(operand) for operand in operands]
@@ -227,7 +227,7 @@ class ExpressionCompiler(ABC):
         site, punned = Site(SourcePosition("", 0), "write"), has_union(type)
 
         def run(frame: Frame, mask: Mask) -> Address:
-            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes, punned=punned))
+            address = Address(LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned))
             if value is not None:
                 store_value(frame, address, parts, value(frame, mask), mask, site)
             return address
@@ -264,12 +264,12 @@ class ExpressionCompiler(ABC):
             def vote(frame: Frame, mask: Mask) -> Any:
                 voted = np.not_equal(predicate(frame, mask), 0)
                 met, votes = self.barrier(frame, mask, position, voted)
-                return warp.block_vote(op, frame.gang, met, votes)
+                return warp.block_vote(op, frame.batch, met, votes)
 
             return vote
 
         def run(frame: Frame, mask: Mask) -> Any:
-            return warp.run(op, frame.gang, mask, [value(frame, mask) for value in values]).astype(dtype, copy=False)
+            return warp.run(op, frame.batch, mask, [value(frame, mask) for value in values]).astype(dtype, copy=False)
 
         return run
 
@@ -285,7 +285,7 @@ class ExpressionCompiler(ABC):
         site = Site(place.position, "read", place.volatile)
         if isinstance(place.type, Scalar):
             dtype = place.type.dtype
-            return lambda frame, mask: pointer(frame, mask).load(frame.gang, index(frame, mask), dtype, mask, site)
+            return lambda frame, mask: pointer(frame, mask).load(frame.batch, index(frame, mask), dtype, mask, site)
         parts, vector = leaves(place.type), vector_size(place.type)
         whole = not isinstance(place.type, Pointer)
 
@@ -324,7 +324,7 @@ class ExpressionCompiler(ABC):
                 address = address.moved(at, size) if at is not None else address
                 store_value(frame, address, parts, new, mask, site, vector)
             else:
-                address.store(frame.gang, at, dtype, new, mask, site)
+                address.store(frame.batch, at, dtype, new, mask, site)
             return new
 
         dtype = place.type.dtype if isinstance(place.type, Scalar) else None
@@ -385,7 +385,7 @@ class ExpressionCompiler(ABC):
             address = pointer(frame, mask)
             at = index(frame, mask)
             operands = [value(frame, mask) for value in values]
-            return address.atomic(frame.gang, at, dtype, op, operands, mask, site, used)
+            return address.atomic(frame.batch, at, dtype, op, operands, mask, site, used)
 
         return run
 
@@ -433,7 +433,7 @@ def called_functions(
         lanes, left = left.split(numbers == number)
         assert lanes is not None
         if int(number) not in expression.functions:
-            who = frame.gang.describe(int(lanes.lanes[0]))
+            who = frame.batch.describe(int(lanes.lanes[0]))
             raise LaunchError(
                 f"{expression.position}: {who} calls through a pointer that is no function's.",
                 position=expression.position,
@@ -454,5 +454,5 @@ def limit_depth(frame: Frame, mask: Mask, function: ir.Function) -> None:
         raise LaunchError(
             f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
             kind="endless",
-            thread=frame.gang.describe(int(mask.lanes[0])),
+            thread=frame.batch.describe(int(mask.lanes[0])),
         )

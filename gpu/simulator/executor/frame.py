@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator.executor.address import Address, as_one_access, from_number, merged
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import Site
 from gpu.simulator.types import INT64, Pointer, Scalar
 
@@ -22,10 +22,12 @@ class Frame:
     since nobody else can see the variable.
     """
 
-    __slots__ = ("continued", "depth", "gang", "globals", "kernel", "owners", "result", "returned", "values")
+    __slots__ = ("batch", "continued", "depth", "globals", "kernel", "owners", "result", "returned", "values")
 
-    def __init__(self, gang: Gang, slots: int, kernel: Frame | None, variables: dict[str, Address], depth: int) -> None:
-        self.gang = gang
+    def __init__(
+        self, batch: BlockBatch, slots: int, kernel: Frame | None, variables: dict[str, Address], depth: int
+    ) -> None:
+        self.batch = batch
         self.values: list[Any] = [None] * slots
         self.owners: list[Mask | None] = [None] * slots
         self.kernel = kernel
@@ -54,7 +56,7 @@ def load_value(
     frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site, vector: int = 0
 ) -> tuple[Any, ...]:
     """Return the leaves of a value in memory; `vector` is its size where it is loaded as a whole."""
-    with as_one_access(frame.gang, address, vector, mask, site) as done:
+    with as_one_access(frame.batch, address, vector, mask, site) as done:
         values = _load_leaves(frame, address, parts, mask, site)
         done(values)
     return values
@@ -65,9 +67,9 @@ def _load_leaves(frame: Frame, address: Address, parts: Leaves, mask: Mask, site
     for offset, leaf in parts:
         place = address.moved(offset, 1) if offset else address
         if isinstance(leaf, Pointer):
-            values.append(from_number(place.load(frame.gang, None, INT64.dtype, mask, site)))
+            values.append(from_number(place.load(frame.batch, None, INT64.dtype, mask, site)))
         else:
-            values.append(place.load(frame.gang, None, leaf.dtype, mask, site))
+            values.append(place.load(frame.batch, None, leaf.dtype, mask, site))
     return tuple(values)
 
 
@@ -76,11 +78,11 @@ def store_value(
 ) -> None:
     """Write the leaves of a value to memory."""
     values = value if isinstance(value, tuple) else (value,)
-    with as_one_access(frame.gang, address, vector, mask, site) as done:
+    with as_one_access(frame.batch, address, vector, mask, site) as done:
         for (offset, leaf), part in zip(parts, values, strict=True):
             place = address.moved(offset, 1) if offset else address
             if isinstance(leaf, Pointer):
-                place.store(frame.gang, None, INT64.dtype, part.number(), mask, site)
+                place.store(frame.batch, None, INT64.dtype, part.number(), mask, site)
             else:
-                place.store(frame.gang, None, leaf.dtype, part, mask, site)
+                place.store(frame.batch, None, leaf.dtype, part, mask, site)
         done(values)

@@ -1,4 +1,4 @@
-"""Which lanes of a gang take part, and where they sit in the grid."""
+"""Which lanes of a batch take part, and where they sit in the grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 WARP = 32
 
-# About what a gang runs in ten minutes: nobody waits longer for a kernel that is not stuck.
+# About what a batch runs in ten minutes: nobody waits longer for a kernel that is not stuck.
 MAXIMUM_ROUNDS = 10_000_000
 
 
@@ -68,10 +68,10 @@ def union(first: Mask | None, second: Mask | None) -> Mask | None:
 
 
 class Geometry:
-    """The lanes of so many whole blocks: the same for every gang of a launch that has as many.
+    """The lanes of so many whole blocks: the same for every batch of a launch that has as many.
 
     Lanes go block by block, and within a block by thread number, x fastest. A block takes whole warps: the lanes past
-    its last thread exist in no gang.
+    its last thread exist in no batch.
     """
 
     def __init__(self, block: Sequence[int], blocks: int) -> None:
@@ -94,7 +94,7 @@ class Geometry:
 
     @cached_property
     def block_of_lane(self) -> Array:
-        """The number of each lane's block within the gang."""
+        """The number of each lane's block within the batch."""
         return np.repeat(np.arange(self.blocks), self.lanes_per_block)
 
     @cached_property
@@ -113,7 +113,7 @@ class Geometry:
         )  # type: ignore[return-value]
 
 
-class Gang:
+class BlockBatch:
     """Whole blocks that advance together: blocks `first` to `first + geometry.blocks` of the grid, x fastest."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Gang:
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.printed: list[tuple[int, str]] = []
-        # What its threads have launched that has not run yet; and the host's launch that the gang belongs to.
+        # What its threads have launched that has not run yet; and the host's launch that the batch belongs to.
         self.children: list[Child] = []
         self.depth = 0
         self.tree: Tree | None = None
@@ -144,7 +144,7 @@ class Gang:
         }
 
     def _block_index(self) -> tuple[Any, ...]:
-        """blockIdx.x, .y and .z: one value where all blocks of the gang agree, else one a lane."""
+        """blockIdx.x, .y and .z: one value where all blocks of the batch agree, else one a lane."""
         number = np.arange(self.first, self.first + self.geometry.blocks)
         x, y, _ = self.grid
         axes = (number % x, number // x % y, number // (x * y))

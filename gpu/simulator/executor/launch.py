@@ -1,4 +1,4 @@
-"""Launches: a grid is cut into gangs of whole blocks, which run one after the other."""
+"""Launches: a grid is cut into batches of whole blocks, which run one after the other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy.typing as npt
 from gpu.errors import LaunchError
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.batches import BATCH_LANES, cut, reachable, waits
 from gpu.simulator.executor.children import Child, Tree
-from gpu.simulator.executor.gangs import GANG_LANES, cut, reachable, waits
-from gpu.simulator.executor.lanes import Gang, Geometry, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Geometry, Mask
 from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
@@ -90,7 +90,7 @@ class SimulatedKernel:
         on_print : callable or None
             Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
-            How often the loops of a gang (or of a warp, where warps are shuffled) may go round, all of them together,
+            How often the loops of a batch (or of a warp, where warps are shuffled) may go round, all of them together,
             before they are taken for endless; None for `lanes.MAXIMUM_ROUNDS`. Those of the kernels that a launch
             launches count together.
         schedule : str or Chooser
@@ -122,7 +122,7 @@ class SimulatedKernel:
 
         tree = Tree(
             run_child,
-            lambda gang: _print(gang, on_print),
+            lambda batch: _print(batch, on_print),
             Observers(observers) if observers else None,
             max_rounds,
             chooser_of(schedule),
@@ -147,39 +147,39 @@ class SimulatedKernel:
         observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
-        gangs = cut(grid, block, self._gang_lanes(shuffled=tree.chooser is not None))
-        for first, blocks in [(0, count)] if self._syncs_grid else gangs:
+        batches = cut(grid, block, self._batch_lanes(shuffled=tree.chooser is not None))
+        for first, blocks in [(0, count)] if self._syncs_grid else batches:
             if blocks not in geometries:
                 geometries[blocks] = Geometry(block, blocks)
-            gang = Gang(geometries[blocks], grid, first, shared_bytes, observer)
-            tree.adopt(gang, depth)
+            batch = BlockBatch(geometries[blocks], grid, first, shared_bytes, observer)
+            tree.adopt(batch, depth)
             if observer is not None:
-                observer.gang_begins(gang)
+                observer.batch_begins(batch)
             try:
                 if tree.chooser is None:
-                    self._enter(gang, values, gang.geometry.everyone)
+                    self._enter(batch, values, batch.geometry.everyone)
                 else:
-                    gang.warps = Warps(gang, tree.chooser)
-                    gang.warps.run(partial(self._enter, gang, values))
+                    batch.warps = Warps(batch, tree.chooser)
+                    batch.warps.run(partial(self._enter, batch, values))
             finally:
-                tree.write(gang)
+                tree.write(batch)
             if observer is not None:
-                observer.gang_ends(gang)
-            tree.finish(gang)
-            children += gang.children
+                observer.batch_ends(batch)
+            tree.finish(batch)
+            children += batch.children
             on_progress((first + blocks) / count)
         if observer is not None:
             observer.launch_ends()
         tree.run(children, depth + 1)
 
-    def _gang_lanes(self, *, shuffled: bool) -> int:
-        """Return how many lanes a gang has. One of a single block finds those that it waits for finished."""
+    def _batch_lanes(self, *, shuffled: bool) -> int:
+        """Return how many lanes a batch has. One of a single block finds those that it waits for finished."""
         if shuffled:
             return SHUFFLED_LANES
-        return 1 if self._one_by_one else GANG_LANES
+        return 1 if self._one_by_one else BATCH_LANES
 
-    def _enter(self, gang: Gang, values: Sequence[Any], mask: Mask) -> Mask | None:
-        return self._compiled.launch(gang, list(values), self._variables, mask)
+    def _enter(self, batch: BlockBatch, values: Sequence[Any], mask: Mask) -> Mask | None:
+        return self._compiled.launch(batch, list(values), self._variables, mask)
 
     def check(
         self,
@@ -230,13 +230,13 @@ class SimulatedKernel:
         return values
 
 
-def _print(gang: Gang, on_print: Callable[[str, str], None] | None) -> None:
-    for lane, text in gang.printed:
+def _print(batch: BlockBatch, on_print: Callable[[str, str], None] | None) -> None:
+    for lane, text in batch.printed:
         if on_print is not None:
-            on_print(gang.describe(lane), text)
+            on_print(batch.describe(lane), text)
         else:
             sys.stdout.write(text)
-    gang.printed.clear()
+    batch.printed.clear()
 
 
 def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:

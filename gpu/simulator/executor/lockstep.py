@@ -1,4 +1,4 @@
-"""The lockstep executor: each statement runs in all lanes of a gang at once, as NumPy operations under a mask.
+"""The lockstep executor: each statement runs in all lanes of a batch at once, as NumPy operations under a mask.
 
 A kernel is compiled to closures once. A value is one NumPy scalar where all lanes agree, which loop counters and
 constants do, or an array of one value a lane. A statement takes the mask of the lanes that run it and returns the mask
@@ -17,7 +17,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.frame import Frame, assign_local, store_value
-from gpu.simulator.executor.lanes import Gang, Mask, union
+from gpu.simulator.executor.lanes import BlockBatch, Mask, union
 from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
 from gpu.simulator.executor.observe import Step as Told
 from gpu.simulator.executor.schedule import check_barrier
@@ -37,19 +37,19 @@ class CompiledFunction:
 
     def call(self, caller: Frame, mask: Mask, arguments: list[Any]) -> Any:
         """Run a `__device__` function in the lanes of `mask` and return its value."""
-        frame = Frame(caller.gang, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
+        frame = Frame(caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
         self._run(frame, mask, arguments)
         return frame.result
 
-    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
-        """Run a kernel in some lanes of a gang, and return those that come to its end without a return."""
-        return self._run(Frame(gang, self.function.slots, None, variables, 0), mask, arguments)
+    def launch(self, batch: BlockBatch, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
+        """Run a kernel in some lanes of a batch, and return those that come to its end without a return."""
+        return self._run(Frame(batch, self.function.slots, None, variables, 0), mask, arguments)
 
     def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> Mask | None:
         if self._body is None:
             self._body = self._compiler.body(self.function)
         for shared in self.function.shared:
-            frame.values[shared.slot] = shared_memory(frame.gang, shared)
+            frame.values[shared.slot] = shared_memory(frame.batch, shared)
         for slot, argument in enumerate(arguments):
             frame.values[slot] = argument
             frame.owners[slot] = mask
@@ -105,13 +105,13 @@ class LockstepCompiler(ExpressionCompiler):
 
         Return those that met, whole blocks, and how they voted: one value for all, or one a lane.
         """
-        gang, gone = frame.gang, (frame.kernel or frame).returned
-        if gang.warps is not None:
-            return gang.warps.meet(gone, mask, position, votes)
-        gang.begin(Told(position, "barrier", 0), mask)
-        check_barrier(gang, gang.geometry.everyone.without(gone), mask, position)
-        if gang.observer is not None:
-            gang.observer.barrier(gang, position, mask)
+        batch, gone = frame.batch, (frame.kernel or frame).returned
+        if batch.warps is not None:
+            return batch.warps.meet(gone, mask, position, votes)
+        batch.begin(Told(position, "barrier", 0), mask)
+        check_barrier(batch, batch.geometry.everyone.without(gone), mask, position)
+        if batch.observer is not None:
+            batch.observer.barrier(batch, position, mask)
         return mask, votes
 
     def _barrier(self, position: SourcePosition) -> Step:
@@ -126,7 +126,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "evaluate", self._work.of(statement.expression))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             run(frame, mask)
             return mask
 
@@ -142,7 +142,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "declare", self._work.of_variable(slot, statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             _declare_slot(frame, slot, run(frame, mask), mask)
             return mask
 
@@ -158,8 +158,8 @@ class LockstepCompiler(ExpressionCompiler):
         )
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            frame.gang.begin(told, mask)
-            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed, punned=punned))
+            frame.batch.begin(told, mask)
+            address = Address(local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned))
             for offset, parts, value in values:
                 store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
             _declare_slot(frame, slot, address, mask)
@@ -177,7 +177,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "switch", self._work.of(statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             returned, continued = frame.returned, frame.continued
             frame.continued = None
             decided = value(frame, mask)
@@ -203,10 +203,10 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "if", self._work.of(statement.condition))
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             true, false = mask.split(condition(frame, mask))
-            if frame.gang.observer is not None:
-                frame.gang.observer.branch(frame.gang, told.position, mask, true)
+            if frame.batch.observer is not None:
+                frame.batch.observer.branch(frame.batch, told.position, mask, true)
             left = then(frame, true) if true is not None else None
             right = orelse(frame, false) if orelse is not None and false is not None else false
             if left is true and right is false:
@@ -223,10 +223,10 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(position, "loop", self._work.of(statement.condition))
 
         def test(frame: Frame, live: Mask) -> Mask | None:
-            frame.gang.begin(told, live)
+            frame.batch.begin(told, live)
             stays, _ = live.split(condition(frame, live))  # type: ignore[misc]
-            if frame.gang.observer is not None:
-                frame.gang.observer.branch(frame.gang, position, live, stays)
+            if frame.batch.observer is not None:
+                frame.batch.observer.branch(frame.batch, position, live, stays)
             return stays
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
@@ -243,8 +243,8 @@ class LockstepCompiler(ExpressionCompiler):
                 live = _next_round(frame, body(frame, live), live)
                 if live is not None and advance is not None:
                     advance(frame, live)
-                frame.gang.rounds += 1
-                if frame.gang.rounds > frame.gang.max_rounds:
+                frame.batch.rounds += 1
+                if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless(frame, live or mask, position)
             frame.continued = outer
             return mask if frame.returned is returned else mask.without(frame.returned)
@@ -256,7 +256,7 @@ class LockstepCompiler(ExpressionCompiler):
         told = Told(statement.position, "return", self._work.of_result(statement.value))
 
         def step(frame: Frame, mask: Mask) -> None:
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             if run is not None:
                 result = run(frame, mask)
                 frame.result = result if frame.result is None else assign_local(frame.result, result, mask)
@@ -265,19 +265,21 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
 
-def shared_memory(gang: Gang, shared: ir.SharedArray) -> Address:
-    """Return a gang's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
+def shared_memory(batch: BlockBatch, shared: ir.SharedArray) -> Address:
+    """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
     key = "extern" if shared.dynamic else shared
-    if key not in gang.shared:
-        gang.shared[key] = SharedMemory(shared.name, gang.shared_bytes if shared.dynamic else shared.size, gang)
-    return Address(gang.shared[key])
+    if key not in batch.shared:
+        batch.shared[key] = SharedMemory(shared.name, batch.shared_bytes if shared.dynamic else shared.size, batch)
+    return Address(batch.shared[key])
 
 
-def local_memory(gang: Gang, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
+def local_memory(
+    batch: BlockBatch, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool
+) -> LocalMemory:
     """Return new memory for a variable of each thread's own that some lanes declare."""
-    if gang.warps is not None:
-        return gang.warps.local(declaration, name, size, zeroed=zeroed, punned=punned)
-    return LocalMemory(name, size, gang.geometry.lanes, zeroed=zeroed, punned=punned)
+    if batch.warps is not None:
+        return batch.warps.local(declaration, name, size, zeroed=zeroed, punned=punned)
+    return LocalMemory(name, size, batch.geometry.lanes, zeroed=zeroed, punned=punned)
 
 
 def _declare_slot(frame: Frame, slot: int, value: Any, mask: Mask) -> None:
@@ -319,10 +321,10 @@ def _continue(frame: Frame, mask: Mask) -> None:
 
 def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:
     return LaunchError(
-        f"{position}: this loop does not end: {frame.gang.describe(int(mask.lanes[0]))} is still in it after "
-        f"{frame.gang.max_rounds} rounds.",
+        f"{position}: this loop does not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
+        f"{frame.batch.max_rounds} rounds.",
         position=position,
         advice="Check what ends the loop.",
         kind="endless",
-        thread=frame.gang.describe(int(mask.lanes[0])),
+        thread=frame.batch.describe(int(mask.lanes[0])),
     )

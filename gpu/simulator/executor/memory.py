@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.atomics import apply_atomics
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
@@ -35,12 +35,20 @@ class Memory(Protocol):
     name: str
     space: str
 
-    def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any: ...
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> Any: ...
 
-    def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None: ...
+    def store(self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None: ...
 
     def atomic(
-        self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+        self,
+        batch: BlockBatch,
+        element: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: Mask,
+        site: Site,
+        used: bool,
     ) -> Any: ...
 
 
@@ -61,34 +69,42 @@ class FlatMemory:
             self._views[dtype] = self.data[:whole].view(dtype)
         return self._views[dtype]
 
-    def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
         view = self.view(dtype)
         if not isinstance(element, np.ndarray) or mask.full:
-            index = self._checked(gang, element, dtype, None, site)
+            index = self._checked(batch, element, dtype, None, site)
             return view[index] if isinstance(index, int) else view.take(index)
         if 2 * mask.count >= element.size:
             # Most lanes are active: let the others read element 0, which is there because an active lane reads here.
-            index = self._checked(gang, element * mask.bits, dtype, None, site)
+            index = self._checked(batch, element * mask.bits, dtype, None, site)
             return view.take(index)
         values = np.zeros(element.size, dtype)
-        values[mask.lanes] = view.take(self._checked(gang, element[mask.lanes], dtype, mask.lanes, site))
+        values[mask.lanes] = view.take(self._checked(batch, element[mask.lanes], dtype, mask.lanes, site))
         return values
 
-    def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
-        self._refuse_read_only(gang, mask, site)
+    def store(self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+        self._refuse_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._checked(gang, _of_lanes(element, lanes), dtype, lanes, site)
+        index = self._checked(batch, _of_lanes(element, lanes), dtype, lanes, site)
         value = _of_lanes(value, lanes)
         if isinstance(index, int) and isinstance(value, np.ndarray):
             value = value[-1]  # all lanes write one element: the last one stays
         self.view(dtype)[index] = value
 
     def atomic(
-        self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+        self,
+        batch: BlockBatch,
+        element: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: Mask,
+        site: Site,
+        used: bool,
     ) -> Any:
-        self._refuse_read_only(gang, mask, site)
+        self._refuse_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._checked(gang, _of_lanes(element, lanes), dtype, lanes, site)
+        index = self._checked(batch, _of_lanes(element, lanes), dtype, lanes, site)
         if isinstance(index, int):
             index = np.full(mask.count, index)
         old = apply_atomics(self.view(dtype), index, op, [_of_lanes(value, lanes) for value in values], used)
@@ -98,28 +114,28 @@ class FlatMemory:
         spread[lanes] = old
         return spread
 
-    def _checked(self, gang: Gang, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
+    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
         """Return indices into the view, after making sure that all lie inside."""
         size = self.view(dtype).size
         if isinstance(element, int):
             if not 0 <= element < size:
-                self._out_of_bounds(gang, element, size, dtype, lanes, site)
+                self._out_of_bounds(batch, element, size, dtype, lanes, site)
             return element
-        _check_range(element, size, lambda: self._out_of_bounds(gang, element, size, dtype, lanes, site))
+        _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
         return element.astype(np.intp)
 
-    def _refuse_read_only(self, gang: Gang, mask: Mask, site: Site) -> None:
+    def _refuse_read_only(self, batch: BlockBatch, mask: Mask, site: Site) -> None:
         if not self._writable:
             raise LaunchError(
-                f"{site.position}: {gang.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
+                f"{site.position}: {batch.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
                 "which a kernel cannot change.",
                 position=site.position,
                 kind="other",
-                thread=gang.describe(int(mask.lanes[0])),
+                thread=batch.describe(int(mask.lanes[0])),
             )
 
     def _out_of_bounds(
-        self, gang: Gang, element: Any, size: int, dtype: DType, lanes: Array | None, site: Site
+        self, batch: BlockBatch, element: Any, size: int, dtype: DType, lanes: Array | None, site: Site
     ) -> NoReturn:
         elements = np.atleast_1d(element)
         worst = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
@@ -128,39 +144,39 @@ class FlatMemory:
             lane = 0
         raise LaunchError(
             f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{gang.describe(lane)}: element {int(elements[worst])} of {self.name}, which has {size}.",
+            f"{batch.describe(lane)}: element {int(elements[worst])} of {self.name}, which has {size}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
             kind="out-of-bounds",
-            thread=gang.describe(lane),
+            thread=batch.describe(lane),
         )
 
 
 class SharedMemory(FlatMemory):
-    """A `__shared__` variable: `count` bytes for each block of a gang. Elements are counted within the block."""
+    """A `__shared__` variable: `count` bytes for each block of a batch. Elements are counted within the block."""
 
-    def __init__(self, name: str, size: int, gang: Gang) -> None:
+    def __init__(self, name: str, size: int, batch: BlockBatch) -> None:
         self._size = size
         self._stride = max(-(-size // 16) * 16, 16)
-        self._blocks = gang.geometry.blocks
+        self._blocks = batch.geometry.blocks
         super().__init__(name, "shared", np.full(self._blocks * self._stride, POISON, np.uint8))
         self._bases: dict[DType, Array] = {}
 
-    def _base(self, gang: Gang, dtype: DType) -> Array:
+    def _base(self, batch: BlockBatch, dtype: DType) -> Array:
         if dtype not in self._bases:
-            self._bases[dtype] = gang.geometry.block_of_lane * (self._stride // dtype.itemsize)
+            self._bases[dtype] = batch.geometry.block_of_lane * (self._stride // dtype.itemsize)
         return self._bases[dtype]
 
-    def _checked(self, gang: Gang, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
+    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
         size = self._size // dtype.itemsize
         if isinstance(element, int):
             if not 0 <= element < size:
-                self._out_of_bounds(gang, element, size, dtype, lanes, site)
+                self._out_of_bounds(batch, element, size, dtype, lanes, site)
         else:
-            _check_range(element, size, lambda: self._out_of_bounds(gang, element, size, dtype, lanes, site))
+            _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
         if self._blocks == 1:
             return element if isinstance(element, int) else element.astype(np.intp)
-        base = self._base(gang, dtype)
+        base = self._base(batch, dtype)
         return (base if lanes is None else base[lanes]) + element
 
 
@@ -183,7 +199,7 @@ class LocalMemory:
         self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
         self._sizes: set[int] = set()
 
-    def load(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
         if self._sizes and dtype.itemsize not in self._sizes and not self.punned:
             raise LaunchError(
                 f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
@@ -191,23 +207,23 @@ class LocalMemory:
                 position=site.position,
                 advice="Read the elements that were written and combine them, or use __float_as_int and the like.",
             )
-        self._check(gang, element, dtype, mask, site)
+        self._check(batch, element, dtype, mask, site)
         view = self._data.view(dtype) if self._data.size else self._data
         if self.punned:
-            values = np.zeros(gang.geometry.lanes, dtype)
+            values = np.zeros(batch.geometry.lanes, dtype)
             values[mask.lanes] = view[self._punned_index(element, dtype, mask)]
             return values
         if isinstance(element, int):
             # A copy: a later store must not change the value.
             return view[element * self._lanes : (element + 1) * self._lanes].copy()
         if mask.full:
-            return view.take(element.astype(np.intp) * self._lanes + gang.geometry.lane_numbers)
+            return view.take(element.astype(np.intp) * self._lanes + batch.geometry.lane_numbers)
         values = np.zeros(element.size, dtype)
         values[mask.lanes] = view[element[mask.lanes].astype(np.intp) * self._lanes + mask.lanes]
         return values
 
-    def store(self, gang: Gang, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
-        self._check(gang, element, dtype, mask, site)
+    def store(self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+        self._check(batch, element, dtype, mask, site)
         self._sizes.add(dtype.itemsize)
         view = self._data.view(dtype)
         if self.punned:
@@ -219,13 +235,21 @@ class LocalMemory:
             view[np.asarray(index, np.intp) * self._lanes + mask.lanes] = _of_lanes(value, mask.lanes)
 
     def atomic(
-        self, gang: Gang, element: Any, dtype: DType, op: str, values: list[Any], mask: Mask, site: Site, used: bool
+        self,
+        batch: BlockBatch,
+        element: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: Mask,
+        site: Site,
+        used: bool,
     ) -> Any:
         raise LaunchError(
             f"{site.position}: an atomic on {self.name}, which is each thread's own.",
             position=site.position,
             kind="other",
-            thread=gang.describe(int(mask.lanes[0])),
+            thread=batch.describe(int(mask.lanes[0])),
         )
 
     def _punned_index(self, element: Any, dtype: DType, mask: Mask) -> Array:
@@ -234,7 +258,7 @@ class LocalMemory:
         )
         return index
 
-    def _check(self, gang: Gang, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
+    def _check(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
         count = self.size // dtype.itemsize
         if isinstance(element, int):
             if 0 <= element < count:
@@ -247,12 +271,12 @@ class LocalMemory:
         outside = int(np.flatnonzero((elements < 0) | (elements >= count))[0])
         raise LaunchError(
             f"{site.position}: Invalid __local__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{gang.describe(int(mask.lanes[outside]))}: element {int(elements[outside])} of {self.name}, which has "
+            f"{batch.describe(int(mask.lanes[outside]))}: element {int(elements[outside])} of {self.name}, which has "
             f"{count}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
             kind="out-of-bounds",
-            thread=gang.describe(int(mask.lanes[outside])),
+            thread=batch.describe(int(mask.lanes[outside])),
         )
 
 

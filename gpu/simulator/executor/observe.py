@@ -13,7 +13,7 @@ from gpu.errors import SourcePosition
 
 if TYPE_CHECKING:
     from gpu.simulator.executor.children import Child
-    from gpu.simulator.executor.lanes import Gang, Mask
+    from gpu.simulator.executor.lanes import BlockBatch, Mask
     from gpu.simulator.executor.memory import Memory, Site
 
 Array = npt.NDArray[Any]
@@ -48,7 +48,7 @@ class Access:
     memory : Memory
         What is accessed: its `space` is "global", "constant", "shared" or "local".
     element : int or array
-        The index in elements of `size` bytes, one for all lanes, or one a lane of the gang. In shared memory it counts
+        The index in elements of `size` bytes, one for all lanes, or one a lane of the batch. In shared memory it counts
         from the beginning of the block's array.
     size : int
         Bytes of one lane's access.
@@ -83,46 +83,46 @@ class Observer:
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         """Take note of a launch."""
 
-    def gang_begins(self, gang: Gang) -> None:
+    def batch_begins(self, batch: BlockBatch) -> None:
         """Take note of blocks that start."""
 
-    def switch(self, gang: Gang, warp: int) -> None:
-        """Take note that what follows is done by a warp of the gang, which goes on where it was before.
+    def switch(self, batch: BlockBatch, warp: int) -> None:
+        """Take note that what follows is done by a warp of the batch, which goes on where it was before.
 
         Where all warps run in lockstep nothing is told.
         """
 
-    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         """Take note of a statement that the lanes of `mask` are about to execute."""
 
-    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         """Take note that of the lanes of `mask` those of `taken` (none: None) go one way, the others the other."""
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         """Take note of an access to memory."""
 
-    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
-    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
         """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
 
         `named` are the lanes that `__syncwarp` names: one uint32 for all threads, or one a lane; None for all lanes.
         """
 
-    def launched(self, gang: Gang, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: Child) -> None:
         """Take note that a thread launches a kernel, which runs later."""
 
     def child_begins(self, child: Child) -> None:
         """Take note that the launch that begins next is that of a child."""
 
-    def launch_resumes(self, gang: Gang) -> None:
-        """Take note that the launch of a gang goes on, and that all that came before is ordered before what follows.
+    def launch_resumes(self, batch: BlockBatch) -> None:
+        """Take note that the launch of a batch goes on, and that all that came before is ordered before what follows.
 
-        The gang has waited until its children ended, or until all threads of the grid came to a barrier.
+        The batch has waited until its children ended, or until all threads of the grid came to a barrier.
         """
 
-    def gang_ends(self, gang: Gang) -> None:
+    def batch_ends(self, batch: BlockBatch) -> None:
         """Take note of blocks that have finished."""
 
     def launch_ends(self) -> None:
@@ -139,49 +139,49 @@ class Observers(Observer):
         for observer in self._observers:
             observer.launch_begins(kernel, grid, block)
 
-    def gang_begins(self, gang: Gang) -> None:
+    def batch_begins(self, batch: BlockBatch) -> None:
         for observer in self._observers:
-            observer.gang_begins(gang)
+            observer.batch_begins(batch)
 
-    def switch(self, gang: Gang, warp: int) -> None:
+    def switch(self, batch: BlockBatch, warp: int) -> None:
         for observer in self._observers:
-            observer.switch(gang, warp)
+            observer.switch(batch, warp)
 
-    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         for observer in self._observers:
-            observer.step(gang, step, mask)
+            observer.step(batch, step, mask)
 
-    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         for observer in self._observers:
-            observer.branch(gang, position, mask, taken)
+            observer.branch(batch, position, mask, taken)
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         for observer in self._observers:
-            observer.access(gang, access)
+            observer.access(batch, access)
 
-    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
         for observer in self._observers:
-            observer.barrier(gang, position, mask)
+            observer.barrier(batch, position, mask)
 
-    def fence(self, gang: Gang, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
         for observer in self._observers:
-            observer.fence(gang, name, mask, named)
+            observer.fence(batch, name, mask, named)
 
-    def launched(self, gang: Gang, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: Child) -> None:
         for observer in self._observers:
-            observer.launched(gang, child)
+            observer.launched(batch, child)
 
     def child_begins(self, child: Child) -> None:
         for observer in self._observers:
             observer.child_begins(child)
 
-    def launch_resumes(self, gang: Gang) -> None:
+    def launch_resumes(self, batch: BlockBatch) -> None:
         for observer in self._observers:
-            observer.launch_resumes(gang)
+            observer.launch_resumes(batch)
 
-    def gang_ends(self, gang: Gang) -> None:
+    def batch_ends(self, batch: BlockBatch) -> None:
         for observer in self._observers:
-            observer.gang_ends(gang)
+            observer.batch_ends(batch)
 
     def launch_ends(self) -> None:
         for observer in self._observers:

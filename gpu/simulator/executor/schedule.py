@@ -1,4 +1,4 @@
-"""The order in which the warps of a gang run: all in lockstep, or each on its own, as a seeded generator has it.
+"""The order in which the warps of a batch run: all in lockstep, or each on its own, as a seeded generator has it.
 
 Shuffled, a warp is a greenlet that goes through the kernel with a mask of its own lanes and a frame of its own. Before
 each statement the generator names the warp that goes on, so that warps which wait for each other in loops all get
@@ -18,7 +18,7 @@ import numpy as np
 from greenlet import greenlet
 
 from gpu.errors import InputError, LaunchError, SourcePosition
-from gpu.simulator.executor.lanes import WARP, Array, Gang, Mask
+from gpu.simulator.executor.lanes import WARP, Array, BlockBatch, Mask
 from gpu.simulator.executor.memory import LocalMemory
 from gpu.simulator.executor.observe import Step
 
@@ -105,26 +105,26 @@ class _Meeting:
 
 
 class Warps:
-    """The warps of a gang, of which one runs at a time.
+    """The warps of a batch, of which one runs at a time.
 
     Parameters
     ----------
-    gang : Gang
+    batch : BlockBatch
     chooser : Chooser
         Names the next one.
     """
 
-    def __init__(self, gang: Gang, chooser: Chooser) -> None:
-        self._gang = gang
+    def __init__(self, batch: BlockBatch, chooser: Chooser) -> None:
+        self._batch = batch
         self._chooser = chooser
         self._current: _Warp | None = None
         self._ready: list[_Warp] = []
         self._locals: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
-        blocks = [_Block() for _ in range(gang.geometry.blocks)]
-        per_block = gang.geometry.lanes_per_block // WARP
-        for number, mask in enumerate(gang.geometry.warps):
+        blocks = [_Block() for _ in range(batch.geometry.blocks)]
+        per_block = batch.geometry.lanes_per_block // WARP
+        for number, mask in enumerate(batch.geometry.warps):
             block = blocks[number // per_block]
-            warp = _Warp(number, mask, block, gang.rounds)
+            warp = _Warp(number, mask, block, batch.rounds)
             block.warps.append(warp)
             self._ready.append(warp)
 
@@ -144,7 +144,7 @@ class Warps:
         try:
             while self._ready:
                 self._resume(self._next())
-            self._gang.rounds = max(self._gang.rounds, *(warp.rounds for warp in everyone))
+            self._batch.rounds = max(self._batch.rounds, *(warp.rounds for warp in everyone))
         finally:
             for warp in everyone:
                 if not warp.running.dead:
@@ -181,17 +181,17 @@ class Warps:
             There are lanes that do not come.
         """
         self.pause()
-        gang, warp = self._gang, self._current
+        batch, warp = self._batch, self._current
         assert warp is not None
-        if gang.observer is not None:
-            gang.observer.step(gang, Step(position, "barrier", 0), mask)
-        check_barrier(gang, warp.mask.without(gone), mask, position)
+        if batch.observer is not None:
+            batch.observer.step(batch, Step(position, "barrier", 0), mask)
+        check_barrier(batch, warp.mask.without(gone), mask, position)
         block = warp.block
         if block.meeting is None:
-            block.meeting = _Meeting(position, gang.geometry.lanes, np.asarray(votes))
+            block.meeting = _Meeting(position, batch.geometry.lanes, np.asarray(votes))
         meeting = block.meeting
         if meeting.position != position:
-            raise barrier_error(gang, int(mask.lanes[0]), meeting.position)
+            raise barrier_error(batch, int(mask.lanes[0]), meeting.position)
         meeting.bits |= mask.bits
         meeting.votes[mask.lanes] = np.broadcast_to(votes, meeting.votes.shape)[mask.lanes]
         meeting.waiting.append(warp)
@@ -213,7 +213,7 @@ class Warps:
         warp.declared[id(declaration)] += 1
         memory = self._locals.get(key)
         if memory is None:
-            lanes = self._gang.geometry.lanes
+            lanes = self._batch.geometry.lanes
             memory = self._locals[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
         return memory
 
@@ -229,12 +229,12 @@ class Warps:
         return self._ready[self._chooser.choose(len(self._ready))]
 
     def _resume(self, warp: _Warp) -> None:
-        gang = self._gang
+        batch = self._batch
         if self._current is not None:
-            self._current.rounds = gang.rounds
-        self._current, gang.rounds = warp, warp.rounds
-        if gang.observer is not None:
-            gang.observer.switch(gang, warp.number)
+            self._current.rounds = batch.rounds
+        self._current, batch.rounds = warp, warp.rounds
+        if batch.observer is not None:
+            batch.observer.switch(batch, warp.number)
         warp.running.switch()
 
     def _let_pass(self, block: _Block) -> None:
@@ -243,31 +243,31 @@ class Warps:
         if meeting is None or len(meeting.waiting) < len(block.warps):
             return
         if block.through:
-            raise barrier_error(self._gang, min(block.through), meeting.position)
+            raise barrier_error(self._batch, min(block.through), meeting.position)
         meeting.passed, block.meeting = Mask(meeting.bits), None
         self._ready += meeting.waiting
-        if self._gang.observer is not None:
-            self._gang.observer.barrier(self._gang, meeting.position, meeting.passed)
+        if self._batch.observer is not None:
+            self._batch.observer.barrier(self._batch, meeting.position, meeting.passed)
 
 
-def check_barrier(gang: Gang, due: Mask | None, mask: Mask, position: SourcePosition) -> None:
+def check_barrier(batch: BlockBatch, due: Mask | None, mask: Mask, position: SourcePosition) -> None:
     """Make sure that of each block that comes to a barrier all lanes that are due are here."""
     if due is None or mask.count == due.count:
         return
-    shape = (gang.geometry.blocks, gang.geometry.lanes_per_block)
+    shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
     here, expected = mask.bits.reshape(shape), due.bits.reshape(shape)
     missing: Array = (expected & ~here) & here.any(axis=1, keepdims=True)
     if missing.any():
-        raise barrier_error(gang, int(np.flatnonzero(missing)[0]), position)
+        raise barrier_error(batch, int(np.flatnonzero(missing)[0]), position)
 
 
-def barrier_error(gang: Gang, lane: int, position: SourcePosition) -> LaunchError:
+def barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
     """Return the error of a barrier that a lane does not come to."""
     return LaunchError(
         f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "
-        f"by all threads of the block; {gang.describe(lane)} does not come.",
+        f"by all threads of the block; {batch.describe(lane)} does not come.",
         position=position,
         advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
         kind="barrier",
-        thread=gang.describe(lane),
+        thread=batch.describe(lane),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import WARP, Gang, Mask
+from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
 
 Array = npt.NDArray[Any]
 
@@ -16,14 +16,14 @@ _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << _LANE.astype(np.uint32)
 
 
-def run(op: str, gang: Gang, mask: Mask, arguments: list[Any]) -> Any:
+def run(op: str, batch: BlockBatch, mask: Mask, arguments: list[Any]) -> Any:
     """Run a warp operation in the lanes of `mask` and return its value, one a lane.
 
     Parameters
     ----------
     op : str
         One of `gpu.simulator.intrinsics.WARP_OPERATIONS`.
-    gang : Gang
+    batch : BlockBatch
     mask : Mask
         The lanes that are here. Those that the operation's own mask names and that are not here do not take part.
     arguments : list
@@ -34,9 +34,9 @@ def run(op: str, gang: Gang, mask: Mask, arguments: list[Any]) -> Any:
         return _to_lanes(_ballot(active))
     named, *values = arguments
     if op.startswith("__shfl"):
-        return _shuffle(op, values, gang.geometry.lanes)
-    rows = np.broadcast_to(values[0], gang.geometry.lanes).reshape(-1, WARP)
-    names = _rows(named, gang.geometry.lanes)
+        return _shuffle(op, values, batch.geometry.lanes)
+    rows = np.broadcast_to(values[0], batch.geometry.lanes).reshape(-1, WARP)
+    names = _rows(named, batch.geometry.lanes)
     taking_part = active & (np.bitwise_and(names, _BIT) != 0)
     if not isinstance(named, np.ndarray):
         return _VOTES[op](rows, taking_part)
@@ -51,9 +51,9 @@ def run(op: str, gang: Gang, mask: Mask, arguments: list[Any]) -> Any:
     return result
 
 
-def group_of(gang: Gang, mask: Mask, named: Any) -> tuple[Array, Array]:
+def group_of(batch: BlockBatch, mask: Mask, named: Any) -> tuple[Array, Array]:
     """Return the lanes that take part in a warp operation, and the number of each one's group."""
-    names = _rows(named, gang.geometry.lanes)
+    names = _rows(named, batch.geometry.lanes)
     taking_part = mask.bits.reshape(-1, WARP) & (np.bitwise_and(names, _BIT) != 0)
     lanes = np.flatnonzero(taking_part)
     return lanes, (lanes // WARP << WARP) | _leaders(names).reshape(-1)[lanes].astype(np.int64)
@@ -133,13 +133,13 @@ _VOTES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def block_vote(op: str, gang: Gang, mask: Mask, votes: Any) -> Array:
+def block_vote(op: str, batch: BlockBatch, mask: Mask, votes: Any) -> Array:
     """Return the number of threads of the block that voted for something, or whether all or any of them did."""
-    shape = (gang.geometry.blocks, gang.geometry.lanes_per_block)
-    holds = np.broadcast_to(votes, gang.geometry.lanes) & mask.bits
+    shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
+    holds = np.broadcast_to(votes, batch.geometry.lanes) & mask.bits
     count = holds.reshape(shape).sum(axis=1)
     if op == "__syncthreads_and":
         count = count == mask.bits.reshape(shape).sum(axis=1)
     elif op == "__syncthreads_or":
         count = count > 0
-    return np.repeat(count.astype(np.int32), gang.geometry.lanes_per_block)
+    return np.repeat(count.astype(np.int32), batch.geometry.lanes_per_block)

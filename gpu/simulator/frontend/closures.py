@@ -26,7 +26,7 @@ def name_of_capture(field: Cursor) -> str:
 
 
 def captured_variable(lambda_expression: Cursor, name: str) -> Cursor | None:
-    """Return the declaration of a captured variable; of `[x = 1]` that of `x`, which has the initialiser."""
+    """Return the declaration of a captured variable; of `[x = 1]` that of `x`, which has the initializer."""
     for cursor in lambda_expression.descendants():
         if cursor.spelling == name and cursor.kind in (CursorKind.VARIABLE_REF, CursorKind.DECL_REF_EXPR):
             declaration = cursor.referenced

@@ -1,4 +1,4 @@
-"""What objects hold when they come to life: braces, members' own initialisers, and default constructors."""
+"""What objects hold when they come to life: braces, members' own initializers, and default constructors."""
 
 from __future__ import annotations
 
@@ -127,9 +127,9 @@ class Construction:
         return self._expressions.constructed(type, taking[0], given)
 
     def default(self, type: Struct, declared: ClangType, *, given: Collection[str] = ()) -> ir.Expression:
-        """Return what a struct holds without a constructor's doing: its members' own initialisers, else zeros.
+        """Return what a struct holds without a constructor's doing: its members' own initializers, else zeros.
 
-        Members that are `given` are initialised by others.
+        Members that are `given` are initialized by others.
         """
         if type.is_union:
             return zero_of(type)
@@ -215,7 +215,7 @@ class Construction:
 
     def _of_member(self, source: Cursor, type: Type) -> list[ir.Expression]:
         """Return what a member, or a base class, holds by itself: a value, or one for each element of an array."""
-        if source.kind == CursorKind.FIELD_DECL and (initial := initialiser(source)) is not None:
+        if source.kind == CursorKind.FIELD_DECL and (initial := initializer(source)) is not None:
             if isinstance(type, ArrayOf):
                 return self.array_values(initial, type, source.type)
             if initial.kind == CursorKind.INIT_LIST_EXPR:
@@ -234,7 +234,7 @@ class Construction:
         members = template.children if template is not None else []
         if any(
             (member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor)
-            or (member.kind == CursorKind.FIELD_DECL and initialiser(member) is not None)
+            or (member.kind == CursorKind.FIELD_DECL and initializer(member) is not None)
             for member in members
         ):
             raise refuse(
@@ -258,7 +258,7 @@ class Construction:
 
 
 def _names_extent(new: Cursor) -> bool:
-    """Whether brackets stand between a `new` and its initialiser."""
+    """Whether brackets stand between a `new` and its initializer."""
     for spelling, offset in new.tokens():
         if spelling == "[" or (spelling in ("(", "{") and offset > new.start.offset + len("new ")):
             return spelling == "["
@@ -284,7 +284,7 @@ def is_constructed(declared: ClangType) -> bool:
     if default_constructor(declared) is not None:
         return True
     return any(
-        is_constructed(source.type) or (source.kind == CursorKind.FIELD_DECL and initialiser(source) is not None)
+        is_constructed(source.type) or (source.kind == CursorKind.FIELD_DECL and initializer(source) is not None)
         for source in _sources(declared).values()
     )
 
@@ -324,8 +324,8 @@ def _sources(declared: ClangType | None) -> dict[str, Cursor]:
     return found
 
 
-def initialiser(declaration: Cursor) -> Cursor | None:
-    """Return a variable's or a member's own initialiser; a type's arguments and extents are expressions before it."""
+def initializer(declaration: Cursor) -> Cursor | None:
+    """Return a variable's or a member's own initializer; a type's arguments and extents are expressions before it."""
     name = declaration.location.offset
     expressions = [child for child in declaration.children if child.is_expression and child.end.offset > name]
     if not expressions:

@@ -184,7 +184,7 @@ class Program:
         return Pointer(decayed(type)) if is_reference_function(definition) else type
 
     def is_variable(self, declaration: Cursor) -> bool:
-        """Whether a name is a variable in the device's memory, whatever its initialiser."""
+        """Whether a name is a variable in the device's memory, whatever its initializer."""
         return _space(declaration) is not None and not declaration.type.is_const
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
@@ -330,7 +330,7 @@ def _is_constant_table(declaration: Cursor) -> bool:
 
 
 def _initial_value(declaration: Cursor) -> Cursor | None:
-    """Return a module variable's initialiser; an array's extents are expressions too."""
+    """Return a module variable's initializer; an array's extents are expressions too."""
     children = [child for child in declaration.children if child.is_expression]
     if not children:
         return None

@@ -19,7 +19,7 @@ from gpu.simulator.frontend.clang import (
     start_of,
 )
 from gpu.simulator.frontend.closures import THIS, is_in_closure
-from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor, initialiser, is_constructed
+from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor, initializer, is_constructed
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.scope import Scope, decayed, value_type
 from gpu.simulator.frontend.types import is_reference, refuse
@@ -105,12 +105,12 @@ class FunctionLowering:
                 )
             )
         self._function.parameters = tuple(parameters)
-        before += self._member_initialisers()
+        before += self._member_initializers()
         body = next(child for child in self._definition.children if child.kind == CursorKind.COMPOUND_STMT)
         self._function.body = ir.Block((*before, *self._block(body)))
 
-    def _member_initialisers(self) -> list[ir.Statement]:
-        """Lower what stands between a constructor's colon and its body; other members get their own initialisers."""
+    def _member_initializers(self) -> list[ir.Statement]:
+        """Lower what stands between a constructor's colon and its body; other members get their own initializers."""
         if self._definition.kind != CursorKind.CONSTRUCTOR or self._scope.this is None:
             return []
         this = self._scope.this
@@ -335,7 +335,7 @@ class FunctionLowering:
             raise refuse(
                 cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
             )
-        initial = initialiser(cursor)
+        initial = initializer(cursor)
         if name := destructor(cursor.type):
             raise refuse(
                 cursor,
@@ -383,7 +383,7 @@ class FunctionLowering:
 
 
 def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
-    """Whether a struct's initialiser is a constructor that does nothing."""
+    """Whether a struct's initializer is a constructor that does nothing."""
     callee = initial.referenced
     if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
         return False

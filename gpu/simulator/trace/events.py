@@ -48,9 +48,9 @@ class Event:
         return self._of("frame")
 
     @property
-    def gang(self) -> int:
-        """The number of the gang."""
-        return self._of("gang")
+    def batch(self) -> int:
+        """The number of the batch."""
+        return self._of("batch")
 
     @property
     def resumed(self) -> bool:
@@ -59,24 +59,24 @@ class Event:
 
     @property
     def lanes(self) -> Array:
-        """The active lanes, ascending; numbers within the gang."""
+        """The active lanes, ascending; numbers within the batch."""
         return self._trace.lanes_of_mask(self._of("mask"))
 
     @property
     def blocks(self) -> Array:
         """The number of each active lane's block in the grid."""
-        blocks: Array = self._trace.block_of(self.gang, self.lanes)
+        blocks: Array = self._trace.block_of(self.batch, self.lanes)
         return blocks
 
     @property
     def threads(self) -> Array:
         """The number of each active lane's thread in its block, x fastest; its warp is that over 32."""
-        return self.lanes % self._trace.lanes_per_block_of(self.gang)
+        return self.lanes % self._trace.lanes_per_block_of(self.batch)
 
     @property
     def launch(self) -> int:
         """The number of the launch: 0 for the host's, others for those by kernels."""
-        return self._trace.launch_of(self.gang).number
+        return self._trace.launch_of(self.batch).number
 
     @property
     def taken(self) -> Array | None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from gpu.errors import SourcePosition
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.executor.lanes import Gang
+from gpu.simulator.executor.lanes import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.types import TraceFinding
@@ -35,7 +35,7 @@ class FindingEvents(Observer):
         self._recorder = recorder
         self._events: list[tuple[Checker, list[int]]] = [(checker, []) for checker in checkers]
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         for checker, events in self._events:
             new = len(checker.findings) - len(events)
             if new:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import POISON, FlatMemory, LocalMemory, Memory
 from gpu.simulator.trace.packing import Array, Growing, compact
 
@@ -21,16 +21,16 @@ _CLEARED = -1
 NewInput = Callable[["RecordedMemory", int, int], int]
 
 
-def shared_size(gang: Gang, memory: FlatMemory) -> int:
+def shared_size(batch: BlockBatch, memory: FlatMemory) -> int:
     """Return how many bytes a block's `__shared__` variable has; the memory itself rounds that up."""
-    for key, known in gang.shared.items():
+    for key, known in batch.shared.items():
         if known is memory:
-            return key.size if isinstance(key, ir.SharedArray) else gang.shared_bytes
+            return key.size if isinstance(key, ir.SharedArray) else batch.shared_bytes
     raise KeyError(memory.name)
 
 
 class RecordedMemory:
-    """One memory: a global array, a `__shared__` one of all blocks of a gang, or one of each thread of a gang.
+    """One memory: a global array, a `__shared__` one of all blocks of a batch, or one of each thread of a batch.
 
     Its bytes lie as those of the memory itself. An index is "flat" when it counts from the beginning of all bytes. The
     log and the shadow count in units: the smallest element that was ever accessed.
@@ -44,7 +44,7 @@ class RecordedMemory:
         self.initial: Array | None = None
         self.fill = POISON
         self.dtype: np.dtype[Any] | None = None
-        self.blocks, self.stride, self.lanes, self.gang = 1, size, 0, -1
+        self.blocks, self.stride, self.lanes, self.batch = 1, size, 0, -1
         self.unit = 0
         self.base = 0
         self.index, self.nodes = Growing(np.int32), Growing(np.int32)
@@ -63,17 +63,17 @@ class RecordedMemory:
         return made
 
     @classmethod
-    def of_blocks(cls, number: int, name: str, size: int, blocks: int, stride: int, gang: int) -> RecordedMemory:
+    def of_blocks(cls, number: int, name: str, size: int, blocks: int, stride: int, batch: int) -> RecordedMemory:
         """Return the memory of a `__shared__` variable."""
         made = cls(number, name, "shared", size)
-        made.blocks, made.stride, made.gang = blocks, stride, gang
+        made.blocks, made.stride, made.batch = blocks, stride, batch
         return made
 
     @classmethod
-    def of_threads(cls, number: int, memory: LocalMemory, lanes: int, gang: int) -> RecordedMemory:
+    def of_threads(cls, number: int, memory: LocalMemory, lanes: int, batch: int) -> RecordedMemory:
         """Return the memory of a variable of each thread's own."""
         made = cls(number, memory.name, "local", memory.size)
-        made.lanes, made.gang, made.fill = lanes, gang, 0 if memory.zeroed else POISON
+        made.lanes, made.batch, made.fill = lanes, batch, 0 if memory.zeroed else POISON
         made.stride = memory.stride if memory.punned else 0
         return made
 
@@ -87,7 +87,7 @@ class RecordedMemory:
         """The bytes of all blocks or lanes."""
         return (self.stride or self.size) * self.lanes if self.lanes else self.blocks * self.stride
 
-    def flat(self, gang: Gang, element: Any, size: int, mask: Mask) -> Any:
+    def flat(self, batch: BlockBatch, element: Any, size: int, mask: Mask) -> Any:
         """Return the flat index of the element that each lane of a mask accesses, in elements of `size` bytes."""
         index = compact(element, mask)
         if self.space == "local" and self.stride:
@@ -95,7 +95,7 @@ class RecordedMemory:
         if self.space == "local":
             return np.asarray(index, np.int64) * self.lanes + mask.lanes
         if self.space == "shared" and self.blocks > 1:
-            return index + compact(gang.geometry.block_of_lane, mask) * (self.stride // size)
+            return index + compact(batch.geometry.block_of_lane, mask) * (self.stride // size)
         return np.int64(index) if not isinstance(index, np.ndarray) else index.astype(np.int64)
 
     def per(self, dtype: np.dtype[Any]) -> int:

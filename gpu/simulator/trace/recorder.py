@@ -16,14 +16,26 @@ from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.children import Child
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
 from gpu.simulator.executor.observe import Access, Observer, Step
 from gpu.simulator.trace.packing import Array, Integers, Masks, Numbering, Table, Values, compact
 from gpu.simulator.trace.recorded_memory import NONE, RecordedMemory, shared_size
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
-EVENT = ("kind", "position", "function", "frame", "gang", "mask", "taken", "resumed", "access", "register", "operation")
+EVENT = (
+    "kind",
+    "position",
+    "function",
+    "frame",
+    "batch",
+    "mask",
+    "taken",
+    "resumed",
+    "access",
+    "register",
+    "operation",
+)
 ACCESS = ("event", "action", "memory", "dtype", "mask", "elements", "write", "value", "part")
 REGISTER = ("event", "frame", "slot", "mask", "value", "node")
 OPERATION = (
@@ -37,7 +49,7 @@ OPERATION = (
 )
 
 POINTER = ("event", "frame", "slot", "mask", "name", "value")
-BARRIER = ("before", "gang", "mask")
+BARRIER = ("before", "batch", "mask")
 
 NOT_A_BRANCH, NOBODY = -1, -2
 MAXIMUM_LANE_EVENTS = 20_000_000
@@ -66,8 +78,8 @@ class Recorder(Observer):
         self.positions = Numbering[SourcePosition]()
         self.functions: list[ir.Function] = []
         self._function_numbers: dict[int, int] = {}
-        # Of each gang its first block, how many it has, and the number of its launch.
-        self.gangs: list[tuple[int, int, int]] = []
+        # Of each batch its first block, how many it has, and the number of its launch.
+        self.batches: list[tuple[int, int, int]] = []
         # Of each launch kernel, grid and block; and of one by a kernel the launch, the event, the block and the thread.
         self.launches: list[tuple[str, Sequence[int], Sequence[int], tuple[int, ...] | None]] = []
         self._parents: dict[Child, tuple[int, ...]] = {}
@@ -92,9 +104,9 @@ class Recorder(Observer):
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
         self._numbers: WeakKeyDictionary[Memory, RecordedMemory] = WeakKeyDictionary()
         self._by_address: dict[tuple[int, int], RecordedMemory] = {}
-        # The gangs that run, the last one while those before it wait for its launch; and what each has of its own.
+        # The batches that run, the last one while those before it wait for its launch; and what each has of its own.
         self._running: list[int] = []
-        self._gang_memories: list[list[RecordedMemory]] = []
+        self._batch_memories: list[list[RecordedMemory]] = []
 
     # What happens when.
 
@@ -102,42 +114,42 @@ class Recorder(Observer):
         self.launches.append((kernel, [*grid], [*block], self._parent))
         self._parent = None
 
-    def launched(self, gang: Gang, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: Child) -> None:
         if not self.stopped:
-            block, thread = divmod(child.lane, gang.geometry.lanes_per_block)
-            of = self.gangs[self._running[-1]][2]
-            self._parents[child] = (of, self._event(), gang.first + block, thread)
+            block, thread = divmod(child.lane, batch.geometry.lanes_per_block)
+            of = self.batches[self._running[-1]][2]
+            self._parents[child] = (of, self._event(), batch.first + block, thread)
 
     def child_begins(self, child: Child) -> None:
         self._parent = self._parents.pop(child, None)
 
-    def gang_begins(self, gang: Gang) -> None:
-        self._running.append(len(self.gangs))
-        self._gang_memories.append([])
-        self.gangs.append((gang.first, gang.geometry.blocks, len(self.launches) - 1))
+    def batch_begins(self, batch: BlockBatch) -> None:
+        self._running.append(len(self.batches))
+        self._batch_memories.append([])
+        self.batches.append((batch.first, batch.geometry.blocks, len(self.launches) - 1))
         self.masks.forget()
         self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
         self._warp, self._paused, self._kernel_frame = -1, {}, self._new_frame()
 
-    def gang_ends(self, gang: Gang) -> None:
-        # What a gang had of its own is never touched again: let the shadows go.
-        for memory in self._gang_memories.pop():
+    def batch_ends(self, batch: BlockBatch) -> None:
+        # What a batch had of its own is never touched again: let the shadows go.
+        for memory in self._batch_memories.pop():
             memory.forget()
         self._running.pop()
         self._warp, self._paused, self._kernel_frame, self._frame, self._step = self._suspended.pop()
         self._interrupted = True
         self.masks.forget()
 
-    def switch(self, gang: Gang, warp: int) -> None:
+    def switch(self, batch: BlockBatch, warp: int) -> None:
         self._paused[self._warp] = (self._frame, self._step, self._interrupted)
         self._warp = warp
         self._frame, self._step, self._interrupted = self._paused.pop(warp, ((0, 0), None, False))
 
-    def barrier(self, gang: Gang, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
         if not self.stopped:
             self.barriers.add(len(self.events), self._running[-1], self.masks.add(mask))
 
-    def step(self, gang: Gang, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         if self.stopped:
             return
         if self.lane_events + mask.count > self.max_lane_events:
@@ -180,7 +192,7 @@ class Recorder(Observer):
         """The number of the running event; where the recording has ended, the number of events."""
         return len(self.events) - (not self.stopped)
 
-    def branch(self, gang: Gang, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         if not self.stopped:
             event = self._event()
             self.events.set(event, "taken", NOBODY if taken is None else self.masks.add(taken))
@@ -188,7 +200,7 @@ class Recorder(Observer):
     def enter(self, function: ir.Function, *, is_kernel: bool) -> tuple[Any, ...]:
         """Take note of a call, and return what `leave` needs.
 
-        The warps of a gang share the kernel's frame: a variable is one for all lanes, however they take turns.
+        The warps of a batch share the kernel's frame: a variable is one for all lanes, however they take turns.
         """
         number = self._function_numbers.setdefault(id(function), len(self.functions))
         if number == len(self.functions):
@@ -313,30 +325,30 @@ class Recorder(Observer):
             self._by_address[key] = made
         self._numbers[memory] = self._by_address[key]
 
-    def _memory(self, gang: Gang, memory: Memory) -> RecordedMemory:
+    def _memory(self, batch: BlockBatch, memory: Memory) -> RecordedMemory:
         found = self._numbers.get(memory)
         if found is None:
-            number, of_gang = len(self.memories), self._running[-1]
+            number, of_batch = len(self.memories), self._running[-1]
             if isinstance(memory, LocalMemory):
-                found = RecordedMemory.of_threads(number, memory, gang.geometry.lanes, of_gang)
+                found = RecordedMemory.of_threads(number, memory, batch.geometry.lanes, of_batch)
             else:
                 assert isinstance(memory, FlatMemory)
-                size, stride = shared_size(gang, memory), memory.data.size // gang.geometry.blocks
-                found = RecordedMemory.of_blocks(number, memory.name, size, gang.geometry.blocks, stride, of_gang)
+                size, stride = shared_size(batch, memory), memory.data.size // batch.geometry.blocks
+                found = RecordedMemory.of_blocks(number, memory.name, size, batch.geometry.blocks, stride, of_batch)
             self.memories.append(found)
-            self._gang_memories[-1].append(found)
+            self._batch_memories[-1].append(found)
             self._numbers[memory] = found
         return found
 
-    def access(self, gang: Gang, access: Access) -> None:
+    def access(self, batch: BlockBatch, access: Access) -> None:
         if self.stopped:
             if self.outgoing is not None:
                 self.outgoing.append((access.mask, (NONE,) * 64))
             return
-        memory = self._memory(gang, access.memory)
+        memory = self._memory(batch, access.memory)
         values = access.values if isinstance(access.values, tuple) else (access.values,)
         if access.site.action == "atomic":
-            self._atomics.append((access, memory, memory.flat(gang, access.element, access.size, access.mask)))
+            self._atomics.append((access, memory, memory.flat(batch, access.element, access.size, access.mask)))
             return
         offset, nodes = 0, []
         for place, value in enumerate(values):
@@ -345,20 +357,20 @@ class Recorder(Observer):
             element = access.element if size == access.size else (access.element * access.size + offset) // size
             offset += size
             if access.site.action == "read":
-                nodes.append(self._read(gang, access.mask, memory, element, number.dtype, place))
+                nodes.append(self._read(batch, access.mask, memory, element, number.dtype, place))
             else:
                 node = self.incoming[place] if place < len(self.incoming) else NONE
-                self._write(gang, access.mask, memory, element, number, node, place)
+                self._write(batch, access.mask, memory, element, number, node, place)
         if self.outgoing is not None:
             self.outgoing.append((access.mask, tuple(nodes)))
 
     def _read(
-        self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
+        self, batch: BlockBatch, mask: Mask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
     ) -> Any:
         self._note("read", memory, dtype, mask, element, -1, part)
         if self.outgoing is None:
             return NONE
-        flat = memory.flat(gang, element, dtype.itemsize, mask)
+        flat = memory.flat(batch, element, dtype.itemsize, mask)
         nodes = memory.shadow(dtype, self._new_input)[flat]
         base = memory.base
         if base:
@@ -372,9 +384,9 @@ class Recorder(Observer):
         return first
 
     def _write(
-        self, gang: Gang, mask: Mask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
+        self, batch: BlockBatch, mask: Mask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
     ) -> None:
-        flat = np.broadcast_to(memory.flat(gang, element, value.dtype.itemsize, mask), mask.count)
+        flat = np.broadcast_to(memory.flat(batch, element, value.dtype.itemsize, mask), mask.count)
         nodes = np.broadcast_to(compact(node, mask), mask.count)
         self._note("write", memory, value.dtype, mask, element, -1, part)
         memory.write(flat, np.broadcast_to(compact(value, mask), mask.count), nodes, self._new_input)
@@ -404,9 +416,9 @@ class Recorder(Observer):
             part,
         )
 
-    def atomic(self, gang: Gang, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
+    def atomic(self, batch: BlockBatch, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
         """Take note of what an atomic changed, as if lane had gone after lane; return the nodes of what lanes found."""
-        found = np.zeros(gang.geometry.lanes, np.int32)
+        found = np.zeros(batch.geometry.lanes, np.int32)
         for access, memory, flat in self._atomics:
             mask = access.mask
             at = np.broadcast_to(flat, mask.count)
@@ -446,7 +458,7 @@ ACTIONS = ("read", "write", "atomic")
 
 
 def _spread(packed: Any, mask: Mask) -> Any:
-    """Return one number a lane of the gang, 0 where the mask is not."""
+    """Return one number a lane of the batch, 0 where the mask is not."""
     if mask.full or not (isinstance(packed, np.ndarray) and packed.ndim):
         return packed if mask.full or isinstance(packed, np.generic) else packed[()]
     lanes = np.zeros(mask.bits.size, packed.dtype)

@@ -68,25 +68,25 @@ class TraceState:
             self._lanes[number] = found
         return self._lanes[number]
 
-    def launch_of(self, gang: int) -> TraceLaunch:
-        """Return the launch that a gang belongs to."""
-        return self.launches[int(self.about["gangs"][gang][2])]
+    def launch_of(self, batch: int) -> TraceLaunch:
+        """Return the launch that a batch belongs to."""
+        return self.launches[int(self.about["batches"][batch][2])]
 
-    def lanes_per_block_of(self, gang: int) -> int:
-        """Return how many lanes each block of a gang has: its threads, filled up to whole warps."""
-        return self.launch_of(gang).lanes_per_block
+    def lanes_per_block_of(self, batch: int) -> int:
+        """Return how many lanes each block of a batch has: its threads, filled up to whole warps."""
+        return self.launch_of(batch).lanes_per_block
 
-    def block_of(self, gang: int, lanes: Any) -> Any:
-        """Return the number in the grid of the block of lanes of a gang."""
-        return self.about["gangs"][gang][0] + lanes // self.lanes_per_block_of(gang)
+    def block_of(self, batch: int, lanes: Any) -> Any:
+        """Return the number in the grid of the block of lanes of a batch."""
+        return self.about["batches"][batch][0] + lanes // self.lanes_per_block_of(batch)
 
-    def gang_lanes(self, gang: int) -> int:
-        """Return how many lanes a gang has."""
-        return int(self.about["gangs"][gang][1]) * self.lanes_per_block_of(gang)
+    def batch_lanes(self, batch: int) -> int:
+        """Return how many lanes a batch has."""
+        return int(self.about["batches"][batch][1]) * self.lanes_per_block_of(batch)
 
-    def bits(self, gang: int, masks: Iterable[int]) -> Array:
-        """Return which lanes of a gang are in any of some masks."""
-        bits = np.zeros(self.gang_lanes(gang), bool)
+    def bits(self, batch: int, masks: Iterable[int]) -> Array:
+        """Return which lanes of a batch are in any of some masks."""
+        bits = np.zeros(self.batch_lanes(batch), bool)
         for mask in masks:
             bits[self.lanes_of_mask(mask)] = True
         return bits
@@ -100,7 +100,7 @@ class TraceState:
         for number, memory in enumerate(self.about["memories"]):
             dtype = np.dtype(memory["dtype"])
             count = memory["size"] // dtype.itemsize
-            first = self.about["gangs"][memory["gang"]][0] if memory["space"] == "shared" else None
+            first = self.about["batches"][memory["batch"]][0] if memory["space"] == "shared" else None
             for block in range(memory["blocks"]):
                 place = None if first is None else first + block
                 made.append(TraceArray(len(made), memory["name"], memory["space"], dtype, count, place, number))
@@ -132,7 +132,7 @@ class TraceState:
         raise InputError(f"The trace has no array {array!r}" + (f" of block {block}." if block is not None else "."))
 
     def array(self, array: str | int, step: int, block: int | None = None) -> Array:
-        """Return what an array holds at a step: shape (count,), of a thread's own array (lanes of the gang, count)."""
+        """Return what an array holds at a step: shape (count,), of a thread's own array (lanes of the batch, count)."""
         found = self.find(array, block)
         memory = self.about["memories"][found.memory]
         writes = self.writes_before(found.memory, step)

@@ -1,6 +1,6 @@
 """A recorded launch: every statement that ran, everything that memories and variables held, and what made each value.
 
-Moments are numbered by events: event k is the k-th statement that the lanes of a gang (blocks that run in lockstep)
+Moments are numbered by events: event k is the k-th statement that the lanes of a batch (blocks that run in lockstep)
 executed, and "at step k" means just before it. A step of `len(trace.events)` is the end.
 """
 
@@ -60,34 +60,34 @@ class Trace(TraceState):
     # Lanes.
 
     def mask(self, step: int) -> Array:
-        """Return which lanes of the gang execute event `step`: bool, one a lane."""
+        """Return which lanes of the batch execute event `step`: bool, one a lane."""
         row = self._events[step]
-        return self.bits(int(row[EVENT.index("gang")]), [int(row[EVENT.index("mask")])])
+        return self.bits(int(row[EVENT.index("batch")]), [int(row[EVENT.index("mask")])])
 
     def ended(self, step: int) -> Array:
-        """Return which lanes of the gang of event `step` have returned from the kernel before it: bool, one a lane."""
-        gang, frame = EVENT.index("gang"), EVENT.index("frame")
-        number = int(self._events[step, gang])
-        kernel = self._events[np.argmax(self._events[:, gang] == number), frame]
+        """Return which lanes of the batch of event `step` have returned from the kernel before it: bool, one a lane."""
+        batch, frame = EVENT.index("batch"), EVENT.index("frame")
+        number = int(self._events[step, batch])
+        kernel = self._events[np.argmax(self._events[:, batch] == number), frame]
         rows = self._events[:step]
         wanted = self._is(rows, "return") & (rows[:, frame] == kernel)
         return self.bits(number, (int(mask) for mask in rows[wanted, EVENT.index("mask")]))
 
     def waiting(self, step: int) -> Array:
-        """Return which lanes of the gang of event `step` wait at a barrier just before it: bool, one a lane.
+        """Return which lanes of the batch of event `step` wait at a barrier just before it: bool, one a lane.
 
         Only where warps are shuffled does anyone wait: in lockstep all come to a barrier at once.
         """
-        gang = int(self._events[step, EVENT.index("gang")])
+        batch = int(self._events[step, EVENT.index("batch")])
         rows = self._events[:step]
-        arrivals = self._is(rows, "barrier") & (rows[:, EVENT.index("gang")] == gang)
+        arrivals = self._is(rows, "barrier") & (rows[:, EVENT.index("batch")] == batch)
         barriers = self.data.arrays["barriers"]
         before, of, _ = barriers.T
-        passed = barriers[(before <= step) & (of == gang)]
+        passed = barriers[(before <= step) & (of == batch)]
         # Backwards in time: what a lane did last is what counts. One that arrives by event k goes on at k + 1 at first.
         told = [(int(row), int(rows[row, EVENT.index("mask")]), True) for row in np.flatnonzero(arrivals)]
         told += [(int(time) - 1, int(mask), False) for time, _, mask in passed]
-        waits, known = np.zeros(self.gang_lanes(gang), bool), np.zeros(self.gang_lanes(gang), bool)
+        waits, known = np.zeros(self.batch_lanes(batch), bool), np.zeros(self.batch_lanes(batch), bool)
         for _, mask, is_arrival in sorted(told, key=lambda each: (each[0], not each[2]), reverse=True):
             lanes = self.lanes_of_mask(mask)
             if is_arrival:
@@ -142,7 +142,7 @@ class Trace(TraceState):
         if memory["space"] == "local":
             flat = own_element(memory, lanes, element, dtype.itemsize)
         elif memory["space"] == "shared":
-            within = lanes // self.lanes_per_block_of(memory["gang"])
+            within = lanes // self.lanes_per_block_of(memory["batch"])
             flat, array = element + within * (memory["stride"] // dtype.itemsize), array + within
         if ACTIONS[action] == "read":
             content = log.content(write)
@@ -215,7 +215,7 @@ class Trace(TraceState):
     def _pointers_of(self, rows: Array, event: Array) -> dict[str, Register]:
         """Return the pointers of an event's frame that some rows wrote, oldest first."""
         rows = rows[rows[:, POINTER.index("frame")] == event[EVENT.index("frame")]]
-        lanes = self.gang_lanes(int(event[EVENT.index("gang")]))
+        lanes = self.batch_lanes(int(event[EVENT.index("batch")]))
         function = self.about["functions"][int(event[EVENT.index("function")])]
         found: dict[str, Register] = {}
         for slot in np.unique(rows[:, POINTER.index("slot")]).tolist():
@@ -236,7 +236,7 @@ class Trace(TraceState):
         self, of_slots: dict[int, Array], event: Array, wanted: Collection[str] | None = None
     ) -> dict[str, Register]:
         """Put variables together from the rows that wrote their slots."""
-        lanes = self.gang_lanes(int(event[EVENT.index("gang")]))
+        lanes = self.batch_lanes(int(event[EVENT.index("batch")]))
         names = self.about["functions"][int(event[EVENT.index("function")])]["slots"]
         latest: dict[str, tuple[int, int]] = {}
         for slot in sorted(of_slots):
@@ -324,9 +324,9 @@ class Trace(TraceState):
         return Write(event, lane, int(blocks[0]), int(threads[0]))
 
     def threads_of(self, event: int, lanes: Array) -> tuple[Array, Array]:
-        """Return the numbers of the blocks, and of the threads in them, of lanes of the gang of an event."""
-        gang = int(self._events[event, EVENT.index("gang")])
-        return self.block_of(gang, lanes), lanes % self.lanes_per_block_of(gang)
+        """Return the numbers of the blocks, and of the threads in them, of lanes of the batch of an event."""
+        batch = int(self._events[event, EVENT.index("batch")])
+        return self.block_of(batch, lanes), lanes % self.lanes_per_block_of(batch)
 
     @cached_property
     def _nodes(self) -> NodeTable:

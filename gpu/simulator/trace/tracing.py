@@ -10,7 +10,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.address import Address, as_one_access, from_number
 from gpu.simulator.executor.expressions import called_functions, limit_depth, own_object
 from gpu.simulator.executor.frame import Evaluator, Frame, Leaves, assign_local
-from gpu.simulator.executor.lanes import Gang, Mask, union
+from gpu.simulator.executor.lanes import BlockBatch, Mask, union
 from gpu.simulator.executor.lockstep import CompiledFunction, Step, local_memory
 from gpu.simulator.executor.memory import LocalMemory, Site
 from gpu.simulator.executor.observe import Step as Told
@@ -38,15 +38,15 @@ class TracingFunction(CompiledFunction):
     def call_with_nodes(self, caller: Frame, mask: Mask, arguments: list[Any], nodes: list[Any]) -> Any:
         """Run a `__device__` function; the caller's `node` becomes that of the result."""
         frame = TracingFrame(
-            caller.gang, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1
+            caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1
         )
         self._enter(frame, mask, arguments, nodes)
         set_node(caller, frame.result_node)
         return frame.result
 
-    def launch(self, gang: Gang, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
+    def launch(self, batch: BlockBatch, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
         self._recorder.arguments(self.function.parameters, arguments, variables)
-        frame = TracingFrame(gang, self.function.slots, None, variables, 0)
+        frame = TracingFrame(batch, self.function.slots, None, variables, 0)
         return self._enter(frame, mask, arguments, [NONE] * len(arguments))
 
     def _enter(self, frame: TracingFrame, mask: Mask, arguments: list[Any], nodes: list[Any]) -> Mask | None:
@@ -128,12 +128,12 @@ class TracingCompiler(TracingExpressions):
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return the leaves of a value in memory, and their nodes."""
         recorder, values, nodes = self.recorder, [], []
-        with as_one_access(frame.gang, address, vector, mask, site) as done:
+        with as_one_access(frame.batch, address, vector, mask, site) as done:
             for offset, leaf in parts:
                 place = address.moved(offset, 1) if offset else address
                 recorder.outgoing = []
                 dtype = INT64.dtype if isinstance(leaf, Pointer) else leaf.dtype
-                value = place.load(frame.gang, at, dtype, mask, site)
+                value = place.load(frame.batch, at, dtype, mask, site)
                 values.append(from_number(value) if isinstance(leaf, Pointer) else value)
                 nodes.append(joined([(part, each[0]) for part, each in recorder.outgoing]))
             recorder.outgoing = []
@@ -159,12 +159,12 @@ class TracingCompiler(TracingExpressions):
         new, node = value
         values = new if isinstance(new, tuple) else (new,)
         nodes = of_leaves(node, len(values))
-        with as_one_access(frame.gang, address, vector, mask, site) as done:
+        with as_one_access(frame.batch, address, vector, mask, site) as done:
             for (offset, leaf), part, made in zip(parts, values, nodes, strict=True):
                 place = address.moved(offset, 1) if offset else address
                 recorder.incoming = (made,)
                 dtype = INT64.dtype if isinstance(leaf, Pointer) else leaf.dtype
-                place.store(frame.gang, at, dtype, part.number() if isinstance(leaf, Pointer) else part, mask, site)
+                place.store(frame.batch, at, dtype, part.number() if isinstance(leaf, Pointer) else part, mask, site)
             recorder.incoming = nodes
             done(values)
 
@@ -251,8 +251,8 @@ class TracingCompiler(TracingExpressions):
             for evaluate in evaluators:
                 operands.append(evaluate(frame, mask))
                 nodes.append(node_of(frame))
-            old = address.atomic(frame.gang, at, dtype, op, operands, mask, site, True)
-            set_node(frame, recorder.atomic(frame.gang, op, operands, nodes, old))
+            old = address.atomic(frame.batch, at, dtype, op, operands, mask, site, True)
+            set_node(frame, recorder.atomic(frame.batch, op, operands, nodes, old))
             return old
 
         return run
@@ -264,7 +264,7 @@ class TracingCompiler(TracingExpressions):
         site, punned = Site(SourcePosition("", 0), "write"), has_union(type)
 
         def run(frame: Frame, mask: Mask) -> Address:
-            address = Address(LocalMemory("a temporary value", type.size, frame.gang.geometry.lanes, punned=punned))
+            address = Address(LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned))
             if value is not None:
                 made = value(frame, mask)
                 self._put(frame, address, None, parts, (made, node_of(frame)), mask, site)
@@ -339,7 +339,7 @@ class TracingCompiler(TracingExpressions):
         told = Told(statement.position, "declare", self._work.of_variable(slot, statement.value))
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             set_node(frame, NONE)
             value = run(frame, mask) if run is not None else empty
             frame.values[slot], frame.owners[slot] = value, mask
@@ -359,8 +359,8 @@ class TracingCompiler(TracingExpressions):
         )
 
         def step(frame: Frame, mask: Mask) -> Mask:
-            frame.gang.begin(told, mask)
-            address = Address(local_memory(frame.gang, statement, name, size, zeroed=zeroed, punned=punned))
+            frame.batch.begin(told, mask)
+            address = Address(local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned))
             for offset, parts, evaluate in values:
                 value = evaluate(frame, mask)
                 self._put(frame, address.moved(offset, 1), None, parts, (value, node_of(frame)), mask, site)
@@ -375,7 +375,7 @@ class TracingCompiler(TracingExpressions):
 
         def step(frame: Frame, mask: Mask) -> None:
             assert isinstance(frame, TracingFrame)
-            frame.gang.begin(told, mask)
+            frame.batch.begin(told, mask)
             if run is not None:
                 result = run(frame, mask)
                 if frame.result is None:

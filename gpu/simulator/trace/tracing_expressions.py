@@ -18,7 +18,7 @@ from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor import warp
 from gpu.simulator.executor.frame import Evaluator, Frame, assign_local
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.observe import Step as Told
 from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
@@ -62,7 +62,7 @@ class TracingExpressions(LockstepCompiler):
         # By the identity of an expression that is about to be compiled: the steps of loops, and conditions.
         self._advances: dict[int, SourcePosition] = {}
         self._conditions: set[int] = set()
-        # Of each block of a gang, by its first lane: what was told at the last vote, and the nodes of its outcome.
+        # Of each block of a batch, by its first lane: what was told at the last vote, and the nodes of its outcome.
         self._votes: dict[int, tuple[Any, Any]] = {}
 
     @contextmanager
@@ -148,7 +148,7 @@ class TracingExpressions(LockstepCompiler):
         run, told, recorder = self.expression(expression), Told(position, "advance", 0), self.recorder
 
         def advance(frame: Frame, mask: Mask) -> Any:
-            recorder.step(frame.gang, told, mask)
+            recorder.step(frame.batch, told, mask)
             return run(frame, mask)
 
         return advance
@@ -287,18 +287,18 @@ class TracingExpressions(LockstepCompiler):
             statement = recorder.suspend()
             met, told = self.barrier(frame, mask, position, told)
             recorder.leave(statement)
-            set_node(frame, self._outcome(op, frame.gang, met, told))
-            return warp.block_vote(op, frame.gang, met, told & 1)
+            set_node(frame, self._outcome(op, frame.batch, met, told))
+            return warp.block_vote(op, frame.batch, met, told & 1)
 
         return run
 
-    def _outcome(self, op: str, gang: Gang, met: Mask, told: Any) -> Any:
+    def _outcome(self, op: str, batch: BlockBatch, met: Mask, told: Any) -> Any:
         """Return the nodes of a vote's outcome, which the first of the warps that run on their own records."""
         first = int(met.lanes[0])
         before, nodes = self._votes.get(first, (None, None))
         if before is not told:
-            lanes = np.broadcast_to(told, gang.geometry.lanes)
-            nodes = voted_nodes(self.recorder, op, gang, met, lanes & 1, (lanes >> 1).astype(np.int32))
+            lanes = np.broadcast_to(told, batch.geometry.lanes)
+            nodes = voted_nodes(self.recorder, op, batch, met, lanes & 1, (lanes >> 1).astype(np.int32))
             self._votes[first] = (told, nodes)
         return nodes
 
@@ -309,8 +309,8 @@ class TracingExpressions(LockstepCompiler):
         def run(frame: Frame, mask: Mask) -> Any:
             here = named(frame, mask)
             value = given(frame, mask)
-            set_node(frame, combined_nodes(recorder, op, frame.gang, mask, here, value, node_of(frame)))
-            return warp.run(op, frame.gang, mask, [here, value]).astype(dtype, copy=False)
+            set_node(frame, combined_nodes(recorder, op, frame.batch, mask, here, value, node_of(frame)))
+            return warp.run(op, frame.batch, mask, [here, value]).astype(dtype, copy=False)
 
         return run
 
@@ -325,8 +325,8 @@ class TracingExpressions(LockstepCompiler):
             given = evaluate(frame, mask)
             node = node_of(frame)
             by = [other(frame, mask) for other in rest]
-            set_node(frame, warp.run(op, frame.gang, mask, [here, node, *by]))
-            return warp.run(op, frame.gang, mask, [here, given, *by]).astype(dtype, copy=False)
+            set_node(frame, warp.run(op, frame.batch, mask, [here, node, *by]))
+            return warp.run(op, frame.batch, mask, [here, given, *by]).astype(dtype, copy=False)
 
         return run
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.frame import Frame
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.trace.recorded_memory import NONE
 
 
@@ -17,8 +17,10 @@ class TracingFrame(Frame):
 
     __slots__ = ("node", "nodes", "result_node")
 
-    def __init__(self, gang: Gang, slots: int, kernel: Frame | None, variables: dict[str, Address], depth: int) -> None:
-        super().__init__(gang, slots, kernel, variables, depth)
+    def __init__(
+        self, batch: BlockBatch, slots: int, kernel: Frame | None, variables: dict[str, Address], depth: int
+    ) -> None:
+        super().__init__(batch, slots, kernel, variables, depth)
         self.node: Any = NONE
         self.nodes: list[Any] = [NONE] * slots
         self.result_node: Any = NONE

@@ -49,7 +49,7 @@ class TraceAccess:
     action : str
         "read", "write" or "atomic".
     lanes : array
-        Who takes part: numbers within the gang, ascending.
+        Who takes part: numbers within the batch, ascending.
     arrays : array
         The number of the array that each lane accesses: in shared memory every block has its own.
     elements : array
@@ -106,7 +106,7 @@ class TraceLaunch:
 
 @dataclass(frozen=True)
 class Register:
-    """A variable: `values` and `nodes`, one a lane of the gang, where `defined`; 0 elsewhere.
+    """A variable: `values` and `nodes`, one a lane of the batch, where `defined`; 0 elsewhere.
 
     Those of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".
     """
@@ -163,7 +163,7 @@ class TraceFinding:
 
 @dataclass(frozen=True)
 class Write:
-    """Who wrote an element: an event, and the block and the thread, by their numbers; `lane` is that in the gang."""
+    """Who wrote an element: an event, and the block and the thread, by their numbers; `lane` is that in the batch."""
 
     event: int
     lane: int

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.executor.lanes import Gang, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.warp import group_of
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import NONE
@@ -34,7 +34,7 @@ _VOTES: dict[str, tuple[np.ufunc, str]] = {
 
 
 def combined_nodes(
-    recorder: Recorder, op: str, gang: Gang, mask: Mask, named: Any, value: Any, node: Any
+    recorder: Recorder, op: str, batch: BlockBatch, mask: Mask, named: Any, value: Any, node: Any
 ) -> Array | np.int32:
     """Return the node of what each lane gets from a vote or a reduction over its warp, after recording how it was made.
 
@@ -46,7 +46,7 @@ def combined_nodes(
     recorder : Recorder
     op : str
         One of COMBINED.
-    gang : Gang
+    batch : BlockBatch
     mask : Mask
         The lanes that are here.
     named : scalar or array
@@ -55,14 +55,14 @@ def combined_nodes(
         What each lane brings, and the node of it.
     """
     combine, operator = COMBINED[op]
-    lanes, groups = group_of(gang, mask, named)
-    values = np.array(np.broadcast_to(value, gang.geometry.lanes))
-    nodes = np.array(np.broadcast_to(node, gang.geometry.lanes), np.int32)
+    lanes, groups = group_of(batch, mask, named)
+    values = np.array(np.broadcast_to(value, batch.geometry.lanes))
+    nodes = np.array(np.broadcast_to(node, batch.geometry.lanes), np.int32)
     if not nodes[lanes].any():
         return NONE
     if op in ("__ballot_sync", "__match_any_sync"):
         counts = (values != 0) | (op == "__match_any_sync")
-        bits = np.where(counts, np.uint32(1) << (gang.geometry.lane_numbers % 32).astype(np.uint32), np.uint32(0))
+        bits = np.where(counts, np.uint32(1) << (batch.geometry.lane_numbers % 32).astype(np.uint32), np.uint32(0))
         nodes = np.array(np.broadcast_to(recorder.operation(op, mask, bits, [nodes], [values]), nodes.shape))
         if op == "__match_any_sync":
             _, same = np.unique(values[lanes], return_inverse=True)
@@ -71,7 +71,9 @@ def combined_nodes(
     return _tree(recorder, combine, operator, lanes, groups, values, nodes)
 
 
-def voted_nodes(recorder: Recorder, op: str, gang: Gang, met: Mask, votes: Array, nodes: Array) -> Array | np.int32:
+def voted_nodes(
+    recorder: Recorder, op: str, batch: BlockBatch, met: Mask, votes: Array, nodes: Array
+) -> Array | np.int32:
     """Return the node of what each lane gets from a vote of its block, after recording how it was made.
 
     Parameters
@@ -79,7 +81,7 @@ def voted_nodes(recorder: Recorder, op: str, gang: Gang, met: Mask, votes: Array
     recorder : Recorder
     op : str
         One of `gpu.simulator.intrinsics.BLOCK_VOTES`.
-    gang : Gang
+    batch : BlockBatch
     met : Mask
         The lanes that met, whole blocks.
     votes, nodes : array
@@ -90,7 +92,7 @@ def voted_nodes(recorder: Recorder, op: str, gang: Gang, met: Mask, votes: Array
     if not nodes[lanes].any():
         return NONE
     values = votes.astype(np.int32 if combine is np.add else np.bool_)
-    return _tree(recorder, combine, operator, lanes, lanes // gang.geometry.lanes_per_block, values, nodes)
+    return _tree(recorder, combine, operator, lanes, lanes // batch.geometry.lanes_per_block, values, nodes)
 
 
 def _tree(
@@ -98,7 +100,7 @@ def _tree(
 ) -> Array:
     """Record how the lanes of each group become one, and return the node of that for each lane.
 
-    Neighbours combine first, then pairs of neighbours, and so on.
+    Neighbors combine first, then pairs of neighbors, and so on.
     """
     order = np.argsort(groups, kind="stable")
     left, of = lanes[order], groups[order]

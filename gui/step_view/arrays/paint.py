@@ -74,15 +74,15 @@ class Grid:
         known = panel.known.reshape(-1)[places]
         shown = [text if there else "" for text, there in
                  zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
-        colours, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colours, self._shades.light))
+        colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
         tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
-        for left, top, key in zip(lefts.tolist(), tops.tolist(), zip(colours, shown, light, strict=True), strict=True):
+        for left, top, key in zip(lefts.tolist(), tops.tolist(), zip(colors, shown, light, strict=True), strict=True):
             painter.drawPixmap(QPointF(left, top), self._cells.get(key) or self._cell(*key))
         painter.end()
 
-    def _cell(self, colour: int, text: str, on_light: bool) -> QPixmap:
+    def _cell(self, color: int, text: str, on_light: bool) -> QPixmap:
         """Return a painted cell; the same values come again and again."""
-        key = (colour, text, on_light)
+        key = (color, text, on_light)
         if key not in self._cells:
             if len(self._cells) >= _KEPT_CELLS:
                 self._cells.clear()
@@ -92,11 +92,11 @@ class Grid:
             made.fill(QColor(look().theme.surface))
             painter = QPainter(made)
             box = QRectF(0, 0, self.cell, self.cell)
-            painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(colour))
+            painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
             if text:
                 painter.setFont(self._lettering.font)
                 painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
-                self._lettering.centre(painter, box, text)
+                self._lettering.center(painter, box, text)
             painter.end()
             self._cells[key] = made
         return self._cells[key]
@@ -105,12 +105,12 @@ class Grid:
         """Paint the values of cells over what marks them, dark where that is light."""
         places = np.unique(np.concatenate([mark.cells for mark in marks]))
         places = places[panel.known.reshape(-1)[places]]
-        on_light = are_light(laid_over(self._shades.colours.reshape(-1), marks)[places])
+        on_light = are_light(laid_over(self._shades.colors.reshape(-1), marks)[places])
         painter.setFont(self._lettering.font)
-        for colour, here in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
-            painter.setPen(QColor(colour))
+        for color, here in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
+            painter.setPen(QColor(color))
             shown = texts(panel.values.reshape(-1)[here], self._room)
             for place, text in zip(here.tolist(), shown, strict=True):
                 row, column = divmod(place, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
-                self._lettering.centre(painter, box, text)
+                self._lettering.center(painter, box, text)

@@ -73,7 +73,7 @@ def touched(trace: Any, event: int) -> list[Touched]:
     found = []
     each = trace.events[event]
     for access in each.accesses:
-        blocks = trace.block_of(each.gang, access.lanes)
+        blocks = trace.block_of(each.batch, access.lanes)
         threads = access.lanes % trace.lanes_per_block
         for number in np.unique(access.arrays).tolist():
             if trace.arrays[number].space == "local":

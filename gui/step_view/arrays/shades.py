@@ -1,4 +1,4 @@
-"""The colours of an array's cells, and what marks those that are touched."""
+"""The colors of an array's cells, and what marks those that are touched."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mark:
     cells : int array
         Counted through the grid's rows.
     warp : QColor
-        The warp's colour.
+        The warp's color.
     strong : bool
         Whether it is what is looked at; false where another thread is followed.
     writes : bool
@@ -42,12 +42,12 @@ class Mark:
 
     @property
     def filling(self) -> QColor:
-        """The colour over the cells: strong where they are written."""
+        """The color over the cells: strong where they are written."""
         return self._thinned(0.62 if self.writes else 0.18)
 
     @property
     def frame(self) -> QColor:
-        """The colour around the cells."""
+        """The color around the cells."""
         return self._thinned(1.0)
 
     def _thinned(self, share: float) -> QColor:
@@ -61,14 +61,14 @@ class Shades:
 
     Attributes
     ----------
-    colours : uint32 array, shape (rows, columns)
+    colors : uint32 array, shape (rows, columns)
         As QRgb.
     light : bool array, same shape
         Where letters have to be dark.
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
-        self.colours: Array = np.zeros(shape, np.uint32)
+        self.colors: Array = np.zeros(shape, np.uint32)
         self.light: Array = np.zeros(shape, bool)
         self._panel: Panel | None = None
         self._range: Range | None = None
@@ -79,39 +79,39 @@ class Shades:
         if before is not None and self._range == values and _same(before, panel):
             return np.zeros(panel.shape, bool)
         self._range = values
-        old, self.colours = self.colours, _colours(panel, _shares(panel, values))
-        self.light = are_light(self.colours)
+        old, self.colors = self.colors, _colors(panel, _shares(panel, values))
+        self.light = are_light(self.colors)
         if before is None or before.values.dtype != panel.values.dtype:
             return np.ones(panel.shape, bool)
-        return (self.colours != old) | (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+        return (self.colors != old) | (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
 
 
-def laid_over(colours: Array, marks: Sequence[Mark], *, frames: bool = False) -> Array:
-    """Return the colours of cells, uint32 as QRgb, with the marks' fillings over them, or else their frames.
+def laid_over(colors: Array, marks: Sequence[Mark], *, frames: bool = False) -> Array:
+    """Return the colors of cells, uint32 as QRgb, with the marks' fillings over them, or else their frames.
 
     Of several marks of one kind the last one is seen.
     """
-    found: Array = colours.copy()
+    found: Array = colors.copy()
     for _, alike in groupby(marks, lambda mark: (mark.writes, mark.strong)):
         group = list(alike)
         over = [mark.frame if frames else mark.filling for mark in group]
         share = over[0].alphaF()
         cells = np.concatenate([mark.cells for mark in group])
-        laid = np.repeat([colour.getRgb()[:3] for colour in over], [mark.cells.size for mark in group], axis=0)
+        laid = np.repeat([color.getRgb()[:3] for color in over], [mark.cells.size for mark in group], axis=0)
         parts = np.round((1 - share) * _parts(found[cells]) + share * laid).astype(np.uint32)
         found[cells] = np.uint32(0xFF000000) | parts[:, 0] << 16 | parts[:, 1] << 8 | parts[:, 2]
     return found
 
 
-def are_light(colours: Array) -> Array:
-    """Return which colours, uint32 as QRgb, want dark letters: by their relative luminance, as WCAG 2 has it."""
-    found: Array = (_parts(colours) / 255) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) > _BRIGHT
+def are_light(colors: Array) -> Array:
+    """Return which colors, uint32 as QRgb, want dark letters: by their relative luminance, as WCAG 2 has it."""
+    found: Array = (_parts(colors) / 255) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) > _BRIGHT
     return found
 
 
-def _parts(colours: Array) -> Array:
+def _parts(colors: Array) -> Array:
     """Return red, green and blue, a last axis more."""
-    found: Array = colours[..., np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
+    found: Array = colors[..., np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
     return found
 
 
@@ -136,8 +136,8 @@ def _shares(panel: Panel, values: Range | None) -> Array:
     return np.clip(np.nan_to_num(share, nan=0.0), 0, 1)
 
 
-def _colours(panel: Panel, share: Array) -> Array:
-    """Return the colour of each cell: uint32, as QRgb."""
+def _colors(panel: Panel, share: Array) -> Array:
+    """Return the color of each cell: uint32, as QRgb."""
     dark, light = (np.array(QColor(each).getRgb()[:3], float) for each in ("#1c232d", "#dfe6ef"))
     parts = (dark + share[..., np.newaxis] * (light - dark)).astype(np.uint32)
     found = np.uint32(0xFF000000) | parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2]

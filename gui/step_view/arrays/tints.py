@@ -35,18 +35,18 @@ class TintedGrid:
         self._shades = Shades(shape)
         self._ratio = ratio
         self._looks = _looks(shape, cell, ratio)
-        self._colours: Array = np.zeros(0, np.uint32)
+        self._colors: Array = np.zeros(0, np.uint32)
         self._pixels: Array = np.zeros(self._looks.shape, np.uint32)
 
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
         """Paint an array, dark for the least of a pair of values, light for the greatest, and what is touched of it."""
         self._shades.take(panel, values)
-        plain = self._shades.colours.reshape(-1)
+        plain = self._shades.colors.reshape(-1)
         filled, framed = laid_over(plain, marks), laid_over(plain, marks, frames=True)
-        colours = np.concatenate((filled, framed, np.array([QColor(look().theme.surface).rgb()], np.uint32)))
-        if not np.array_equal(colours, self._colours):
-            self._colours = colours
-            np.take(colours, self._looks, out=self._pixels, mode="clip")
+        colors = np.concatenate((filled, framed, np.array([QColor(look().theme.surface).rgb()], np.uint32)))
+        if not np.array_equal(colors, self._colors):
+            self._colors = colors
+            np.take(colors, self._looks, out=self._pixels, mode="clip")
         rows, columns = self._pixels.shape
         # The image looks at the array's memory, which stays where it is until the image has been painted.
         image = QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32)

@@ -11,7 +11,7 @@ from PyQt6.QtCore import QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gui.painting.colors import warp_colour
+from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.painting.values import as_text
 from gui.step_view.arrays.paint import READABLE, Grid
@@ -198,7 +198,7 @@ class MemoryView(QWidget):
             for group, cells in zip(found.tolist(), np.split(looks % size, starts[1:]), strict=True):
                 own, warp = divmod(group, count)
                 strong = bool(own) or self.followed is None
-                made.append(Mark(cells, warp_colour(look().theme, warp), strong, touch.writes))
+                made.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
         return made
 
     # --- mouse

@@ -9,7 +9,7 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gui.painting.colors import mixed, warp_colour
+from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import look
 from gui.step_view.cards.traffic import WARP, AddressBars, BankRow
 from gui.widgets.basic import Card, ElidedLabel
@@ -82,8 +82,8 @@ class LaneGrid(QWidget):
         warps = self.lanes.state.shape[1]
         for row in range(self.rows):
             warp = self.first + row
-            colour = warp_colour(look().theme, self.block * warps + warp)
-            painter.drawPixmap(0, round(row * self.height() / self.rows), self._strip(warp, colour))
+            color = warp_color(look().theme, self.block * warps + warp)
+            painter.drawPixmap(0, round(row * self.height() / self.rows), self._strip(warp, color))
         if self.first * WARP <= self.followed < (self.first + self.rows) * WARP:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(look().theme.text), 2))
@@ -91,11 +91,11 @@ class LaneGrid(QWidget):
             painter.drawRoundedRect(self._box(lane).translated(0, row * self.height() / self.rows), 3, 3)
         painter.end()
 
-    def _strip(self, warp: int, colour: QColor) -> QPixmap:
+    def _strip(self, warp: int, color: QColor) -> QPixmap:
         """Return the painted lanes of a warp; the same states come again and again."""
         assert self.lanes is not None
         states = self.lanes.state[self.block, warp]
-        key = (states.tobytes(), colour.name(), look(), self.width(), self.height())
+        key = (states.tobytes(), color.name(), look(), self.width(), self.height())
         if key not in self._strips:
             if len(self._strips) > _KEPT_STRIPS:
                 self._strips.clear()
@@ -106,23 +106,23 @@ class LaneGrid(QWidget):
             painter = QPainter(made)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             for lane, state in enumerate(states.tolist()):
-                self._paint_lane(painter, self._box(lane), state, colour)
+                self._paint_lane(painter, self._box(lane), state, color)
             painter.end()
             self._strips[key] = made
         return self._strips[key]
 
     @staticmethod
-    def _paint_lane(painter: QPainter, box: QRectF, state: int, colour: QColor) -> None:
+    def _paint_lane(painter: QPainter, box: QRectF, state: int, color: QColor) -> None:
         theme = look().theme
         painter.setPen(Qt.PenStyle.NoPen)
         if state == ACTIVE:
-            painter.setBrush(colour)
+            painter.setBrush(color)
         elif state == IDLE:
             painter.setBrush(QColor(theme.border))
         elif state == WAITING:
             painter.setBrush(mixed(theme.warn, theme.surface, 0.4))
         elif state == READY:
-            painter.setBrush(mixed(colour.name(), theme.surface, 0.3))
+            painter.setBrush(mixed(color.name(), theme.surface, 0.3))
         else:
             painter.setBrush(mixed(theme.raised, theme.surface, 0.3))
             painter.setPen(QPen(mixed(theme.border, theme.surface, 1.0 if state == FINISHED else 0.5), 1))
@@ -154,7 +154,7 @@ class LaneGrid(QWidget):
 
 
 class LanesCard(Card):
-    """Warps and lanes, in colours and in words, and the memory traffic of the statement."""
+    """Warps and lanes, in colors and in words, and the memory traffic of the statement."""
 
     def __init__(self) -> None:
         super().__init__("Warps and lanes", margins=(12, 7, 12, 9))

@@ -10,7 +10,7 @@ from PyQt6.QtCore import QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from gui.painting.colors import mixed, warp_colour
+from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import code_font, look
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class BankRow(QWidget):
 
 
 class AddressBars(QWidget):
-    """A bar for each address that atomics want: a stroke for every lane that queues there, in its warp's colour."""
+    """A bar for each address that atomics want: a stroke for every lane that queues there, in its warp's color."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,26 +117,26 @@ class AddressBars(QWidget):
         left = min(max(map(metric.horizontalAdvance, names)), 0.4 * self.width()) + look().px(8)
         right = metric.horizontalAdvance("0" * len(str(shown[0].threads.size))) + look().px(8)
         lane = min((self.width() - left - right) / shown[0].threads.size, _WIDEST_LANE)
-        centre = Qt.AlignmentFlag.AlignVCenter
+        center = Qt.AlignmentFlag.AlignVCenter
         for row, (each, name) in enumerate(zip(shown, names, strict=True)):
             top = row * height
             painter.setPen(QColor(theme.muted))
             elided = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
-            painter.drawText(QRectF(0, top, left, height), centre, elided)
-            # Lanes of one warp stand together, so that a warp is one stretch of its colour.
+            painter.drawText(QRectF(0, top, left, height), center, elided)
+            # Lanes of one warp stand together, so that a warp is one stretch of its color.
             of_warp = np.sort(each.blocks * self._warps + each.threads // WARP)
             for place, warp in enumerate(of_warp.tolist()):
                 gap = 1.0 if lane >= 4 else 0.0
-                painter.fillRect(QRectF(left + place * lane, top + 2, lane - gap, height - 4), warp_colour(theme, warp))
+                painter.fillRect(QRectF(left + place * lane, top + 2, lane - gap, height - 4), warp_color(theme, warp))
             painter.setPen(QColor(theme.text))
             end = left + each.threads.size * lane
-            painter.drawText(QRectF(end + look().px(5), top, right, height), centre, str(each.threads.size))
+            painter.drawText(QRectF(end + look().px(5), top, right, height), center, str(each.threads.size))
         if len(shown) < len(self.addresses):
             rest = self.addresses[len(shown) :]
             lanes = sum(each.threads.size for each in rest)
             painter.setPen(QColor(theme.faint))
             box = QRectF(0, len(shown) * height, self.width(), height)
-            painter.drawText(box, centre, f"{len(rest)} more addresses, {lanes} lanes")
+            painter.drawText(box, center, f"{len(rest)} more addresses, {lanes} lanes")
         painter.end()
 
 

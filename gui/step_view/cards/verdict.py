@@ -18,7 +18,7 @@ _LISTED = 12
 
 
 class Verdict(QLabel):
-    """Says how much was found, in the colour that goes with it; its tip lists what."""
+    """Says how much was found, in the color that goes with it; its tip lists what."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpu.stepping.places import Place
 
 AGGREGATED = 8.0
-"""Pixels of a column below which a cell is a patch of colour without a frame."""
+"""Pixels of a column below which a cell is a patch of color without a frame."""
 NARROWEST = 0.2
 """Pixels of a column at least: five of them share a pixel."""
 _WIDEST_GAP = 1.6

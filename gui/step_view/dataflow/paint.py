@@ -12,7 +12,7 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen, QRegion
 
 from gpu.declaration.pattern import Array
-from gui.painting.colors import mixed, warp_colour
+from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import Look, code_font
 from gui.painting.values import texts
@@ -40,7 +40,7 @@ class FlowPainter:
     sizes : Metrics
     look : Look
     warps : sequence of int
-        The warps of a block, by launch: they number the colours.
+        The warps of a block, by launch: they number the colors.
     several_blocks : bool
         Whether an operation says its block too.
     """
@@ -163,7 +163,7 @@ class FlowPainter:
             return QPen(QColor(self.theme.border), 1)
         # What is to come is a hint, and less than that where it crosses other rows.
         share = {DONE: 0.75, NEAR: 0.28, FAR: 0.09}[kind]
-        return QPen(mixed(warp_colour(self.theme, warp).name(), self.theme.surface, share), 1.3)
+        return QPen(mixed(warp_color(self.theme, warp).name(), self.theme.surface, share), 1.3)
 
     def _paint_bands(self, painter: QPainter, number: int, left: float, right: float, *, done: bool) -> None:
         row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
@@ -176,14 +176,14 @@ class FlowPainter:
             kind = 0 if done else 1 if each.near else 2
             if kind == 2 and not each.is_lines:
                 continue  # of what is to come, and far away, only a haze would be seen
-            colour = QColor(warp_colour(self.theme, each.warp))
-            colour.setAlphaF((0.75, 0.2, 0.1)[kind] if each.is_lines else (0.2, 0.06)[kind])
+            color = QColor(warp_color(self.theme, each.warp))
+            color.setAlphaF((0.75, 0.2, 0.1)[kind] if each.is_lines else (0.2, 0.06)[kind])
             if each.is_lines:
                 here = (np.minimum(each.x0, each.x1) <= right + 1) & (np.maximum(each.x0, each.x1) >= left - 1)
-                self._draw_lines(painter, QPen(colour, 1), each.x0[here], each.y0[here], each.x1[here], y1)
+                self._draw_lines(painter, QPen(color, 1), each.x0[here], each.y0[here], each.x1[here], y1)
                 continue
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour)
+            painter.setBrush(color)
             (from_left, from_right), (to_left, to_right), y0 = each.x0.tolist(), each.x1.tolist(), float(each.y0[0])
             painter.drawPolygon(
                 QPointF(from_left, y0), QPointF(from_right, y0), QPointF(to_right, y1), QPointF(to_left, y1)
@@ -219,33 +219,33 @@ class FlowPainter:
             painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text if given else theme.faint))
             for cell in kept:
-                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+                lettering.center(painter, self.cell_rect(number, cell), values[cell])
         made = inside[shown[inside] & row.made[inside]]
         warps = self._warps_of(row, made)
         for warp in np.unique(warps).tolist():
-            colour = warp_colour(theme, warp)
+            color = warp_color(theme, warp)
             mine = made[warps == warp].tolist()
-            painter.setPen(QPen(mixed(colour.name(), theme.surface, 0.7), 1.2))
-            painter.setBrush(mixed(colour.name(), theme.surface, 0.2))
+            painter.setPen(QPen(mixed(color.name(), theme.surface, 0.7), 1.2))
+            painter.setBrush(mixed(color.name(), theme.surface, 0.2))
             for cell in mine:
                 painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
-            self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
-            self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
+            self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, color)
+            self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], color)
         if values:
             lettering = self._lettering(number, bold=True)
             painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text))
             for cell in made.tolist():
-                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+                lettering.center(painter, self.cell_rect(number, cell), values[cell])
 
     def _warps_of(self, row: Cells, cells: Any) -> Any:
         return row.block[cells] * self.warps[row.launch] + row.thread[cells] // 32
 
-    def _paint_whos(self, painter: QPainter, number: int, cells: list[int], whos: list[str], colour: QColor) -> None:
+    def _paint_whos(self, painter: QPainter, number: int, cells: list[int], whos: list[str], color: QColor) -> None:
         """Paint the operations above cells, with the thread in them where there is room."""
         radius = self._circle
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour)
+        painter.setBrush(color)
         if not self.labelled or radius < _LETTERED:
             for cell in cells:
                 painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
@@ -258,7 +258,7 @@ class FlowPainter:
         for cell in cells:
             box, fits = ovals[cell]
             if fits:
-                self.small.centre(painter, box, whos[cell])
+                self.small.center(painter, box, whos[cell])
 
     def _ovals_of_row(self, number: int) -> list[tuple[QRectF, bool]]:
         """Return where the operations of a row are, and whether their threads have room there."""
@@ -271,9 +271,9 @@ class FlowPainter:
             found.append((QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius), wide <= 2 * half))
         return found
 
-    def _paint_moves(self, painter: QPainter, number: int, cells: list[int], colour: QColor) -> None:
+    def _paint_moves(self, painter: QPainter, number: int, cells: list[int], color: QColor) -> None:
         """Paint above cells that a value was only moved there."""
-        painter.setPen(QPen(colour, 1.5))
+        painter.setPen(QPen(color, 1.5))
         painter.setBrush(QColor(self.theme.surface))
         for cell in cells:
             painter.drawEllipse(self.circle_at(number, cell), min(self._circle, 4.0), min(self._circle, 4.0))
@@ -284,23 +284,23 @@ class FlowPainter:
             return
         row, theme = self.layout.rows[number], self.theme
         inside = np.arange(cells.start, cells.stop)
-        colours = np.full(inside.size, mixed(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
-        colours[shown[inside]] = QColor(theme.border).rgb()
+        colors = np.full(inside.size, mixed(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
+        colors[shown[inside]] = QColor(theme.border).rgb()
         done = shown[inside] & row.made[inside]
         warps = self._warps_of(row, inside)
         for warp in np.unique(warps[done]).tolist():
-            colours[done & (warps == warp)] = mixed(warp_colour(theme, warp).name(), theme.surface, 0.75).rgb()
-        self._paint_pixels(painter, number, inside, colours, done)
+            colors[done & (warps == warp)] = mixed(warp_color(theme, warp).name(), theme.surface, 0.75).rgb()
+        self._paint_pixels(painter, number, inside, colors, done)
 
-    def _paint_pixels(self, painter: QPainter, number: int, cells: Any, colours: Any, last: Any) -> None:
-        """Paint ascending cells in colours, a uint32 each; those of `last` lie over the others in a shared pixel."""
+    def _paint_pixels(self, painter: QPainter, number: int, cells: Any, colors: Any, last: Any) -> None:
+        """Paint ascending cells in colors, a uint32 each; those of `last` lie over the others in a shared pixel."""
         columns, width = self.layout.rows[number].column[cells], self.sizes.column
         left = int(columns[0] * width)
         line = np.zeros(max(1, math.ceil((columns[-1] + 1) * width) - left), np.uint32)
         for group in (~last, last):
             for shift in range(max(1, math.ceil(width))):
                 at = (columns[group] * width + min(shift, width)).astype(int) - left
-                line[np.minimum(at, line.size - 1)] = colours[group]
+                line[np.minimum(at, line.size - 1)] = colors[group]
         # The image looks at these bytes for as long as it is painted.
         pixels = line.tobytes()
         image = QImage(pixels, line.size, 1, 4 * line.size, QImage.Format.Format_ARGB32)
@@ -308,12 +308,12 @@ class FlowPainter:
 
     def _paint_bright_patches(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
         row, inside = self.layout.rows[number], np.unique(np.asarray(cells, np.int64))
-        colours = np.full(inside.size, QColor(self.theme.muted).rgb(), np.uint32)
+        colors = np.full(inside.size, QColor(self.theme.muted).rgb(), np.uint32)
         warps = self._warps_of(row, inside)
         for warp in np.unique(warps[row.made[inside]]).tolist():
-            colours[row.made[inside] & (warps == warp)] = warp_colour(self.theme, warp).rgb()
+            colors[row.made[inside] & (warps == warp)] = warp_color(self.theme, warp).rgb()
         if inside.size:
-            self._paint_pixels(painter, number, inside, colours, row.made[inside])
+            self._paint_pixels(painter, number, inside, colors, row.made[inside])
 
     # --- what stands out
 
@@ -349,7 +349,7 @@ class FlowPainter:
         seen = None if narrow else outside(self._cells_between(above, number))
         for warp in np.unique(warps[wanted]).tolist():
             mine = wanted & (warps == warp)
-            pen = QPen(warp_colour(theme, warp), 1 if narrow else 2)
+            pen = QPen(warp_color(theme, warp), 1 if narrow else 2)
             with clipped_to(painter, seen):
                 self._draw_lines(painter, pen, x0[mine], y0[mine], x1[mine], y1)
             if not narrow:
@@ -367,25 +367,25 @@ class FlowPainter:
         self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
         chosen = np.asarray(cells, np.int64)
         made = row.made[chosen]
-        # The colour of those that were only kept, then those of the warps.
-        colours = np.where(made, self._warps_of(row, chosen), -1)
+        # The color of those that were only kept, then those of the warps.
+        colors = np.where(made, self._warps_of(row, chosen), -1)
         values, whos = self.row_texts(number), self.whos(number)
-        for warp in np.unique(colours).tolist():
-            colour = QColor(theme.muted) if warp < 0 else warp_colour(theme, warp)
-            mine = chosen[colours == warp].tolist()
-            painter.setPen(QPen(colour, 2))
-            painter.setBrush(mixed(colour.name(), theme.surface, 0.2 if warp < 0 else 0.42))
+        for warp in np.unique(colors).tolist():
+            color = QColor(theme.muted) if warp < 0 else warp_color(theme, warp)
+            mine = chosen[colors == warp].tolist()
+            painter.setPen(QPen(color, 2))
+            painter.setBrush(mixed(color.name(), theme.surface, 0.2 if warp < 0 else 0.42))
             for cell in mine:
                 painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
             if warp >= 0:
-                self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, colour)
-                self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], colour)
+                self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, color)
+                self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], color)
         if values:
             lettering = self._lettering(number, bold=True)
             painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text))
             for cell in chosen.tolist():
-                lettering.centre(painter, self.cell_rect(number, cell), values[cell])
+                lettering.center(painter, self.cell_rect(number, cell), values[cell])
 
     def _cells_between(self, above: int, below: int) -> QRegion:
         """Return where the cells and the operations of the rows between two are: lines pass below them.

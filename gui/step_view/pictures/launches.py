@@ -44,7 +44,7 @@ class LaunchesView(QWidget):
         self.setMinimumSize(240, 160)
         self.grids: tuple[Grid, ...] = ()
         self.moment = 0
-        self._centres: list[float] = []
+        self._centers: list[float] = []
         self._leaves = 1
         self._told: frozenset[str] = frozenset()
 
@@ -54,14 +54,14 @@ class LaunchesView(QWidget):
         children: dict[int, list[int]] = {}
         for number, grid in enumerate(self.grids):
             children.setdefault(grid.parent, []).append(number)
-        self._centres = [0.0] * len(self.grids)
+        self._centers = [0.0] * len(self.grids)
         leaves = 0
         for number in _leaves_first(children):
             own = children.get(number)
             if own:
-                self._centres[number] = (self._centres[own[0]] + self._centres[own[-1]]) / 2
+                self._centers[number] = (self._centers[own[0]] + self._centers[own[-1]]) / 2
             else:
-                self._centres[number] = leaves + 0.5
+                self._centers[number] = leaves + 0.5
                 leaves += 1
         self._leaves = max(leaves, 1)
         # What all have in common is not worth the room.
@@ -92,7 +92,7 @@ class LaunchesView(QWidget):
         high = min(line * 0.62, look().px(18) * (_LINES + 0.6))
         wide = max(min(column - gap, look().px(_WIDEST)), 3.0)
         return QRectF(
-            side + self._centres[number] * column - wide / 2, grid.depth * line + (line - high) / 2, wide, high
+            side + self._centers[number] * column - wide / 2, grid.depth * line + (line - high) / 2, wide, high
         )
 
     def number_at(self, at: QPointF) -> int | None:

@@ -13,7 +13,7 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
 from PyQt6.QtWidgets import QWidget
 
-from gui.painting.colors import mixed, warp_colour
+from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
 from gui.painting.values import as_text
@@ -112,21 +112,21 @@ class VariablesView(QWidget):
         left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
         wide = (self.width() - left - side) / _LANES
         room = max(int((wide - 2) / self._values.width("0")), 1)
-        colour = warp_colour(theme, self._warp)
+        color = warp_color(theme, self._warp)
         painter.setPen(QColor(theme.muted))
         self._names.left(painter, QRectF(side, 4, left, high), "lane")
         painter.setFont(self._values.font)
         for lane, active in enumerate(self._active):
-            painter.setPen(colour if active else QColor(theme.faint))
-            self._values.centre(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
+            painter.setPen(color if active else QColor(theme.faint))
+            self._values.center(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
             row = _Row(name, cells_of(variable, room), tuple(variable.changed.tolist()))
-            painter.drawPixmap(QPointF(0, 4 + number * high), self._row(row, left, wide, colour))
+            painter.drawPixmap(QPointF(0, 4 + number * high), self._row(row, left, wide, color))
         painter.end()
 
-    def _row(self, row: _Row, left: float, wide: float, colour: QColor) -> QPixmap:
+    def _row(self, row: _Row, left: float, wide: float, color: QColor) -> QPixmap:
         """Return the picture of a row, of which most are as they were a moment ago."""
-        key = (row, left, wide, colour.rgb())
+        key = (row, left, wide, color.rgb())
         if key in self._painted:
             self._painted.move_to_end(key)
             return self._painted[key]
@@ -142,7 +142,7 @@ class VariablesView(QWidget):
         boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(_LANES)]
         for changed, ground, ink in (
             (False, QColor(theme.raised), theme.muted),
-            (True, mixed(colour.name(), theme.surface, 0.35), theme.text),
+            (True, mixed(color.name(), theme.surface, 0.35), theme.text),
         ):
             here = [lane for lane in range(_LANES) if row.changed[lane] == changed]
             painter.setPen(Qt.PenStyle.NoPen)
@@ -150,7 +150,7 @@ class VariablesView(QWidget):
             painter.drawRects([boxes[lane] for lane in here])
             painter.setPen(QColor(ink))
             for lane in here:
-                self._values.centre(painter, boxes[lane], row.texts[lane])
+                self._values.center(painter, boxes[lane], row.texts[lane])
         painter.end()
         self._painted[key] = made
         if len(self._painted) > _KEPT_ROWS:

@@ -118,10 +118,10 @@ def _count(moment: int, end: int) -> str:
     return f"step {moment} of {end}" if end else ""
 
 
-def glyph(name: str, colour: str) -> QIcon:
+def glyph(name: str, color: str) -> QIcon:
     """Return a transport sign: drawn, since fonts differ in how they have them."""
     icon = QIcon()
-    for mode, tint in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, look().theme.faint)):
+    for mode, tint in ((QIcon.Mode.Normal, color), (QIcon.Mode.Disabled, look().theme.faint)):
         picture = QPixmap(48, 42)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)

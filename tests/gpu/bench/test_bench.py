@@ -54,8 +54,8 @@ def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
     assert [row.who for row in rows] == [
         "Atomics, block partition",
         "Atomics, interleaved",
-        "Privatised",
-        "Privatised and aggregated",
+        "Privatized",
+        "Privatized and aggregated",
         "Written out, then merged",
         "Through a texture",
         "Peak",

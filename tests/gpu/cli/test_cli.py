@@ -61,8 +61,8 @@ def small(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def colourful(tmp_path: Path) -> str:
-    path = tmp_path / "colourful.ppm"
+def colorful(tmp_path: Path) -> str:
+    path = tmp_path / "colorful.ppm"
     images.write_image(path, np.random.default_rng(3).integers(0, 256, (20, 30, 3), np.uint8), 255)
     return str(path)
 
@@ -197,7 +197,7 @@ def test_run_prints_text_with_units_and_where_numbers_come_from(command, small: 
     table = {line[:14].strip(): line[14:] for line in lines[1:]}
     assert table["engine"] == "simulator (compiled)"
     assert table["variant"].startswith(f"{variant}: ")
-    assert table["input"] == "small.pgm, 30 x 20, grey, white is 255"
+    assert table["input"] == "small.pgm, 30 x 20, gray, white is 255"
     for phase in ("upload", "kernel", "download"):
         assert table[phase].endswith(" ms  measured by a clock, simulated")
     assert " Mpixel/s  measured by a clock, simulated, kernel time alone" in table["throughput"]
@@ -254,8 +254,8 @@ def test_output_as_an_image_keeps_the_input_s_levels(command, tmp_path: Path, en
     assert found.pixels[2, 2] / found.maxval == pytest.approx(0.75, abs=1e-4)
 
 
-def test_output_of_a_histogram_as_numbers_and_as_a_chart(command, colourful: str, tmp_path: Path):
-    given = ("run", "histogram", "--engine", "simulator", "--input", colourful, "--bins", "4", "--output")
+def test_output_of_a_histogram_as_numbers_and_as_a_chart(command, colorful: str, tmp_path: Path):
+    given = ("run", "histogram", "--engine", "simulator", "--input", colorful, "--bins", "4", "--output")
     assert command(*given, str(tmp_path / "a.csv")).code == 0
     assert np.loadtxt(tmp_path / "a.csv", delimiter=",").sum(axis=1).tolist() == [600, 600, 600]
     assert command(*given, str(tmp_path / "a.png")).code == 0
@@ -381,11 +381,11 @@ def test_a_file_that_is_no_image_is_refused_in_one_line(command, tmp_path: Path,
     assert str(path) in done.complaint
 
 
-def test_an_output_that_cannot_be_is_refused_before_the_run(command, colourful: str, monkeypatch):
+def test_an_output_that_cannot_be_is_refused_before_the_run(command, colorful: str, monkeypatch):
     fail_by(monkeypatch, AssertionError("it ran"))
-    done = command("run", "convolution", "--engine", "simulator", "--input", colourful, "--output", "a.pgm")
+    done = command("run", "convolution", "--engine", "simulator", "--input", colorful, "--output", "a.pgm")
     assert done.code == 2
-    assert "a colour image needs .ppm or .png" in done.complaint
+    assert "a color image needs .ppm or .png" in done.complaint
 
 
 def test_an_engine_that_is_not_there_is_refused_in_one_line(command, small: str, monkeypatch: pytest.MonkeyPatch):

@@ -54,7 +54,7 @@ def test_a_product_neither_overflows_nor_vanishes(kind: str, n: int) -> None:
         factors = make_values(kind, n, "float32", seed, operator="product")
         sums = np.log(np.abs(factors.astype(np.float64))).cumsum()
         assert abs(sums[-1]) < 60
-        # Any run of neighbours, and any run of every 64th, stays within float32's range too.
+        # Any run of neighbors, and any run of every 64th, stays within float32's range too.
         for walk in (sums, np.log(np.abs(factors[::64].astype(np.float64))).cumsum()):
             assert np.ptp(np.append(walk, 0)) < 80
 
@@ -112,7 +112,7 @@ def test_a_block_is_a_power_of_two_and_may_come_as_a_number() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 9, 10, 11, 12, 997])
-def test_an_outline_holds_the_extremes_of_neighbours(n: int) -> None:
+def test_an_outline_holds_the_extremes_of_neighbors(n: int) -> None:
     values = np.random.default_rng(n).integers(-1000, 1000, n, np.int32)
     low, high = outline(values, columns=10)
     assert low.dtype == np.int32

@@ -12,9 +12,9 @@ from gpu.errors import InputError
 from gpu.files.images import read_image
 
 RANDOM = np.random.default_rng(2)
-GREY8 = RANDOM.integers(0, 256, (19, 31), np.uint8)
+GRAY8 = RANDOM.integers(0, 256, (19, 31), np.uint8)
 RGB8 = RANDOM.integers(0, 256, (19, 31, 3), np.uint8)
-GREY16 = RANDOM.integers(0, 65536, (19, 31), np.uint16)
+GRAY16 = RANDOM.integers(0, 65536, (19, 31), np.uint16)
 RGB16 = RANDOM.integers(0, 65536, (19, 31, 3), np.uint16)
 
 

@@ -14,19 +14,19 @@ import pytest
 from gpu.errors import InputError
 from gpu.files import images
 from gpu.files.images import Image, picture, read_image
-from tests.gpu.files.image_files import GREY8, GREY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, stored
+from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, stored
 
 
 @pytest.mark.parametrize(
     ("name", "pixels"),
     [
-        ("a.png", GREY8),
+        ("a.png", GRAY8),
         ("a.png", RGB8),
-        ("a.tif", GREY8),
+        ("a.tif", GRAY8),
         ("a.tif", RGB8),
         ("a.bmp", RGB8),
-        ("a.png", GREY16),
-        ("a.tif", GREY16),
+        ("a.png", GRAY16),
+        ("a.tif", GRAY16),
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"compression": "tiff_lzw"}, {"compression": "tiff_adobe_deflate"}])
@@ -38,7 +38,7 @@ def test_lossless_formats_are_exact(tmp_path, name, pixels, options):
     np.testing.assert_array_equal(image.pixels, pixels)
 
 
-def test_16_bit_colour_png_keeps_both_bytes(tmp_path):
+def test_16_bit_color_png_keeps_both_bytes(tmp_path):
     image = read_image(stored(tmp_path, png(31, 19, 16, 2, big_endian_rows(RGB16)), "a.png"))
     assert image.maxval == 65535
     np.testing.assert_array_equal(image.pixels, RGB16)
@@ -63,7 +63,7 @@ def test_16_bit_alpha_is_composited_on_white_in_16_bits(tmp_path, channels):
     [("<", False, 1), ("<", True, 1), ("<", False, 3), (">", False, 1), (">", False, 3)],
 )
 def test_16_bit_tiff_of_either_byte_order(tmp_path, order, inverted, channels):
-    values = RGB16 if channels == 3 else GREY16
+    values = RGB16 if channels == 3 else GRAY16
     photometric = 2 if channels == 3 else 1 - inverted
     data = values.astype(f"{order}u2").tobytes()
     entries = [(256, 4, 1, 31), (257, 4, 1, 19), (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, photometric)]
@@ -109,14 +109,14 @@ def test_jpeg(tmp_path, mode):
     smooth.convert(mode).save(tmp_path / "a.jpg", quality=95)
     image = read_image(tmp_path / "a.jpg")
     assert image.pixels.shape == ((40, 64) if mode == "L" else (40, 64, 3))
-    grey = image.pixels if mode == "L" else image.pixels[..., 1]
-    assert np.abs(grey.astype(int) - np.asarray(smooth)).max() < 6
+    gray = image.pixels if mode == "L" else image.pixels[..., 1]
+    assert np.abs(gray.astype(int) - np.asarray(smooth)).max() < 6
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize(
     ("name", "pixels"),
-    [("a.png", GREY8), ("a.png", GREY16), ("a.tif", GREY8), ("a.tif", RGB8), ("a.tif", GREY16), ("a.jpg", RGB8)],
+    [("a.png", GRAY8), ("a.png", GRAY16), ("a.tif", GRAY8), ("a.tif", RGB8), ("a.tif", GRAY16), ("a.jpg", RGB8)],
 )
 def test_orientation(tmp_path, name, pixels, orientation):
     exif = PIL.Image.Exif()
@@ -140,9 +140,9 @@ def test_values_of_unknown_scale_are_refused(tmp_path, dtype):
 
 
 def test_first_frame_of_several(tmp_path):
-    frames = [PIL.Image.fromarray(GREY8), PIL.Image.fromarray(255 - GREY8)]
+    frames = [PIL.Image.fromarray(GRAY8), PIL.Image.fromarray(255 - GRAY8)]
     frames[0].save(tmp_path / "a.tif", save_all=True, append_images=frames[1:])
-    np.testing.assert_array_equal(read_image(tmp_path / "a.tif").pixels, GREY8)
+    np.testing.assert_array_equal(read_image(tmp_path / "a.tif").pixels, GRAY8)
 
 
 @pytest.mark.parametrize("extension", ["png", "jpg", "tif", "gif", "bmp"])
@@ -179,7 +179,7 @@ def test_an_image_between_pillows_limit_and_ours_makes_no_noise(tmp_path):
 def test_damaged_anywhere_is_an_image_or_one_sentence(tmp_path, extension):
     buffer = io.BytesIO()
     kind = {"jpg": "jpeg", "tif": "tiff", "pgm": "ppm"}.get(extension, extension)
-    PIL.Image.fromarray(GREY8).save(buffer, kind)
+    PIL.Image.fromarray(GRAY8).save(buffer, kind)
     whole = buffer.getvalue()
     random = np.random.default_rng(7)
     for _ in range(150):
@@ -233,6 +233,6 @@ def test_picture_scales_white_to_255(dtype, maxval):
     assert (shown.min(), shown.max()) == (0, 255)
 
 
-def test_picture_of_colour_and_of_what_needs_nothing():
+def test_picture_of_color_and_of_what_needs_nothing():
     assert picture(Image(RGB8, 255)) is RGB8
     np.testing.assert_array_equal(picture(Image(RGB16, 65535)), np.floor(RGB16 / 257 + 0.5))

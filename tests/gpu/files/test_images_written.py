@@ -12,11 +12,11 @@ import pytest
 from gpu.errors import InputError
 from gpu.files import images
 from gpu.files.images import read_image, write_image
-from tests.gpu.files.image_files import GREY8, GREY16, RANDOM, RGB8, RGB16, stored
+from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, stored
 
 
 @pytest.mark.parametrize("name", ["a.pgm", "a.ppm", "a.png", "A.PNG"])
-@pytest.mark.parametrize("pixels", [GREY8, RGB8, GREY16, RGB16, GREY8[:1, :1], RGB16[::2, ::-1]])
+@pytest.mark.parametrize("pixels", [GRAY8, RGB8, GRAY16, RGB16, GRAY8[:1, :1], RGB16[::2, ::-1]])
 def test_what_is_written_reads_the_same(tmp_path, name, pixels):
     if name[-3:] in ("pgm", "ppm") and (name.endswith("ppm") != (pixels.ndim == 3)):
         with pytest.raises(InputError, match="image needs"):
@@ -30,7 +30,7 @@ def test_what_is_written_reads_the_same(tmp_path, name, pixels):
     np.testing.assert_array_equal(image.pixels, pixels)
 
 
-@pytest.mark.parametrize("pixels", [GREY16, RGB16])
+@pytest.mark.parametrize("pixels", [GRAY16, RGB16])
 def test_16_bit_png_is_right_by_another_reader(tmp_path, pixels):
     write_image(tmp_path / "a.png", pixels)
     with PIL.Image.open(tmp_path / "a.png") as image:
@@ -57,14 +57,14 @@ def test_png_scales_to_its_own_white(tmp_path, maxval, white):
 @pytest.mark.parametrize(
     ("name", "pixels", "maxval", "words"),
     [
-        ("a.jpg", GREY8, None, "ends in .pgm, .ppm, .png"),
-        ("a", GREY8, None, "ends in"),
-        ("a.png", GREY8[:0], None, "no pixels"),
-        ("a.png", GREY8.astype(float), None, "not an image"),
+        ("a.jpg", GRAY8, None, "ends in .pgm, .ppm, .png"),
+        ("a", GRAY8, None, "ends in"),
+        ("a.png", GRAY8[:0], None, "no pixels"),
+        ("a.png", GRAY8.astype(float), None, "not an image"),
         ("a.png", RGB8[..., :2], None, "not an image"),
-        ("a.pgm", GREY8, 100, "not the value of white"),
-        ("a.pgm", GREY16, 65536, "not the value of white"),
-        ("none/a.pgm", GREY8, None, "there is no folder"),
+        ("a.pgm", GRAY8, 100, "not the value of white"),
+        ("a.pgm", GRAY16, 65536, "not the value of white"),
+        ("none/a.pgm", GRAY8, None, "there is no folder"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, name, pixels, maxval, words):
@@ -76,11 +76,11 @@ def test_what_cannot_be_written(tmp_path, name, pixels, maxval, words):
 def test_writing_over_a_folder(tmp_path):
     (tmp_path / "a.png").mkdir()
     with pytest.raises(InputError, match="is a folder"):
-        write_image(tmp_path / "a.png", GREY8)
+        write_image(tmp_path / "a.png", GRAY8)
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.pgm"])
-@pytest.mark.parametrize("pixels", [GREY8, GREY16])
+@pytest.mark.parametrize("pixels", [GRAY8, GRAY16])
 def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, name, pixels):
     stored(tmp_path, b"old", name)
 
@@ -96,13 +96,13 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, nam
 
 
 def test_replacing_keeps_permissions_and_links(tmp_path):
-    write_image(tmp_path / "real.pgm", GREY8)
+    write_image(tmp_path / "real.pgm", GRAY8)
     (tmp_path / "real.pgm").chmod(0o640)
     (tmp_path / "link.pgm").symlink_to("real.pgm")
-    write_image(tmp_path / "link.pgm", 255 - GREY8)
+    write_image(tmp_path / "link.pgm", 255 - GRAY8)
     assert (tmp_path / "link.pgm").is_symlink()
     assert (tmp_path / "real.pgm").stat().st_mode & 0o777 == 0o640
-    np.testing.assert_array_equal(read_image(tmp_path / "real.pgm").pixels, 255 - GREY8)
+    np.testing.assert_array_equal(read_image(tmp_path / "real.pgm").pixels, 255 - GRAY8)
 
 
 def test_strided_rows_too_long_for_a_strip(tmp_path):

@@ -19,14 +19,14 @@ from tests.gpu.files.image_files import RANDOM, refusal, stored
     maxval=st.one_of(st.sampled_from([1, 2, 100, 254, 255, 256, 1023, 4095, 65534, 65535]), st.integers(1, 65535)),
     width=st.integers(1, 9),
     height=st.integers(1, 9),
-    colour=st.booleans(),
+    color=st.booleans(),
     plain=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_netpbm_values_are_those_of_the_file(tmp_path, maxval, width, height, colour, plain, seed):
-    shape = (height, width, 3) if colour else (height, width)
+def test_netpbm_values_are_those_of_the_file(tmp_path, maxval, width, height, color, plain, seed):
+    shape = (height, width, 3) if color else (height, width)
     values = np.random.default_rng(seed).integers(0, maxval, shape, endpoint=True)
-    magic = {(False, False): "P5", (False, True): "P2", (True, False): "P6", (True, True): "P3"}[colour, plain]
+    magic = {(False, False): "P5", (False, True): "P2", (True, False): "P6", (True, True): "P3"}[color, plain]
     if plain:
         raster = " ".join(map(str, values.ravel())).encode()
     else:
@@ -37,7 +37,7 @@ def test_netpbm_values_are_those_of_the_file(tmp_path, maxval, width, height, co
     assert image.pixels.dtype.isnative
     np.testing.assert_array_equal(image.pixels, values)
 
-    written = tmp_path / ("again.ppm" if colour else "again.pgm")
+    written = tmp_path / ("again.ppm" if color else "again.pgm")
     write_image(written, image.pixels, maxval)
     again = read_image(written)
     assert again.maxval == maxval

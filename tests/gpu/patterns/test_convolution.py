@@ -53,7 +53,7 @@ def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", filters.NAMES)
-def test_every_filter_in_grey_and_colour(engine: Engine, variant: str, name: str) -> None:
+def test_every_filter_in_gray_and_color(engine: Engine, variant: str, name: str) -> None:
     if variant == "separable" and name not in SEPARABLE:
         pytest.skip("has no row and column")
     rng = np.random.default_rng(7)
@@ -83,7 +83,7 @@ def test_an_asymmetric_filter_is_laid_over_the_image_as_written(engine: Engine) 
     np.testing.assert_array_equal(outcome.outputs["result"], [[20, 30, 0]])
 
 
-def test_an_edge_filter_is_shown_around_mid_grey_and_a_blur_is_not(engine: Engine) -> None:
+def test_an_edge_filter_is_shown_around_mid_gray_and_a_blur_is_not(engine: Engine) -> None:
     flat = np.full((8, 8), 100, np.uint8)
     assert (run(engine, "convolution", "tiled", flat, filter="sobel-x", size=3).presented["picture"] == 128).all()
     assert (run(engine, "convolution", "tiled", flat, filter="box", size=5).presented["picture"] == 100).all()
@@ -123,7 +123,7 @@ def test_what_is_between_two_passes_has_the_sign_of_the_image(name: str) -> None
 
 
 def test_wider_sobel_is_the_usual_one() -> None:
-    """Binomial smoothing across and a widened difference along, as OpenCV's getDerivKernels, normalised."""
+    """Binomial smoothing across and a widened difference along, as OpenCV's getDerivKernels, normalized."""
     right = np.outer([1, 4, 6, 4, 1], [-1, -2, 0, 2, 1]) / 16
     np.testing.assert_allclose(filters.coefficients("sobel-x", 5), right, rtol=1e-6)
 

@@ -49,7 +49,7 @@ def test_queues_at_addresses_are_those_of_the_pixels_side_by_side() -> None:
     assert (private.of_global.warp_queue, private.of_global.block_queue) == (1, 1)
 
 
-def test_a_sky_is_what_privatising_and_copies_are_for() -> None:
+def test_a_sky_is_what_privatizing_and_copies_are_for() -> None:
     found = counts_of(np.full((256, 256), 200, np.uint8))
     assert found["interleaved"].of_global == Contended(65536, 1, 65536, 32, 256)
     assert found["privatized"].of_shared == Contended(65536, 128, 512, 32, 256)

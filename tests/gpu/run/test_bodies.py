@@ -117,7 +117,7 @@ def test_given_bodies_are_simulated(ask: Any, folder: SharedFolder, tmp_path: Pa
     ("wrong", "message"),
     [
         ({"width": 9000}, "1 to 8192 pixels a side, not 9000 x 60"),
-        ({"colour": "mass"}, "coloured by speed or origin, not by 'mass'"),
+        ({"color": "mass"}, "colored by speed or origin, not by 'mass'"),
         ({"camera": Camera(distance=0.0)}, "its distance is above 0"),
         ({"camera": Camera(yaw=float("nan"))}, "numbers are finite"),
         ({"exposure": -1.0}, "the exposure is not below 0"),

@@ -31,7 +31,7 @@ def test_csv_gives_the_same_numbers_again(tmp_path: Path, shape: tuple[int, ...]
     assert np.array_equal(np.loadtxt(path, delimiter=",", dtype=dtype).reshape(shape), values)
 
 
-def test_csv_of_a_colour_image_says_how_it_is_laid_out(tmp_path: Path):
+def test_csv_of_a_color_image_says_how_it_is_laid_out(tmp_path: Path):
     path = tmp_path / "a.csv"
     export.save(str(path), np.arange(12, dtype=np.uint8).reshape(2, 2, 3))
     assert path.read_text().splitlines() == [
@@ -63,27 +63,27 @@ def test_numbers_that_are_no_picture_are_refused_as_one(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "colour", "sentence"),
+    ("name", "color", "sentence"),
     [
         ("a.txt", None, ".pgm, .ppm, .png, .npy, .csv are known, names that end in .txt are not."),
         ("a", None, "names without an ending are not."),
         ("folder.npy", None, "it is a folder."),
         ("nowhere/a.npy", None, "there is no folder "),
-        ("a.pgm", True, "a colour image needs .ppm or .png."),
-        ("a.ppm", False, "a grey image needs .pgm or .png."),
+        ("a.pgm", True, "a color image needs .ppm or .png."),
+        ("a.ppm", False, "a gray image needs .pgm or .png."),
     ],
 )
 def test_a_file_that_cannot_be_written_is_refused_beforehand(
-    tmp_path: Path, name: str, colour: bool | None, sentence: str
+    tmp_path: Path, name: str, color: bool | None, sentence: str
 ):
     (tmp_path / "folder.npy").mkdir()
     with pytest.raises(InputError) as caught:
-        export.check_target(str(tmp_path / name), colour=colour)
+        export.check_target(str(tmp_path / name), color=color)
     assert sentence in caught.value.message
     assert caught.value.message.startswith(f"{tmp_path / name} cannot be written: ")
 
 
 @pytest.mark.parametrize("name", ["a.pgm", "a.PNG", "a.npy", "a.csv"])
 def test_a_file_that_can_be_written_is_not_refused(tmp_path: Path, name: str):
-    export.check_target(str(tmp_path / name), colour=False)
+    export.check_target(str(tmp_path / name), color=False)
     assert not list(tmp_path.iterdir())

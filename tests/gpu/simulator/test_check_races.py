@@ -268,7 +268,7 @@ def test_scans() -> None:
 
 @pytest.mark.parametrize("grid", [2, 50, 5000])
 def test_blocks_are_concurrent(grid: int) -> None:
-    """5000 blocks are several gangs: a race between two of them, and one between a block and the next."""
+    """5000 blocks are several batches: a race between two of them, and one between a block and the next."""
     (found,) = races(
         body("if (i == 5 || i == gridDim.x * 32 - 1) data[0] = i;"), ints(), ints(), np.int32(0), grid=grid
     )

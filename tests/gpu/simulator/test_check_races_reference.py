@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from gpu.errors import SourcePosition
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.executor.lanes import Gang, Geometry, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Geometry, Mask
 from gpu.simulator.executor.memory import FlatMemory, SharedMemory, Site
 from gpu.simulator.executor.observe import Access
 
 Array = np.ndarray[Any, Any]
 
-# Two gangs of two blocks of two warps, the second one partial; few of the lanes do anything.
-BLOCK, BLOCKS, GANGS = (40, 1, 1), 2, 2
+# Two batches of two blocks of two warps, the second one partial; few of the lanes do anything.
+BLOCK, BLOCKS, BATCHES = (40, 1, 1), 2, 2
 GEOMETRY = Geometry(BLOCK, BLOCKS)
 BUSY = (0, 1, 31, 32, 33, 64, 65, 96)
 BYTES = 32
@@ -84,12 +84,12 @@ class Reference:
     """Compares every pair."""
 
     touches: list[Touch] = field(default_factory=list)
-    block_met: Array = field(default_factory=lambda: np.zeros(GANGS * BLOCKS, int))
-    warp_met: Array = field(default_factory=lambda: np.zeros(GANGS * GEOMETRY.lanes // 32, int))
+    block_met: Array = field(default_factory=lambda: np.zeros(BATCHES * BLOCKS, int))
+    warp_met: Array = field(default_factory=lambda: np.zeros(BATCHES * GEOMETRY.lanes // 32, int))
 
-    def add(self, gang: int, line: int, step: Step) -> None:
+    def add(self, batch: int, line: int, step: Step) -> None:
         for lane, element, value in zip(step.lanes, step.elements, step.values, strict=True):
-            thread = gang * GEOMETRY.lanes + lane
+            thread = batch * GEOMETRY.lanes + lane
             block = thread // GEOMETRY.lanes_per_block
             memory = (step.space, block if step.space == "shared" else 0)
             touched = range(element * step.size, (element + 1) * step.size)
@@ -105,30 +105,30 @@ class Reference:
         }
 
 
-def run(program: list[Step], gangs: int = GANGS) -> tuple[set[tuple[str, int, int]], set[tuple[str, int, int]]]:
-    """Return the races that the checker finds in a program, which each gang runs, and those of the reference."""
+def run(program: list[Step], batches: int = BATCHES) -> tuple[set[tuple[str, int, int]], set[tuple[str, int, int]]]:
+    """Return the races that the checker finds in a program, which each batch runs, and those of the reference."""
     checker, reference = RaceChecker(), Reference()
     data = FlatMemory("global", "global", np.zeros(BYTES, np.uint8))
-    checker.launch_begins("f", (GANGS * BLOCKS, 1, 1), BLOCK)
-    for number in range(gangs):
-        gang = Gang(GEOMETRY, (GANGS * BLOCKS, 1, 1), number * BLOCKS, 0)
-        gang.shared["s"] = SharedMemory("shared", BYTES, gang)
-        checker.gang_begins(gang)
+    checker.launch_begins("f", (BATCHES * BLOCKS, 1, 1), BLOCK)
+    for number in range(batches):
+        batch = BlockBatch(GEOMETRY, (BATCHES * BLOCKS, 1, 1), number * BLOCKS, 0)
+        batch.shared["s"] = SharedMemory("shared", BYTES, batch)
+        checker.batch_begins(batch)
         for line, step in enumerate(program, 1):
             position = SourcePosition("test.cu", line)
             if step.kind == "barrier":
-                checker.barrier(gang, position, mask_of("blocks", step.groups))
+                checker.barrier(batch, position, mask_of("blocks", step.groups))
                 reference.block_met[[number * BLOCKS + block for block in step.groups]] += 1
             elif step.kind == "__syncwarp":
-                checker.fence(gang, step.kind, mask_of("warps", step.groups))
+                checker.fence(batch, step.kind, mask_of("warps", step.groups))
                 reference.warp_met[[number * GEOMETRY.lanes // 32 + warp for warp in step.groups]] += 1
             elif step.kind.startswith("__threadfence"):
-                checker.fence(gang, step.kind, mask_of("lanes", step.lanes))
+                checker.fence(batch, step.kind, mask_of("lanes", step.lanes))
             else:
-                memory = gang.shared["s"] if step.space == "shared" else data
-                checker.access(gang, access_of(step, memory, position))
+                memory = batch.shared["s"] if step.space == "shared" else data
+                checker.access(batch, access_of(step, memory, position))
                 reference.add(number, line, step)
-        checker.gang_ends(gang)
+        checker.batch_ends(batch)
     checker.launch_ends()
     found = {
         ("shared" if "(shared memory)" in finding.message else "global", *sorted(p.line for p in finding.positions))
@@ -211,7 +211,7 @@ def test_every_program_of_four_steps_at_one_place(space: str) -> None:
     first = [step for step in steps if step.kind != "__syncwarp"]
     last = [step for step in steps if step.elements]
     for program in product(first, steps, steps, last):
-        found, true = run(list(program), gangs=1)
+        found, true = run(list(program), batches=1)
         assert found <= true, program
         assert bool(found) == bool(true), program
 

@@ -72,7 +72,7 @@ CLEAN = {
     "vectors": "if (t < 16) ((int4 *)tile)[t] = make_int4(1, 2, 3, 4); __syncthreads(); out[i] = tile[t];",
     "words of a vector": "tile[t] = t; __syncthreads(); if (t < 12) out[i] = ((int4 *)tile)[t].w;",
     "local": "for (int k = 0; k < 4; ++k) mine[k] = t; out[i] = mine[t % 4];",
-    "initialised": "int zeros[4] = {}; int some[4] = {1}; out[i] = zeros[t % 4] + some[3];",
+    "initialized": "int zeros[4] = {}; int some[4] = {1}; out[i] = zeros[t % 4] + some[3];",
     "a struct": "struct Pair { float x; int y; }; Pair p; p.x = 1; p.y = 2; Pair q = p; out[i] = q.y;",
     "global": "out[i] = data[i]; atomicAdd(&data[0], 1);",
     "masked": "if (t < 9) tile[t] = t; if (t < 9) out[i] = tile[t];",
@@ -96,7 +96,7 @@ def test_dynamic_shared_memory() -> None:
     assert found.count == 3
 
 
-def test_every_gang_starts_anew() -> None:
+def test_every_batch_starts_anew() -> None:
     statements = "if (blockIdx.x < 2000) tile[t] = t;\nout[t] = tile[t];"
     (found,) = check(statements, block=64, grid=2001)
     assert found.threads == ("thread (0,0,0) in block (2000,0,0)",)

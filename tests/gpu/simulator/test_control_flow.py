@@ -145,7 +145,7 @@ LOOPS: dict[str, tuple[str, Callable[[int], int]]] = {
     ),
     "an unsigned counter downwards": ("for (unsigned k = i; k-- > 0;) out += k;", lambda i: i * (i - 1) // 2),
     "a float condition": ("for (float x = i; x >= 1; x /= 2) out++;", lambda i: i.bit_length()),
-    "an uninitialised variable in some lanes": ("int k; if (i > 3) k = i; if (i > 3) out = k;", lambda i: i * (i > 3)),
+    "an uninitialized variable in some lanes": ("int k; if (i > 3) k = i; if (i > 3) out = k;", lambda i: i * (i > 3)),
 }
 
 

@@ -232,7 +232,7 @@ def test_bank_conflicts_agree_with_a_count_lane_by_lane(type: str, pattern: tupl
         assert only(lines.get(line_of(GATHER_SHARED, fragment), {}), names, op) == right
 
 
-def test_a_launch_of_many_gangs_counts_the_same_as_lane_by_lane() -> None:
+def test_a_launch_of_many_batches_counts_the_same_as_lane_by_lane() -> None:
     threads, blocks = 96, 1100
     index = np.random.default_rng(5).integers(-40, COUNT, threads * blocks).astype(np.int32)
     index[index < 0] = -1
@@ -602,7 +602,7 @@ def test_a_constant_image_lets_whole_warps_queue() -> None:
     }
 
 
-def test_neighbouring_bytes_are_one_sector_and_sections_one_a_lane() -> None:
+def test_neighboring_bytes_are_one_sector_and_sections_one_a_lane() -> None:
     image = np.random.default_rng(1).integers(0, 256, 1 << 15).astype(np.uint8)
     interleaved = histogram("histogram_interleaved", image, 4, 128).total()
     assert interleaved[PER_REQUEST.format("ld")] == 1.0

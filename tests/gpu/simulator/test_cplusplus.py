@@ -213,8 +213,8 @@ PROGRAMS = {
             return 3;
         }""",
         """
-        enum Colour { RED };
-        out[0] = kind<Empty>() + 10 * kind<Colour>() + 100 * kind<int>() + i; out[1] = __is_class(int);
+        enum Color { RED };
+        out[0] = kind<Empty>() + 10 * kind<Color>() + 100 * kind<int>() + i; out[1] = __is_class(int);
         """,
     ),
     "strings": (

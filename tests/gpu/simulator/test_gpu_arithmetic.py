@@ -228,7 +228,7 @@ def spread(low: float, high: float) -> Array:
     return np.random.default_rng(7).uniform(low, high, 500)
 
 
-# What NumPy's vectorised functions promise, and about what CUDA's do; sqrt and those that only round are exact.
+# What NumPy's vectorized functions promise, and about what CUDA's do; sqrt and those that only round are exact.
 ULPS = 4
 ONE_ARGUMENT: dict[str, tuple[Callable[[Any], Any], int, Array]] = {
     "sqrt": (np.sqrt, 0, np.concatenate([spread(0, 1e6), [0.0, np.inf, -1.0, np.nan]])),

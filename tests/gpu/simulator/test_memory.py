@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import LaunchError
-from gpu.simulator.executor.lanes import Gang
+from gpu.simulator.executor.lanes import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 from tests.gpu.simulator.running import build, launch, run_kernel
 
@@ -47,7 +47,7 @@ def test_every_thread_of_every_block_runs_once_with_its_own_indices(block: tuple
 
 @pytest.mark.parametrize("grid", [1, 2, 7, 40000, (3, 5), (1, 1, 9), (2, 3, 4), (70, 70, 2)], ids=str)
 def test_a_grid_of_any_shape_is_run_whole(grid: Any) -> None:
-    """Larger ones are cut into several gangs."""
+    """Larger ones are cut into several batches."""
     source = """
     __global__ void count(int *out) {
         int place = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
@@ -101,7 +101,7 @@ def test_shared_arrays_of_two_and_three_dimensions() -> None:
 
 def test_extern_shared_memory_is_as_large_as_the_launch_says() -> None:
     source = """
-    __global__ void neighbours(const int *in, int *out) {
+    __global__ void neighbors(const int *in, int *out) {
         extern __shared__ int window[];
         int i = threadIdx.x, n = blockDim.x;
         window[i] = in[blockIdx.x * n + i];
@@ -110,7 +110,7 @@ def test_extern_shared_memory_is_as_large_as_the_launch_says() -> None:
         out[blockIdx.x * n + i] = window[i + 1] - window[i];
     }"""
     given = np.random.default_rng(2).integers(0, 100, (5, 33), dtype=np.int32)
-    arguments = source, "neighbours", given, np.zeros_like(given)
+    arguments = source, "neighbors", given, np.zeros_like(given)
     _, out = run_kernel(*arguments, grid=5, block=33, shared_bytes=34 * 4)
     np.testing.assert_array_equal(out, np.roll(given, -1, axis=1) - given)
     with pytest.raises(LaunchError, match=r"__shared__ .* element 33 of window, which has 33"):
@@ -135,7 +135,7 @@ def test_extern_shared_memory_under_two_types_and_names_is_one_memory() -> None:
     assert (bits == np.float32(0.5).view(np.uint32)).all()
 
 
-def test_local_arrays_and_their_initialisers() -> None:
+def test_local_arrays_and_their_initializers() -> None:
     source = """
     __global__ void arrays(int *out) {
         int i = threadIdx.x;
@@ -341,7 +341,7 @@ def test_observers_see_a_vector_as_one_access_and_a_padded_struct_member_by_memb
         def __init__(self) -> None:
             self.read: list[tuple[str, int]] = []
 
-        def access(self, gang: Gang, access: Access) -> None:
+        def access(self, batch: BlockBatch, access: Access) -> None:
             if access.memory.space == "global" and access.site.action == "read":
                 self.read.append((access.memory.name, access.size))
 

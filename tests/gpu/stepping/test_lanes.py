@@ -157,7 +157,7 @@ __global__ void k(int *a) {
 """
     recording = launch(source, [np.zeros(1, np.int32)], block=32, grid=3)
     (one,) = recording.launches
-    lanes = LaneStates(recording).at(next(event.number for event in one.trace.events if event.gang == 1))
+    lanes = LaneStates(recording).at(next(event.number for event in one.trace.events if event.batch == 1))
     assert [states(lanes, block) for block in range(3)] == ["F" * 32, "A" * 32, "R" * 32]
     assert lanes.summary() == "32 active, 32 ready, not running, 32 finished"
 

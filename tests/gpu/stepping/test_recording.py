@@ -162,7 +162,7 @@ def test_findings_have_the_moment_of_the_whole_program(tmp_path):
         assert first + recording.launches[1].first == second
 
 
-def test_only_what_nobody_filled_or_wrote_is_uninitialised():
+def test_only_what_nobody_filled_or_wrote_is_uninitialized():
     source = "__global__ void k(int *a, int *b) { b[threadIdx.x] = a[threadIdx.x]; }"
 
     def reads(engine, module):

@@ -82,14 +82,14 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
     assert len(now) == len(studies) + 1
 
 
-def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, colour, monkeypatch):
+def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, color, monkeypatch):
     monkeypatch.setattr("gui.atomics_view.tab.MOST_ELEMENTS", 500)
     window.page.tabs.setCurrentIndex(0)
-    window.files.open(colour)
+    window.files.open(color)
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)
-    assert tab.about._whole == f"480 of 3\u2009600 pixel values of {colour.name}"
+    assert tab.about._whole == f"480 of 3\u2009600 pixel values of {color.name}"
     assert tab.study.elements == 480
     assert tab.timed["peak", "measured"].text() == "20.0 ms"
 
@@ -109,9 +109,9 @@ def test_what_is_said_of_a_count_that_failed_goes_when_one_succeeds(qtbot, windo
     qtbot.waitUntil(window.banner.isHidden)
 
 
-def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, colour):
+def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, color):
     window.page.tabs.setCurrentIndex(0)
-    window.files.open(colour)
+    window.files.open(color)
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)

@@ -1,4 +1,4 @@
-"""Films are read back: as many frames as were recorded, of the colours that they had."""
+"""Films are read back: as many frames as were recorded, of the colors that they had."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 
 from gui.bodies_view.recorder import GIF_WIDTH, Recorder
 
-COLOURS = ((200, 30, 30), (30, 200, 30), (30, 30, 200))
+COLORS = ((200, 30, 30), (30, 200, 30), (30, 30, 200))
 
 
-def picture(colour, width=64, height=48):
+def picture(color, width=64, height=48):
     made = np.zeros((height, width, 3), np.uint8)
-    made[:, :] = colour
+    made[:, :] = color
     return made
 
 
@@ -29,19 +29,19 @@ def test_a_gif_shows_every_frame_once(qtbot, tmp_path):
     from PIL import Image
 
     path = tmp_path / "film.gif"
-    assert recorded(qtbot, path, [picture(colour) for colour in COLOURS]) == ""
+    assert recorded(qtbot, path, [picture(color) for color in COLORS]) == ""
     with Image.open(path) as film:
         assert film.n_frames == 3
-        for number, colour in enumerate(COLOURS):
+        for number, color in enumerate(COLORS):
             film.seek(number)
-            assert np.abs(np.asarray(film.convert("RGB"))[10, 10].astype(int) - colour).max() < 8
+            assert np.abs(np.asarray(film.convert("RGB"))[10, 10].astype(int) - color).max() < 8
 
 
 def test_a_wide_gif_is_made_smaller(qtbot, tmp_path):
     from PIL import Image
 
     path = tmp_path / "film.gif"
-    assert recorded(qtbot, path, [picture(COLOURS[0], 1280, 720)] * 2, 1280, 720) == ""
+    assert recorded(qtbot, path, [picture(COLORS[0], 1280, 720)] * 2, 1280, 720) == ""
     with Image.open(path) as film:
         assert film.size == (GIF_WIDTH, 360)
 
@@ -49,7 +49,7 @@ def test_a_wide_gif_is_made_smaller(qtbot, tmp_path):
 def test_an_mp4_has_every_frame(qtbot, tmp_path):
     imageio = pytest.importorskip("imageio_ffmpeg")
     path = tmp_path / "film.mp4"
-    frames = [picture(colour) for colour in COLOURS for _ in range(5)]
+    frames = [picture(color) for color in COLORS for _ in range(5)]
     assert recorded(qtbot, path, frames) == ""
     assert imageio.count_frames_and_secs(path)[0] == 15
     reader = imageio.read_frames(path)
@@ -63,7 +63,7 @@ def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
     recorder = Recorder(tmp_path / "film.gif", 1920, 1080)
     said = []
     recorder.ready_changed.connect(said.append)
-    frame = picture(COLOURS[0], 1920, 1080)
+    frame = picture(COLORS[0], 1920, 1080)
     for _ in range(40):
         recorder.add(frame)
     qtbot.waitUntil(lambda: recorder.ready)
@@ -76,14 +76,14 @@ def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
 def test_giving_up_leaves_no_file(qtbot, tmp_path, ending):
     path = tmp_path / f"film{ending}"
     recorder = Recorder(path, 64, 48)
-    recorder.add(picture(COLOURS[0]))
+    recorder.add(picture(COLORS[0]))
     recorder.give_up()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", [".gif", ".mp4"])
 def test_a_folder_that_is_not_there_is_told(qtbot, tmp_path, ending):
-    assert recorded(qtbot, tmp_path / "none" / f"film{ending}", [picture(COLOURS[0])] * 2)
+    assert recorded(qtbot, tmp_path / "none" / f"film{ending}", [picture(COLORS[0])] * 2)
 
 
 def test_a_film_without_frames_is_told(qtbot, tmp_path):

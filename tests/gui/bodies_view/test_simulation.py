@@ -71,14 +71,14 @@ def test_the_next_frame_has_what_is_chosen_by_then(qtbot, bodies):
     bodies.choose_variant("naive")
     bodies.page.form.change(dt=0.25, softening=0.5)
     bodies.view.controls.speed.setCurrentIndex(3)
-    bodies.view.controls.colour.choose("origin")
+    bodies.view.controls.color.choose("origin")
     number = asked(bodies)[-1].simulation
     assert asked(bodies)[-1].variant == bodies.page.pattern.default_variant
     bodies.host.answer()
     qtbot.waitUntil(lambda: len(bodies.host.open) == 1)
     request = asked(bodies)[-1]
     assert (request.variant, request.params["dt"], request.params["softening"]) == ("naive", 0.25, 0.5)
-    assert (request.steps, request.colour, request.simulation) == (10, "origin", number)
+    assert (request.steps, request.color, request.simulation) == (10, "origin", number)
     play(bodies)
 
 

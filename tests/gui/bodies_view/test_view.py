@@ -195,8 +195,8 @@ def test_tipsy_opens_the_page_of_bodies(qtbot, bodies, tmp_path):
     assert "none.tipsy" in bodies.banner.message.text()
 
 
-def test_numbers_and_images_still_open_elsewhere(qtbot, bodies, tmp_path, grey):
-    bodies.files.open(grey)
+def test_numbers_and_images_still_open_elsewhere(qtbot, bodies, tmp_path, gray):
+    bodies.files.open(gray)
     rest(qtbot, bodies)
     assert bodies.page.pattern.of_images
 
@@ -289,7 +289,7 @@ def test_a_film_has_every_frame_that_was_played(qtbot, bodies, tmp_path):
         for number in range(film.n_frames):
             film.seek(number)
             shades.append(int(np.asarray(film.convert("L"))[20, 20]))
-    # The pretended engine paints twelve times the number of steps as a shade of grey.
+    # The pretended engine paints twelve times the number of steps as a shade of gray.
     assert [round(shade / 12) for shade in shades] == list(range(1, steps + 1))
 
 

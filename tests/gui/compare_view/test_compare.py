@@ -270,8 +270,8 @@ def test_figures_are_read_in_either_theme(qtbot, comparing):
     measured(qtbot, comparing)
     tab = comparing.page.compare
     comparing.appearance.set_theme("light")
-    colours = [each.figure.palette().windowText().color().name() for each in tab.rows]
-    assert set(colours) <= {look().theme.text, look().theme.good}
+    colors = [each.figure.palette().windowText().color().name() for each in tab.rows]
+    assert set(colors) <= {look().theme.text, look().theme.good}
     assert look().theme.name == "light"
 
 

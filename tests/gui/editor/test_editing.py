@@ -66,15 +66,15 @@ def test_digits_and_brackets_are_typed_and_choose_nothing(qtbot, window):
     assert window.bench.chosen == "convolution"
 
 
-def test_an_edit_outlives_another_variant_pattern_image_and_engine(qtbot, window, colour):
+def test_an_edit_outlives_another_variant_pattern_image_and_engine(qtbot, window, color):
     type_at(qtbot, window, "__syncthreads();", " // mine")
     text = window.page.source.document.text
     window.choose_variant("naive")
     window.choose_pattern("histogram")
     settle(qtbot, window)
     assert window.page.source.edited.isHidden()
-    window.files.open(colour)
-    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    window.files.open(color)
+    qtbot.waitUntil(lambda: window.bench.image.path == color)
     window.set_engine("simulator")
     window.choose_pattern("convolution")
     settle(qtbot, window)

@@ -58,7 +58,7 @@ def test_every_file_is_set_in_the_font_of_code_in_whatever_order_they_come(qtbot
 
 
 @pytest.mark.parametrize(("file", "kernel"), EVERY_KERNEL)
-def test_the_pane_scrolls_to_the_kernel_and_colours_it(qtbot, file, kernel):
+def test_the_pane_scrolls_to_the_kernel_and_colors_it(qtbot, file, kernel):
     pane = SourcePane()
     qtbot.addWidget(pane)
     pane.resize(500, 300)
@@ -71,8 +71,8 @@ def test_the_pane_scrolls_to_the_kernel_and_colours_it(qtbot, file, kernel):
     block = pane.code.document().findBlockByNumber(first)
     assert block.isVisible()
     assert pane.code.firstVisibleBlock().blockNumber() <= first
-    colours = {span.format.foreground().color().name() for span in block.layout().formats()}
-    assert "#7f8ea3" in colours or "#637085" in colours
+    colors = {span.format.foreground().color().name() for span in block.layout().formats()}
+    assert "#7f8ea3" in colors or "#637085" in colors
     assert pane.title.text() == file
     assert pane.kernel.text() == kernel
 
@@ -198,7 +198,7 @@ def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
 
 
 def ground_of(pane, line):
-    """Return the colour at the lower right end of a line that is in view."""
+    """Return the color at the lower right end of a line that is in view."""
     code, viewport = pane.code, pane.code.viewport()
     place = code.blockBoundingGeometry(code.document().findBlockByNumber(line - 1)).translated(code.contentOffset())
     return viewport.grab().toImage().pixelColor(viewport.width() - 3, int(place.bottom()) - 1)
@@ -232,7 +232,7 @@ def test_lines_can_be_marked_and_clicked(qtbot, pane):
         assert clicked.args == [23]
 
 
-def test_only_what_is_in_view_is_coloured_and_the_rest_when_it_comes_there(qtbot, pane):
+def test_only_what_is_in_view_is_colored_and_the_rest_when_it_comes_there(qtbot, pane):
     document = pane.document
     document.replace("int a = 1;\n" * 3000)
     top = document.findBlockByNumber(0)
@@ -244,22 +244,22 @@ def test_only_what_is_in_view_is_coloured_and_the_rest_when_it_comes_there(qtbot
     assert bottom.layout().formats()
 
 
-def test_a_comment_that_opens_colours_the_lines_below(qtbot, pane):
+def test_a_comment_that_opens_colors_the_lines_below(qtbot, pane):
     document = pane.document
     document.replace("int a;\nint b;\nint c;\n")
     pane.code.setFocus()
     qtbot.keyClick(pane.code, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
 
-    def colours(line):
+    def colors(line):
         return [span.format.foreground().color().name() for span in document.findBlockByNumber(line).layout().formats()]
 
-    keyword = colours(2)
+    keyword = colors(2)
     qtbot.keyClicks(pane.code, "/*")
-    comment = colours(2)
+    comment = colors(2)
     assert comment != keyword
     assert len(comment) == 1
     qtbot.keyClicks(pane.code, "*/")
-    assert colours(2) == keyword
+    assert colors(2) == keyword
 
 
 @pytest.mark.parametrize(

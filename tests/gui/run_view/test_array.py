@@ -60,7 +60,7 @@ def test_few_elements_are_bars_from_zero_and_many_are_bands(qtbot):
     plot.show_outline(np.array([[3, -5], [3, -5]]), 2)
     assert bars(plot)["y0"].tolist() == [0, -5]
     assert bars(plot)["y1"].tolist() == [3, 0]
-    assert bars(plot)["x0"].tolist() == [-0.4, 0.6], "centred on the index"
+    assert bars(plot)["x0"].tolist() == [-0.4, 0.6], "centerd on the index"
     plot.show_outline(np.array([[3, -5], [7, -1]]), 100)
     assert bars(plot)["y0"].tolist() == [3, -5]
     assert bars(plot)["x1"].tolist() == [49.5, 99.5]
@@ -127,12 +127,12 @@ def test_values_go_along_to_another_engine(qtbot, reducing, tmp_path):
     assert host.runs("reduction")[-1].inputs["values"].open().tolist() == [3.0, 4.0]
 
 
-def test_an_image_that_is_opened_goes_to_a_pattern_of_images(qtbot, reducing, colour):
+def test_an_image_that_is_opened_goes_to_a_pattern_of_images(qtbot, reducing, color):
     assert not [r for r in reducing.host.requests if isinstance(r, LoadArray)]
-    reducing.files.open(colour)
+    reducing.files.open(color)
     settle(qtbot, reducing)
     assert reducing.bench.chosen == "convolution"
-    qtbot.waitUntil(lambda: reducing.bench.image.path == colour)
+    qtbot.waitUntil(lambda: reducing.bench.image.path == color)
     assert "reduction" in reducing.bench.outcomes, "its result has nothing to do with the image"
 
 

@@ -6,8 +6,8 @@ from PyQt6.QtCore import QPoint, Qt
 
 from gui.run_view.levels_card import LevelsCard
 
-GREY = np.arange(256, dtype=np.uint32)[np.newaxis]
-COLOUR = np.stack([GREY[0], GREY[0][::-1], GREY[0] * 0 + 5])
+GRAY = np.arange(256, dtype=np.uint32)[np.newaxis]
+COLOR = np.stack([GRAY[0], GRAY[0][::-1], GRAY[0] * 0 + 5])
 
 
 @pytest.fixture
@@ -25,35 +25,35 @@ def heights(card):
 
 
 def test_one_curve_a_channel(card):
-    card.show_counts("after", GREY, 255)
+    card.show_counts("after", GRAY, 255)
     assert len(heights(card)) == 1
-    assert np.array_equal(heights(card)[0], GREY[0])
-    card.show_counts("after", COLOUR, 255)
+    assert np.array_equal(heights(card)[0], GRAY[0])
+    card.show_counts("after", COLOR, 255)
     assert len(heights(card)) == 3
 
 
 def test_before_after_and_both(qtbot, card):
-    card.show_counts("before", COLOUR, 255)
-    card.show_counts("after", COLOUR * 2, 255)
+    card.show_counts("before", COLOR, 255)
+    card.show_counts("after", COLOR * 2, 255)
     assert len(heights(card)) == 6
     assert "dotted" in card.legend.text()
     qtbot.mouseClick(card.side.buttons["after"], Qt.MouseButton.LeftButton)
-    assert np.array_equal(heights(card)[0], COLOUR[0] * 2)
+    assert np.array_equal(heights(card)[0], COLOR[0] * 2)
     assert len(heights(card)) == 3
     qtbot.mouseClick(card.side.buttons["before"], Qt.MouseButton.LeftButton)
-    assert np.array_equal(heights(card)[0], COLOUR[0])
+    assert np.array_equal(heights(card)[0], COLOR[0])
     assert card.legend.text() == ""
 
 
 def test_logarithmic_scale_keeps_empty_bins_at_zero(qtbot, card):
-    card.show_counts("after", GREY * 1000, 255)
+    card.show_counts("after", GRAY * 1000, 255)
     qtbot.mouseClick(card.scale.buttons["log"], Qt.MouseButton.LeftButton)
     assert heights(card)[0][0] == 0
     assert heights(card)[0][100] == pytest.approx(np.log10(100_001))
     assert np.isfinite(heights(card)[0]).all()
 
 
-@pytest.mark.parametrize("counts", [GREY * 0, np.zeros((1, 1), np.uint32), np.full((3, 8192), 2**32 - 1, np.uint32)])
+@pytest.mark.parametrize("counts", [GRAY * 0, np.zeros((1, 1), np.uint32), np.full((3, 8192), 2**32 - 1, np.uint32)])
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_extreme_counts_are_drawn(card, counts, scale):
     card.set_scale(scale)
@@ -62,7 +62,7 @@ def test_extreme_counts_are_drawn(card, counts, scale):
 
 
 def test_arrow_keys_and_pointer_read_the_count(qtbot, card):
-    card.show_counts("after", GREY * 1000, 255)
+    card.show_counts("after", GRAY * 1000, 255)
     qtbot.keyClick(card.plot, Qt.Key.Key_Right)
     assert card.note.toolTip().replace("\u2009", "") == "level 129   count 129000"
     qtbot.keyClick(card.plot, Qt.Key.Key_Left)
@@ -107,6 +107,6 @@ def test_the_levels_of_a_bin_are_those_that_fall_into_it(card):
 
 
 def test_counts_of_another_channel_count_are_not_compared(card):
-    card.show_counts("before", COLOUR, 255)
-    card.show_counts("after", GREY, 255)
+    card.show_counts("before", COLOR, 255)
+    card.show_counts("after", GRAY, 255)
     assert len(heights(card)) == 1

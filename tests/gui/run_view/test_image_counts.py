@@ -60,9 +60,9 @@ def test_numbers_of_a_file_are_counted_by_the_edges(qtbot, window, tmp_path):
     assert window.bench.outcomes["histogram"] is before
 
 
-def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, colour):
+def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, color):
     view = _counting(qtbot, window, "letters")
-    window.files.open(colour)
+    window.files.open(color)
     settle(qtbot, window)
     assert window.page.form.values["of"] == "levels"
     assert view.pane.isVisible()

@@ -99,8 +99,8 @@ def test_what_is_painted_is_the_picture(qtbot, panes):
     picture[0, 1] = (250, 10, 20)
     panes[0].show_picture(picture)
     image = panes[0].grab().toImage()
-    colour = image.pixelColor(275, 75)
-    assert (colour.red(), colour.green(), colour.blue()) == (250, 10, 20)
+    color = image.pixelColor(275, 75)
+    assert (color.red(), color.green(), color.blue()) == (250, 10, 20)
     assert image.pixelColor(125, 75).lightness() == 0
 
 

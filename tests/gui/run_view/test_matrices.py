@@ -154,7 +154,7 @@ def test_what_is_not_shown_is_said(qtbot):
     assert made["A range"].tolist() == [0, 4998 * 2]
 
 
-def test_colours_run_from_least_to_greatest_and_what_is_no_number_is_red():
+def test_colors_run_from_least_to_greatest_and_what_is_no_number_is_red():
     values = np.array([[0, 5, 10, np.nan, -np.inf, np.inf]], np.float32)
     low, _, high, missing, below, above = picture(values, 0, 10)[0].tolist()
     assert low == below == [68, 1, 84]

@@ -9,7 +9,7 @@ from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
-def stepping(qtbot, make_window, monkeypatch, grey):
+def stepping(qtbot, make_window, monkeypatch, gray):
     """Return a function that opens the window at the Step tab of a pattern and waits for its picture."""
     from gpu.engines.null import NullEngine
     from gpu.errors import LockstepError
@@ -29,7 +29,7 @@ def stepping(qtbot, make_window, monkeypatch, grey):
 
     def open_at(pattern="scan", variant="brent-kung", **params):
         window = make_window()
-        window.bench.open(grey)
+        window.bench.open(gray)
         qtbot.waitUntil(lambda: window.bench.image is not None)
         window.choose_pattern(pattern)
         window.choose_variant(variant)

@@ -138,7 +138,7 @@ def test_it_does_not_matter_how_a_moment_was_come_to(qtbot, stepping, pattern, v
 def test_a_zoomed_dataflow_goes_through_time_too(qtbot, stepping):
     tab = stepping("sort", "bitonic", n=16).page.step
     tab.kinds.choose("Flow")
-    # Cells that carry text, and those that are patches of colour.
+    # Cells that carry text, and those that are patches of color.
     for zooms, share in (("++", 3), ("−" * 8, 2)):
         tab.player.go(tab.player.end // share)
         tab.flow.fit()

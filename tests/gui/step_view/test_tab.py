@@ -183,13 +183,13 @@ def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, w
     qtbot.wait(300)
     row = max(number for number, each in enumerate(tab.flow.layout_.rows) if each.value.size == 16)
     tab.flow._offset = QPointF(0, 0)
-    centre = (tab.flow._ready().cell_rect(row, 14).center() + tab.flow._origin()).toPoint()
-    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=centre)
+    center = (tab.flow._ready().cell_rect(row, 14).center() + tab.flow._origin()).toPoint()
+    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
     assert tab.flow.selected == (row, 14)
     assert sorted(tab.flow.lit[0]) == list(range(15))
-    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=centre)
+    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
     assert tab.flow.selected is None
-    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=centre)
+    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
     qtbot.mouseClick(tab.lanes.grid, Qt.MouseButton.LeftButton, pos=tab.lanes.grid._box(3).center().toPoint())
     assert tab.followed == (0, 3)
     assert tab.statement._whole.startswith("thread 3")
@@ -229,9 +229,9 @@ def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
     assert word.text() == "", "many sizes are compared"
     window.choose_pattern("convolution")
     name = window.bench.image.path.name
-    assert word.text() == f"{name}: 40 × 30 grey, 8 bit"
+    assert word.text() == f"{name}: 40 × 30 gray, 8 bit"
     window.page.tabs.setCurrentIndex(1)
-    assert word.text() == f"{name}: a part, 12 × 8 grey, 8 bit"
+    assert word.text() == f"{name}: a part, 12 × 8 gray, 8 bit"
 
 
 def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, window, tab):

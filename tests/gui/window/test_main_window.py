@@ -230,12 +230,12 @@ def drop(window, path):
     return enter.isAccepted() and event.isAccepted()
 
 
-def test_a_dropped_file_is_opened(qtbot, window, colour):
-    assert drop(window, colour)
-    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+def test_a_dropped_file_is_opened(qtbot, window, color):
+    assert drop(window, color)
+    qtbot.waitUntil(lambda: window.bench.image.path == color)
     settle(qtbot, window)
     assert window.bench.image.channels == 3
-    assert colour.name in window.windowTitle()
+    assert color.name in window.windowTitle()
 
 
 def test_dropped_text_is_not_for_us(qtbot, window):
@@ -249,21 +249,21 @@ def test_dropped_text_is_not_for_us(qtbot, window):
     assert not enter.isAccepted()
 
 
-def test_open_by_dialog(qtbot, window, colour, monkeypatch):
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(colour), ""))
+def test_open_by_dialog(qtbot, window, color, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(color), ""))
     press(qtbot, window, Qt.Key.Key_O, CTRL)
-    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+    qtbot.waitUntil(lambda: window.bench.image.path == color)
     settle(qtbot, window)
 
 
-def test_recent_files_are_listed_newest_first_and_open(qtbot, window, colour, grey):
-    window.files.open(colour)
-    qtbot.waitUntil(lambda: window.bench.image.path == colour)
+def test_recent_files_are_listed_newest_first_and_open(qtbot, window, color, gray):
+    window.files.open(color)
+    qtbot.waitUntil(lambda: window.bench.image.path == color)
     menu = window.actions_.recent
     menu.aboutToShow.emit()
-    assert [action.text() for action in menu.actions()][:2] == [colour.name, grey.name]
+    assert [action.text() for action in menu.actions()][:2] == [color.name, gray.name]
     menu.actions()[1].trigger()
-    qtbot.waitUntil(lambda: window.bench.image.path == grey)
+    qtbot.waitUntil(lambda: window.bench.image.path == gray)
     menu.aboutToShow.emit()
     menu.actions()[-1].trigger()
     menu.aboutToShow.emit()
@@ -345,11 +345,11 @@ def test_another_engine_goes_on_with_the_image(qtbot, window):
     assert window.bench.outcomes["convolution"].report.verified
 
 
-def test_everything_is_remembered(qtbot, window, store, colour):
+def test_everything_is_remembered(qtbot, window, store, color):
     window.resize(1000, 640)
     window.page.form.change(filter="custom", coefficients=np.full((3, 3), 1 / 9, np.float32))
     window.choose_variant("constant")
-    window.files.open(colour)
+    window.files.open(color)
     settle(qtbot, window)
     press(qtbot, window, Qt.Key.Key_L, CTRL)
     window.choose_pattern("histogram")
@@ -366,7 +366,7 @@ def test_everything_is_remembered(qtbot, window, store, colour):
     # Offscreen the screen is 800 pixels wide, so only the height can come back as it was.
     assert again.height() == 640
     assert again.bench.chosen == "histogram"
-    assert again.bench.image.path == colour
+    assert again.bench.image.path == color
     assert again.bench.settings["convolution"].variant == "constant"
     assert again.page.view.levels.scale.chosen == "log"
     assert again.page.view.levels.plot.logarithmic
@@ -377,8 +377,8 @@ def test_everything_is_remembered(qtbot, window, store, colour):
     again.close()
 
 
-def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, colour):
-    window.begin(colour)
+def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, color):
+    window.begin(color)
     settle(qtbot, window)
     pictures = list(window.sidebar.thumbnails.values())
     assert pictures[0].isVisible()
@@ -386,12 +386,12 @@ def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, co
     assert not any(each.isVisible() for each in pictures)
     assert window.windowTitle() == "Scan – Lockstep"
     assert "elements, random, int32" in window.status.word.text()
-    window.files.open(colour)
+    window.files.open(color)
     settle(qtbot, window)
     assert window.bench.pattern.of_images
     assert pictures[0].isVisible()
-    assert colour.name in window.windowTitle()
-    assert colour.name in window.status.word.text()
+    assert color.name in window.windowTitle()
+    assert color.name in window.status.word.text()
 
 
 def test_what_a_step_records_is_remembered(qtbot, window, store):
@@ -461,7 +461,7 @@ def test_editing_a_filter_copies_it_to_the_custom_one(qtbot, window):
     card.side.setValue(3)
     settle(qtbot, window)
     assert np.array_equal(window.host.runs("convolution")[-1].params["coefficients"], before[3:6, 3:6])
-    qtbot.mouseClick(card.normalise, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.normalize, Qt.MouseButton.LeftButton)
     settle(qtbot, window)
     assert window.host.runs("convolution")[-1].params["coefficients"].sum() == pytest.approx(1)
 

@@ -34,7 +34,7 @@ def test_awkward_sizes(engine: Engine, variant: str, bins: int) -> None:
 
 
 @pytest.mark.parametrize("variant", CORRECT)
-def test_colour_is_counted_a_channel_at_a_time(engine: Engine, variant: str) -> None:
+def test_color_is_counted_a_channel_at_a_time(engine: Engine, variant: str) -> None:
     image = np.random.default_rng(3).integers(0, 256, (75, 41, 3), np.uint8)
     outcome = run(engine, "histogram", variant, image)
     assert outcome.outputs["counts"].shape == (3, 256)

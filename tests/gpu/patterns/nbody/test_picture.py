@@ -11,7 +11,7 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.messages.bodies import Camera
 from gpu.patterns.nbody import picture as nbody_picture
-from gpu.patterns.nbody.picture import COLOURS, disc_size, palette, view_matrix
+from gpu.patterns.nbody.picture import COLORS, disc_size, palette, view_matrix
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import Simulation
 
@@ -44,9 +44,9 @@ def test_the_picture_is_the_same_on_every_engine(fast_engine: Engine) -> None:
     """Bit for bit: light is summed in whole numbers, and all that is rounded is rounded the same way."""
     exact = SimulatorEngine("lockstep")
     bodies = generate("galaxies", 700, 2)
-    for camera, colour in ((Camera(0.7, 0.4, 4.0), "speed"), (Camera(-2.0, -1.2, 1.5, (1.0, 0.2, 0.1)), "origin")):
+    for camera, color in ((Camera(0.7, 0.4, 4.0), "speed"), (Camera(-2.0, -1.2, 1.5, (1.0, 0.2, 0.1)), "origin")):
         found, right = (
-            drawn(each, bodies, camera, 131, 77, colour=colour, exposure=1.7) for each in (fast_engine, exact)
+            drawn(each, bodies, camera, 131, 77, color=color, exposure=1.7) for each in (fast_engine, exact)
         )
         np.testing.assert_array_equal(found, right)
         assert len(np.unique(found)) > 50
@@ -139,22 +139,22 @@ def test_light_adds_up_and_exposure_brightens(engine: Engine) -> None:
     assert not drawn(engine, at((0, 0, 0)), AHEAD, exposure=0.0).any()
 
 
-def test_colours_tell_speeds_and_origins(engine: Engine) -> None:
+def test_colors_tell_speeds_and_origins(engine: Engine) -> None:
     bodies = at((-0.5, 0, 0), (0.5, 0, 0))
     bodies[1, 3] = 50
-    picture = drawn(engine, bodies, AHEAD, colour="speed").astype(int)
+    picture = drawn(engine, bodies, AHEAD, color="speed").astype(int)
     slow, fast = picture[:, :32].sum(axis=(0, 1)), picture[:, 32:].sum(axis=(0, 1))
     assert slow[0] > slow[2]
     assert fast[2] > fast[0]
-    picture = drawn(engine, bodies, AHEAD, colour="origin").astype(int)
+    picture = drawn(engine, bodies, AHEAD, color="origin").astype(int)
     assert abs(picture[:, :32].sum(axis=(0, 1)) - picture[:, 32:].sum(axis=(0, 1))).max() > 100
 
 
-def test_palettes_are_256_colours() -> None:
-    for colour in COLOURS:
-        colours = palette(colour)
-        assert (colours.shape, colours.dtype) == ((256,), np.uint32)
-        assert colours.max() < 2**24
+def test_palettes_are_256_colors() -> None:
+    for color in COLORS:
+        colors = palette(color)
+        assert (colors.shape, colors.dtype) == ((256,), np.uint32)
+        assert colors.max() < 2**24
     assert len(np.unique(palette("speed"))) > 200
 
 

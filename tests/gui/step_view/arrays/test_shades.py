@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PyQt6.QtGui import QColor
 
-from gui.painting.colors import warp_colour
+from gui.painting.colors import warp_color
 from gui.painting.theme import THEMES
 from gui.step_view.arrays.panels import Panel
 from gui.step_view.arrays.shades import Mark, Shades, are_light, laid_over
@@ -12,8 +12,8 @@ from gui.step_view.arrays.shades import Mark, Shades, are_light, laid_over
 DARK, LIGHT = QColor("#0b0f14"), QColor("#f2f5f9")
 
 
-def luminance(colour):
-    parts = [each / 255 for each in colour.getRgb()[:3]]
+def luminance(color):
+    parts = [each / 255 for each in color.getRgb()[:3]]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
     return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
 
@@ -23,27 +23,27 @@ def contrast(one, other):
     return (brighter + 0.05) / (darker + 0.05)
 
 
-def greys():
+def grays():
     values = np.linspace(0, 1, 40).reshape(5, 8)
     shades = Shades((5, 8))
     assert shades.take(Panel(0, "s", 0, values, np.ones((5, 8), bool)), (0.0, 1.0)).all()
-    return shades.colours.reshape(-1)
+    return shades.colors.reshape(-1)
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=lambda theme: theme.name)
 @pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize("strong", [False, True])
 def test_letters_are_read_over_every_mark(theme, writes, strong):
-    plain = greys()
+    plain = grays()
     for warp in range(8):
-        mark = Mark(np.arange(plain.size), warp_colour(theme, warp), strong, writes)
+        mark = Mark(np.arange(plain.size), warp_color(theme, warp), strong, writes)
         filled = laid_over(plain, [mark])
-        for colour, light in zip(filled.tolist(), are_light(filled).tolist(), strict=True):
-            assert contrast(QColor.fromRgb(colour), DARK if light else LIGHT) > 4.15
+        for color, light in zip(filled.tolist(), are_light(filled).tolist(), strict=True):
+            assert contrast(QColor.fromRgb(color), DARK if light else LIGHT) > 4.15
 
 
 def test_the_last_mark_of_a_cell_is_seen():
-    plain = greys()
+    plain = grays()
     red, blue = QColor("#ff0000"), QColor("#0000ff")
     marks = [Mark(np.array([1, 2]), red, True, False), Mark(np.array([2, 3]), blue, True, False)]
     framed = laid_over(plain, marks, frames=True)

@@ -122,9 +122,9 @@ def test_a_grid_of_small_cells_shows_each_cell_where_it_is(qtbot, ratio):
         return image.pixelColor(int((column * cell + x) * ratio), int((row * cell + y) * ratio))
 
     middles = [at(place, cell / 2, cell / 2) for place in range(rows * columns)]
-    greys = [each.lightness() for place, each in enumerate(middles) if place not in (0, 70)]
-    assert greys == sorted(greys)
-    assert greys[-1] > greys[0] + 150
+    grays = [each.lightness() for place, each in enumerate(middles) if place not in (0, 70)]
+    assert grays == sorted(grays)
+    assert grays[-1] > grays[0] + 150
     for place in (0, 70):
         assert at(place, 1, 1).name() == "#ff0000"
         assert middles[place].red() > middles[place].green() + 60

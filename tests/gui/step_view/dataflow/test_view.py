@@ -8,7 +8,7 @@ from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
-from gui.painting.colors import warp_colour
+from gui.painting.colors import warp_color
 from gui.painting.theme import code_font, look
 from gui.painting.values import texts
 from gui.step_view.dataflow.layout import FlowLayout
@@ -35,11 +35,11 @@ def row_named(view, label):
 
 
 def middle_of(view, row, cell):
-    centre = view._ready().cell_rect(row, cell).center() + view._origin()
-    return centre.toPoint()
+    center = view._ready().cell_rect(row, cell).center() + view._origin()
+    return center.toPoint()
 
 
-def colour_at(view, point):
+def color_at(view, point):
     return view.grab().toImage().pixelColor(point)
 
 
@@ -98,12 +98,12 @@ def test_the_current_operation_is_as_bright_as_its_warp(qtbot, view):
     qtbot.wait(400)
     assert view.current_row == row
     above = view._ready().circle_at(row, 3) + view._origin()
-    seen = colour_at(view, (above + QPointF(-6, 0)).toPoint())
-    wanted = warp_colour(look().theme, 0)
+    seen = color_at(view, (above + QPointF(-6, 0)).toPoint())
+    wanted = warp_color(look().theme, 0)
     assert abs(seen.red() - wanted.red()) + abs(seen.green() - wanted.green()) + abs(seen.blue() - wanted.blue()) < 40
     view.show_moment(0)
     qtbot.wait(400)
-    assert colour_at(view, (view._ready().circle_at(row, 3) + view._origin()).toPoint()) != seen
+    assert color_at(view, (view._ready().circle_at(row, 3) + view._origin()).toPoint()) != seen
 
 
 def test_a_click_on_an_element_lights_all_that_it_was_made_of(qtbot, view):

@@ -6,23 +6,23 @@ import numpy as np
 
 from gpu.stepping.columns import Columns
 from gpu.stepping.history import Array, History
-from gpu.stepping.network import Network
 from gpu.stepping.rows import RowOutline
+from gpu.stepping.value_graph import ValueGraph
 
 
-class Sight:
+class LastSeen:
     """Finds values in rows.
 
     Parameters
     ----------
     history : History
     columns : Columns
-    network : Network
+    graph : ValueGraph
     rows : list of RowOutline
     """
 
-    def __init__(self, history: History, columns: Columns, network: Network, rows: list[RowOutline]) -> None:
-        self._history, self._columns, self._network = history, columns, network
+    def __init__(self, history: History, columns: Columns, graph: ValueGraph, rows: list[RowOutline]) -> None:
+        self._history, self._columns, self._graph = history, columns, graph
         self._steps = len(history.scopes) + 2
         self._count = len(rows) + 1
         place, step = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("place", "step"))
@@ -50,7 +50,7 @@ class Sight:
         after = np.full(order.size, self._steps - 2)
         after[:-1][follows] = step[1:][follows]
         # What a launch found in an array stays until the first write.
-        nodes = np.unique(self._network.sources[1])
+        nodes = np.unique(self._graph.sources[1])
         given, element = self._columns.of_inputs(nodes)
         launch = np.array([each.launch for each in self._history.inputs] or [0])[self._columns.input_of(nodes)]
         first = np.array([place.launch for place in self._history.places.all] or [0])
@@ -126,6 +126,6 @@ class Sight:
 
     def _makers(self, node: Array) -> tuple[Array, Array]:
         """Return the row and the cell in which each node was made; -1 for what no row made."""
-        of = np.append(self._network.kept, -1)[self._network.operation[node]]
+        of = np.append(self._graph.kept, -1)[self._graph.operation[node]]
         row = np.where(of >= 0, self._row_of_write[of], -1)
         return row, np.where(of >= 0, self._history.writes.cell[of], 0)

@@ -1,4 +1,4 @@
-"""The network of operations of a host program: which values were made where, and from which others.
+"""The graph of operations of a host program: which values were made where, and from which others.
 
 An operation belongs where its value is first kept: in an element of an array, else in a variable of its thread.
 Operations on the way there, as those of one statement or of a function that it calls, are one with it.
@@ -34,7 +34,7 @@ class Making:
     is_move: Array
 
 
-class Network:
+class ValueGraph:
     """What made what.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Strands: lanes that go through a kernel together, whole gangs or, where warps run apart, single warps."""
+"""Lane traces: lanes that go through a kernel together, whole batches or, where warps run apart, single warps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEVER = np.iinfo(np.int64).max
 _AT_ONCE = 64
 
 
-class Strand:
+class LaneTrace:
     """Lanes `start` to `stop` of the launch's (all blocks' lanes, one after the other), and what they executed.
 
     Parameters
@@ -90,31 +90,31 @@ def event_column(trace: Trace, name: str) -> Array:
     return column
 
 
-def strands(trace: Trace, launch: int, *, apart: bool) -> list[Strand]:
-    """Return the strands of a launch of a trace that executed anything; `apart` where each warp is one."""
-    gangs, masks = event_column(trace, "gang"), event_column(trace, "mask")
-    # A gang that launches a kernel waits, and goes on when that has ended.
-    order = np.argsort(gangs, kind="stable")
-    borders = [*np.flatnonzero(np.diff(gangs[order], prepend=-1)).tolist(), gangs.size]
+def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
+    """Return the lane_traces of a launch of a trace that executed anything; `apart` where each warp is one."""
+    batches, masks = event_column(trace, "batch"), event_column(trace, "mask")
+    # A batch that launches a kernel waits, and goes on when that has ended.
+    order = np.argsort(batches, kind="stable")
+    borders = [*np.flatnonzero(np.diff(batches[order], prepend=-1)).tolist(), batches.size]
     found = []
     for begin, end in pairwise(borders):
         events = order[begin:end]
-        gang = int(gangs[events[0]])
-        if trace.launch_of(gang).number != launch:
+        batch = int(batches[events[0]])
+        if trace.launch_of(batch).number != launch:
             continue
-        start = trace.about["gangs"][gang][0] * trace.lanes_per_block_of(gang)
+        start = trace.about["batches"][batch][0] * trace.lanes_per_block_of(batch)
         if not apart:
-            found.append(_strand(trace, start, 0, trace.gang_lanes(gang), events))
+            found.append(_lane_trace(trace, start, 0, trace.batch_lanes(batch), events))
             continue
         own = np.unique(masks[events])
         warp_of = np.array([trace.lanes_of_mask(int(mask))[0] // WARP for mask in own])
         warps = warp_of[np.searchsorted(own, masks[events])]
-        found += [_strand(trace, start, int(warp) * WARP, WARP, events[warps == warp]) for warp in np.unique(warps)]
+        found += [_lane_trace(trace, start, int(warp) * WARP, WARP, events[warps == warp]) for warp in np.unique(warps)]
     return found
 
 
-def _strand(trace: Trace, start: int, first: int, width: int, events: Array) -> Strand:
-    """Return the strand of `width` lanes from `first` on in a gang whose own first lane is `start`."""
+def _lane_trace(trace: Trace, start: int, first: int, width: int, events: Array) -> LaneTrace:
+    """Return the lane_trace of `width` lanes from `first` on in a batch whose own first lane is `start`."""
     masks = event_column(trace, "mask")[events]
     # Equal sets of lanes may have been recorded more than once.
     numbers: dict[bytes, int] = {}
@@ -131,7 +131,7 @@ def _strand(trace: Trace, start: int, first: int, width: int, events: Array) -> 
     frames = event_column(trace, "frame")[events]
     returns = events[_of_kind(trace, events, "return") & (frames == frames[0])]
     barriers = events[_of_kind(trace, events, "barrier")]
-    return Strand(start + first, start + first + width, events, set_of[places], np.array(sets), returns, barriers)
+    return LaneTrace(start + first, start + first + width, events, set_of[places], np.array(sets), returns, barriers)
 
 
 def _of_kind(trace: Trace, events: Array, kind: str) -> Array:

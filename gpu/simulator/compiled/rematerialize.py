@@ -1,7 +1,7 @@
 """Which variables need no memory of each thread's own, since their value follows from the thread's number.
 
 `i = blockIdx.x * blockDim.x + threadIdx.x` that is kept for each thread makes `data[i]` an access to anywhere; computed
-again where it is used, neighbouring threads access neighbouring elements, and LLVM sees it. The variable of a loop that
+again where it is used, neighboring threads access neighboring elements, and LLVM sees it. The variable of a loop that
 all threads step by the same is such a value too: where it began, and how far the block has come.
 """
 
@@ -71,7 +71,7 @@ def constant(expression: ir.Expression, values: Mapping[int, ir.Expression]) -> 
     return None
 
 
-class Recomputable:
+class Rematerializable:
     """What can be computed again, for one function whose variables `varying` differ between threads."""
 
     def __init__(self, function: ir.Function, nodes: list[Any], varying: frozenset[int]) -> None:

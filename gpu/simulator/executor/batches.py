@@ -1,4 +1,4 @@
-"""How a grid is cut into gangs: many blocks at once for speed, one by one where blocks wait for each other."""
+"""How a grid is cut into batches: many blocks at once for speed, one by one where blocks wait for each other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from gpu.simulator.executor.lanes import Geometry
 from gpu.simulator.types import Type
 
 # Enough lanes to drown Python's overhead in NumPy's work, few enough that a kernel's variables stay in the cache.
-GANG_LANES = 1 << 15
+BATCH_LANES = 1 << 15
 
 
 def cut(grid: Sequence[int], block: Sequence[int], lanes: int) -> Iterator[tuple[int, int]]:
     """Cut the grid into runs of blocks (first, count), each of about so many lanes, or one block.
 
-    Gangs end with rows or planes where that costs no size.
+    Batches end with rows or planes where that costs no size.
     """
     most = max(1, lanes // Geometry(block, 1).lanes)
     row, plane = grid[0], grid[0] * grid[1]
