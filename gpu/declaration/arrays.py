@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
 from gpu.errors import InputError
+from gpu.warp import WARP
 
 KINDS = ("random", "ones", "ramp", "alternating", "sausage")
 FROM_FILE = "file"
@@ -15,7 +16,6 @@ FROM_FILE = "file"
 SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
 
-WARP = 32
 OUTLINE_COLUMNS = 1024
 _ERROR_COLUMNS = 64
 _CHECKED = 2**20

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from gpu.declaration.arrays import (
-    WARP,
     accept_values,
     block_parameter,
     dtype_parameter,
@@ -38,6 +37,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns.reduction import identity
+from gpu.warp import WARP
 
 ORDER = 4
 

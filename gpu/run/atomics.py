@@ -14,10 +14,11 @@ from gpu.engines.counting import ObservedEngine
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
 from gpu.patterns.histogram.counted import counted
 from gpu.simulator.counting.contention import Contention, Tally
-from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.observe import Access, Observer, Step
 from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.module import SimulatedModule
+from gpu.warp import WARP
 
 _FILE = "lost_update.cu"
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from gpu.simulator.trace.recorder import EVENT
 from gpu.simulator.trace.trace import Trace
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 
-WARP = 32
 NEVER = np.iinfo(np.int64).max
 _AT_ONCE = 64
 

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.lane_traces import WARP, event_column, lane_traces
+from gpu.stepping.lane_traces import event_column, lane_traces
 from gpu.stepping.recording import Recording
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from gpu.simulator.trace.recorder import ACCESS
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.flat import FlatTrace
-from gpu.stepping.lane_traces import WARP, LaneTrace, event_column, lane_traces
+from gpu.stepping.lane_traces import LaneTrace, event_column, lane_traces
 from gpu.stepping.recording import Recording
 from gpu.stepping.traffic import measure
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -25,8 +25,8 @@ from gpu.simulator.counting.traffic import (
 from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.lane_traces import WARP
 from gpu.stepping.recording import Recording
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.types import Register
 from gpu.stepping.recording import Recording
-
-WARP = 32
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Engine, Kernel
+from gpu.warp import WARP
 
 FILE = "nbody.cu"
 
 AUTO = "auto"
 """The block that suits the kernel."""
 
-_WARP = 32
 _BLOCK = 256
 # Large blocks read each tile less often, and let more threads share a body.
 _SPLIT_BLOCK = 1024
@@ -81,14 +81,14 @@ def _split(n: int, block: int | None, multiprocessors: int) -> Plan:
 def _pairs(n: int, block: int | None, multiprocessors: int) -> Plan:
     """Plan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
     bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**12 else 2
-    tiles = -(-n // (_WARP * bodies_per_lane))
+    tiles = -(-n // (WARP * bodies_per_lane))
     met = tiles // 2 + 1
     tiles_per_warp = max(1, met // _PAIR_PARTS)
     warps = tiles * -(-met // tiles_per_warp)
-    threads = 128 if n >= 2**16 else _WARP  # warps share nothing; small blocks end sooner
+    threads = 128 if n >= 2**16 else WARP  # warps share nothing; small blocks end sooner
     return Plan(
         "nbody_pairs",
-        -(-warps * _WARP // threads),
+        -(-warps * WARP // threads),
         threads,
         {"BODIES_PER_THREAD": bodies_per_lane, "PAIR_BLOCK": threads},
         (np.int32(tiles), np.int32(tiles_per_warp)),
@@ -100,7 +100,7 @@ def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
     """Return how many threads share a body, so that all multiprocessors have threads enough: a power of two."""
     wanted = multiprocessors * _THREADS_PER_MULTIPROCESSOR
     # A warp's lanes share a part of the tile, where a block has as many.
-    most = min(_MOST_THREADS_PER_BODY, max(block // _WARP, 2))
+    most = min(_MOST_THREADS_PER_BODY, max(block // WARP, 2))
     shared_by = 1
     while shared_by < most and shared_by * n < wanted:
         shared_by *= 2

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.arrays import READABLE_ELEMENTS, WARP, typed, whole_warps
+from gpu.declaration.arrays import READABLE_ELEMENTS, typed, whole_warps
 from gpu.declaration.pattern import Array, HostProgram, Inputs, Outputs, Params, Progress
 from gpu.engines.base import Argument, Buffer, Engine, Module
 from gpu.patterns import scan
 from gpu.patterns.sort.keys import drawn, rank, unrank
+from gpu.warp import WARP
 
 FILE = "sort.cu"
 ONESWEEP_FILE = "sort_onesweep.cu"

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

@@ -17,9 +17,10 @@ from gpu.simulator.checkers.launch_tree import LaunchTree, Place
 from gpu.simulator.checkers.order import Order
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
 from gpu.simulator.executor.children import Child
-from gpu.simulator.executor.lanes import WARP, BlockBatch, Mask
+from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import FlatMemory, Site
 from gpu.simulator.executor.observe import Access, Observer
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]

@@ -10,8 +10,8 @@ from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
 from gpu.simulator.compiled.lanes import Lanes
 from gpu.simulator.types import INT32, Scalar
+from gpu.warp import WARP
 
-_WARP = 32
 _UINT32 = Scalar("uint32")
 _WIDTHS = ("1", "2", "4", "8", "16", "32")
 
@@ -35,7 +35,7 @@ def write(lanes: Lanes, op: str, type: Scalar) -> None:
 
 
 def _shuffle(lanes: Lanes, op: str) -> None:
-    width = lanes.agreed(3) if lanes.has(3) else str(_WARP)
+    width = lanes.agreed(3) if lanes.has(3) else str(WARP)
     by = lanes.agreed(2)
     if by is not None and width in _WIDTHS:
         _shuffle_alike(lanes, op, by, int(width))
@@ -50,8 +50,8 @@ def _shuffle_alike(lanes: Lanes, op: str, given: str, width: int) -> None:
     if op == "__shfl_sync":
         by = asm.value(f"and i64 {by}, {width - 1}")
     elif op == "__shfl_xor_sync":
-        reaches = asm.value(f"icmp ult i64 {by}, {_WARP}")
-        by = asm.value(f"and i64 {by}, {_WARP - 1}")
+        reaches = asm.value(f"icmp ult i64 {by}, {WARP}")
+        by = asm.value(f"and i64 {by}, {WARP - 1}")
     else:
         reaches = asm.value(f"icmp ult i64 {by}, {width}")
         by = asm.value(f"select i1 {reaches}, i64 {by}, i64 0")
@@ -82,9 +82,9 @@ def _shuffle_each(lanes: Lanes, op: str) -> None:
         taking = asm.fresh("taking")
         asm.branch(lanes.here(thread), taking, after)
         asm.place(taking)
-        lane = asm.value(f"and i64 {thread}, {_WARP - 1}")
+        lane = asm.value(f"and i64 {thread}, {WARP - 1}")
         by = asm.value(f"sext i32 {lanes.argument(2, thread)} to i64")
-        width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if lanes.has(3) else str(_WARP)
+        width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if lanes.has(3) else str(WARP)
         outside_of = asm.value(f"urem i64 {lane}, {width}")
         first = asm.value(f"sub i64 {lane}, {outside_of}")
         if op == "__shfl_sync":
@@ -102,7 +102,7 @@ def _shuffle_each(lanes: Lanes, op: str) -> None:
 
 
 def _warps(lanes: Lanes) -> int:
-    return -(-lanes.threads // _WARP)
+    return -(-lanes.threads // WARP)
 
 
 def _fold_warps(
@@ -113,10 +113,10 @@ def _fold_warps(
     total = asm.alloca(8, "total")
     start = neutral if neutral is not None else ("1" if how == "and" else "0")
     with asm.loop(_warps(lanes), "warp", asm.not_unrolled) as (warp, _):
-        first = asm.value(f"mul nuw nsw i64 {warp}, {_WARP}")
+        first = asm.value(f"mul nuw nsw i64 {warp}, {WARP}")
         left = asm.value(f"sub i64 {lanes.threads}, {first}")
-        full = asm.value(f"icmp slt i64 {left}, {_WARP}")
-        count = asm.value(f"select i1 {full}, i64 {left}, i64 {_WARP}")
+        full = asm.value(f"icmp slt i64 {left}, {WARP}")
+        count = asm.value(f"select i1 {full}, i64 {left}, i64 {WARP}")
         asm.emit(f"store {what} {start}, ptr {total}")
         with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
             thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
@@ -177,9 +177,9 @@ def _match_any(lanes: Lanes) -> None:
         taking = asm.fresh("taking")
         asm.branch(lanes.here(thread), taking, after)
         asm.place(taking)
-        first = asm.value(f"and i64 {thread}, {-_WARP}")
+        first = asm.value(f"and i64 {thread}, {-WARP}")
         left = asm.value(f"sub i64 {lanes.threads}, {first}")
-        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {_WARP}')}, i64 {left}, i64 {_WARP}")
+        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {WARP}')}, i64 {left}, i64 {WARP}")
         mine = lanes.argument(1, thread)
         asm.emit(f"store i32 0, ptr {total}")
         with asm.loop(count, "other", asm.not_unrolled) as (lane, _):

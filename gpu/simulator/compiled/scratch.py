@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpu.simulator.compiled.assembly import Assembly
+from gpu.warp import WARP
 
-_WARP = 32
 ALIGNMENT = 64
 """Of each array, in bytes."""
 
@@ -26,7 +26,7 @@ class Scratch:
         self._asm = asm
         self._end = _AROUND
         self._offsets: dict[object, int] = {}
-        self.stride = -(-threads // _WARP) * _WARP
+        self.stride = -(-threads // WARP) * WARP
         """The elements of an array: whole warps."""
 
     @property

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import WARP, BlockBatch
+from gpu.simulator.executor.lanes import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

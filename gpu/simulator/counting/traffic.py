@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import WARP, Mask
+from gpu.simulator.executor.lanes import Mask
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 

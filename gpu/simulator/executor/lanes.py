@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.executor.observe import Observer, Step
+from gpu.warp import WARP
 
 if TYPE_CHECKING:
     from gpu.simulator.executor.schedule import Warps
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from gpu.simulator.executor.children import Child, Tree
 
 Array = npt.NDArray[Any]
-
-WARP = 32
 
 # About what a batch runs in ten minutes: nobody waits longer for a kernel that is not stuck.
 MAXIMUM_ROUNDS = 10_000_000

@@ -18,9 +18,10 @@ import numpy as np
 from greenlet import greenlet
 
 from gpu.errors import InputError, LaunchError, SourcePosition
-from gpu.simulator.executor.lanes import WARP, Array, BlockBatch, Mask
+from gpu.simulator.executor.lanes import Array, BlockBatch, Mask
 from gpu.simulator.executor.memory import LocalMemory
 from gpu.simulator.executor.observe import Step
+from gpu.warp import WARP
 
 ROUND_ROBIN = "round-robin"
 

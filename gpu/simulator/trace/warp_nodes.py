@@ -11,6 +11,7 @@ from gpu.simulator.executor.warp import group_of
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
+from gpu.warp import WARP
 
 #: How two lanes' values become one, and what that is called in a trace.
 COMBINED: dict[str, tuple[np.ufunc, str]] = {
@@ -62,7 +63,7 @@ def combined_nodes(
         return NONE
     if op in ("__ballot_sync", "__match_any_sync"):
         counts = (values != 0) | (op == "__match_any_sync")
-        bits = np.where(counts, np.uint32(1) << (batch.geometry.lane_numbers % 32).astype(np.uint32), np.uint32(0))
+        bits = np.where(counts, np.uint32(1) << (batch.geometry.lane_numbers % WARP).astype(np.uint32), np.uint32(0))
         nodes = np.array(np.broadcast_to(recorder.operation(op, mask, bits, [nodes], [values]), nodes.shape))
         if op == "__match_any_sync":
             _, same = np.unique(values[lanes], return_inverse=True)

@@ -9,9 +9,10 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import look
-from gui.step_view.cards.traffic import WARP, AddressBars, BankRow
+from gui.step_view.cards.traffic import AddressBars, BankRow
 from gui.widgets.basic import Card, ElidedLabel
 
 if TYPE_CHECKING:

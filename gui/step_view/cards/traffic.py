@@ -10,13 +10,13 @@ from PyQt6.QtCore import QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
+from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import code_font, look
 
 if TYPE_CHECKING:
     from gpu.stepping.traffic import Address
 
-WARP = 32
 _MOST_BARS = 3
 _WIDEST_LANE = 9.0
 

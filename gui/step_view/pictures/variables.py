@@ -13,6 +13,7 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
 from PyQt6.QtWidgets import QWidget
 
+from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
@@ -21,7 +22,6 @@ from gui.painting.values import as_text
 if TYPE_CHECKING:
     from gpu.stepping.warp_variables import WarpVariable
 
-_LANES = 32
 _KEPT_ROWS = 256
 
 
@@ -29,7 +29,7 @@ def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
     """Return what stands in the lanes, in at most `room` characters; of a mask its bits, the lowest in lane 0."""
     if variable.is_mask:
         mask = int(variable.values[variable.defined][0])
-        return tuple(str(mask >> lane & 1) for lane in range(_LANES))
+        return tuple(str(mask >> lane & 1) for lane in range(WARP))
     return _cells(variable.values.tobytes(), variable.values.dtype, variable.defined.tobytes(), room)
 
 
@@ -110,7 +110,7 @@ class VariablesView(QWidget):
             metrics.elidedText(name_of(each), Qt.TextElideMode.ElideRight, self.width() // 4) for each in self.variables
         ]
         left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
-        wide = (self.width() - left - side) / _LANES
+        wide = (self.width() - left - side) / WARP
         room = max(int((wide - 2) / self._values.width("0")), 1)
         color = warp_color(theme, self._warp)
         painter.setPen(QColor(theme.muted))
@@ -139,12 +139,12 @@ class VariablesView(QWidget):
         painter.setPen(QColor(theme.text if any(row.changed) else theme.muted))
         self._names.left(painter, QRectF(14, 0, left, high), row.name)
         painter.setFont(self._values.font)
-        boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(_LANES)]
+        boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(WARP)]
         for changed, ground, ink in (
             (False, QColor(theme.raised), theme.muted),
             (True, mixed(color.name(), theme.surface, 0.35), theme.text),
         ):
-            here = [lane for lane in range(_LANES) if row.changed[lane] == changed]
+            here = [lane for lane in range(WARP) if row.changed[lane] == changed]
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(ground)
             painter.drawRects([boxes[lane] for lane in here])

@@ -13,11 +13,11 @@ from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 from gpu.declaration.arrays import FROM_FILE
 from gpu.declaration.pattern import Choice, Integer, Parameter, Pattern, Real
 from gpu.errors import InputError
+from gpu.warp import WARP
 from gui.painting.theme import look
 from gui.widgets.basic import Segments, button, label, role, row
 from gui.widgets.forms import ParameterForm
 
-WARP = 32
 MOST_ELEMENTS = 1024
 MOST_ROWS = 32
 """Rows or columns of a matrix."""
