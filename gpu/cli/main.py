@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from gpu import __version__
 from gpu.cli import interrupts
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.text_parameters import Edges, Text
@@ -106,6 +107,7 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.set_defaults(command=lambda options: desktop.open())
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(commands)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import Qt
 
+from gpu import __version__
 from gui.painting.theme import look
 from gui.widgets.notice import Notice
 from gui.window.status_line import explain
@@ -51,8 +52,8 @@ class Dialogs:
     def show_about(self) -> None:
         """Say what this is."""
         text = (
-            "Shows how parallel algorithms run on a GPU.<br><br>The kernels are ordinary CUDA C++: they run on an "
-            "NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
+            f"Version {__version__}. Shows how parallel algorithms run on a GPU.<br><br>The kernels are ordinary CUDA "
+            "C++: they run on an NVIDIA GPU through PyCUDA, or on a SIMT simulator that reads the same files."
         )
         Notice(self._window, "About Lockstep", text).open()
 

@@ -10,6 +10,7 @@ from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
 
+from gpu import __version__
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.requests import Failure, LoadImage, SaveArray, StepPattern
@@ -589,7 +590,9 @@ def test_help_lists_every_shortcut(qtbot, window):
     assert box.height() < window.height()
     box.close()
     window.dialogs.show_about()
-    window.findChildren(Notice)[-1].close()
+    about = window.findChildren(Notice)[-1]
+    assert __version__ in about.columns[0].text()
+    about.close()
 
 
 @pytest.mark.parametrize("rests_ms", [(1, 100)])
