@@ -51,13 +51,13 @@ def start_parent(tmp_path: Path, seconds: int, deed: str = "endless"):
 
 @posix
 @pytest.mark.parametrize("deed", ["endless", "endless-outside-python", "endless-with-python-locked"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_no_process_and_no_file_outlives_a_killed_parent(tmp_path: Path, deed: str, number: int):
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
+def test_no_process_and_no_file_outlives_a_killed_parent(tmp_path: Path, deed: str, name: str):
     parent, child, folder = start_parent(tmp_path, 600, deed)
     with parent:
         assert is_alive(child)
         assert folder.exists()
-        parent.send_signal(number)
+        parent.send_signal(getattr(signal, name))
         assert until(lambda: not is_alive(child), 2)
         assert until(lambda: not folder.exists(), 2)
         assert until(lambda: not guards(folder), 2)
