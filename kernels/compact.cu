@@ -12,15 +12,14 @@
 //
 // compact_split         the way back: each packed element to its place
 
+#include "values.cuh"
+
 #define GREATER 0
 #define LESS 1
 #define ODD 2
 #define EVEN 3
 #define NONZERO 4
 
-#ifndef VALUE
-#define VALUE float
-#endif
 #ifndef PREDICATE
 #define PREDICATE GREATER
 #endif
@@ -34,13 +33,7 @@
 #define PLACES 0
 #endif
 
-// The macros that take VALUE for a part of a name. A float is odd or even if it is whole and so.
-#define JOINED(prefix, suffix) prefix##suffix
-#define OF_VALUE(prefix, type) JOINED(prefix, type)
-#define VECTOR_int int4
-#define VECTOR_float float4
-#define VECTOR OF_VALUE(VECTOR_, VALUE)
-#define MAKE_VECTOR OF_VALUE(make_, VECTOR)
+// A float is odd or even if it is whole and so.
 #define PARITY_int(value) ((value) & 1)
 #define PARITY_float(value) fmodf(fabsf(value), 2.0f)
 #define PARITY OF_VALUE(PARITY_, VALUE)

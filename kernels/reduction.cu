@@ -17,53 +17,13 @@
 //
 // reduce_volatile            a last warp without __syncwarp: a lesson      wrong since lanes may part ways (Volta)
 
-#define SUM 0
-#define PRODUCT 1
-#define MIN 2
-#define MAX 3
+#include "operators.cuh"
 
-#ifndef VALUE
-#define VALUE float
-#endif
-#ifndef OPERATOR
-#define OPERATOR SUM
-#endif
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
 #endif
 #ifndef LOADS
 #define LOADS 4
-#endif
-
-// The macros that take VALUE for a part of a name.
-#define JOINED(prefix, suffix) prefix##suffix
-#define OF_VALUE(prefix, type) JOINED(prefix, type)
-#define LARGEST_int 2147483647
-#define LARGEST_float 3.402823466e+38f
-#define SMALLEST_int (-2147483647 - 1)
-#define SMALLEST_float (-3.402823466e+38f)
-#define VECTOR_int int4
-#define VECTOR_float float4
-#define VECTOR OF_VALUE(VECTOR_, VALUE)
-#define TO_BITS_int(value) (value)
-#define TO_BITS_float(value) __float_as_int(value)
-#define TO_BITS OF_VALUE(TO_BITS_, VALUE)
-#define FROM_BITS_int(bits) (bits)
-#define FROM_BITS_float(bits) __int_as_float(bits)
-#define FROM_BITS OF_VALUE(FROM_BITS_, VALUE)
-
-#if OPERATOR == SUM
-#define COMBINE(a, b) ((a) + (b))
-#define IDENTITY ((VALUE)0)
-#elif OPERATOR == PRODUCT
-#define COMBINE(a, b) ((a) * (b))
-#define IDENTITY ((VALUE)1)
-#elif OPERATOR == MIN
-#define COMBINE(a, b) min(a, b)
-#define IDENTITY OF_VALUE(LARGEST_, VALUE)
-#else
-#define COMBINE(a, b) max(a, b)
-#define IDENTITY OF_VALUE(SMALLEST_, VALUE)
 #endif
 
 // The lanes of a warp, which are fewer where the whole block is less than one.
@@ -253,11 +213,11 @@ __device__ void combine_atomically(VALUE *address, VALUE value) {
 #if OPERATOR == SUM
     atomicAdd(address, value);
 #else
-    int found = TO_BITS(IDENTITY);
-    int expected;
+    unsigned int found = TO_BITS(IDENTITY);
+    unsigned int expected;
     do {
         expected = found;
-        found = atomicCAS((int *)address, expected, TO_BITS(COMBINE(FROM_BITS(expected), value)));
+        found = atomicCAS((unsigned int *)address, expected, TO_BITS(COMBINE(FROM_BITS(expected), value)));
     } while (found != expected);
 #endif
 }

@@ -17,50 +17,13 @@
 // scan_add_back             the sections before, added to each element    (the last of the three launches)
 // scan_look_back            one launch: a block asks those before it      memory's bandwidth
 
-#define SUM 0
-#define MIN 1
-#define MAX 2
+#include "operators.cuh"
 
-#ifndef VALUE
-#define VALUE float
-#endif
-#ifndef OPERATOR
-#define OPERATOR SUM
-#endif
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
 #endif
 #ifndef VECTORS
 #define VECTORS 4
-#endif
-
-// The macros that take VALUE for a part of a name.
-#define JOINED(prefix, suffix) prefix##suffix
-#define OF_VALUE(prefix, type) JOINED(prefix, type)
-#define LARGEST_int 2147483647
-#define LARGEST_float 3.402823466e+38f
-#define SMALLEST_int (-2147483647 - 1)
-#define SMALLEST_float (-3.402823466e+38f)
-#define VECTOR_int int4
-#define VECTOR_float float4
-#define VECTOR OF_VALUE(VECTOR_, VALUE)
-#define MAKE_VECTOR OF_VALUE(make_, VECTOR)
-#define TO_BITS_int(value) ((unsigned int)(value))
-#define TO_BITS_float(value) __float_as_uint(value)
-#define TO_BITS OF_VALUE(TO_BITS_, VALUE)
-#define FROM_BITS_int(bits) ((int)(bits))
-#define FROM_BITS_float(bits) __uint_as_float(bits)
-#define FROM_BITS OF_VALUE(FROM_BITS_, VALUE)
-
-#if OPERATOR == SUM
-#define COMBINE(a, b) ((a) + (b))
-#define IDENTITY ((VALUE)0)
-#elif OPERATOR == MIN
-#define COMBINE(a, b) min(a, b)
-#define IDENTITY OF_VALUE(LARGEST_, VALUE)
-#else
-#define COMBINE(a, b) max(a, b)
-#define IDENTITY OF_VALUE(SMALLEST_, VALUE)
 #endif
 
 #define WARP 32

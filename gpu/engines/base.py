@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ Array = npt.NDArray[Any]
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
+_HEADER = re.compile(r'\s*#\s*include\s*"([^"]+\.cuh)"')
+
 
 def kernel_text(file: str, sources: Mapping[str, str]) -> str:
     """Return a kernel file's text: the edited one where `sources` has it. KernelError where there is no such file."""
@@ -25,6 +28,22 @@ def kernel_text(file: str, sources: Mapping[str, str]) -> str:
         return (KERNELS / file).read_text(encoding="utf-8")
     except OSError:
         raise KernelError(f"There is no kernel file {file}.") from None
+
+
+def whole_text(file: str, text: str) -> str:
+    """Return a kernel file's text with the headers beside it written out, each line under its own file's name.
+
+    A compiler's cache then sees all that a kernel is made of, and need not ask the preprocessor each time.
+    """
+    lines = [f'#line 1 "{file}"']
+    for number, line in enumerate(text.split("\n"), 1):
+        included = _HEADER.match(line)
+        header = KERNELS / included[1] if included else None
+        if header is not None and header.is_file():
+            lines += [whole_text(header.name, header.read_text(encoding="utf-8")), f'#line {number + 1} "{file}"']
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from gpu.engines.base import (
     PhaseTimes,
     Routine,
     kernel_text,
+    whole_text,
 )
 from gpu.errors import (
     CompileError,
@@ -174,8 +175,7 @@ class CudaEngine:
                     "no_extern_c": True,
                     "include_dirs": [str(KERNELS)],
                 }
-                source = f'#line 1 "{file}"\n{text}'
-                return (_linked if "<<<" in text else SourceModule)(source, **options)
+                return (_linked if "<<<" in text else SourceModule)(whole_text(file, text), **options)
         except cuda.CompileError as error:
             log = f"{error.stdout or ''}{error.stderr or ''}".strip()
             position, message = first_error(log, file)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.engines.base import Engine
+from gpu.engines.base import KERNELS, Engine, whole_text
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import CompileError, EngineUnavailableError, KernelError, LaunchError
@@ -52,6 +54,31 @@ def test_a_compile_error_names_our_line(engine: Engine) -> None:
     assert "inn" in caught.value.message
     assert "inn" in caught.value.detail
     np.testing.assert_array_equal(scaled(engine, SCALE), np.arange(100) * 2 + 3)
+
+
+def test_a_compile_error_behind_an_included_header_names_our_line(engine: Engine) -> None:
+    kernel = "__global__ void k(VALUE *data) { data[0] = COMBINE(data[0], IDENTITY) + nobody; }"
+    engine.sources = {"scale.cu": f'#include "operators.cuh"\n\n{kernel}\n'}
+    try:
+        with pytest.raises(CompileError, match="nobody") as caught:
+            engine.build("scale.cu")
+    finally:
+        engine.sources = {}
+    assert (caught.value.position.file, caught.value.position.line) == ("scale.cu", 3)
+
+
+def test_a_whole_text_has_its_headers_written_out() -> None:
+    text = '#include "none.cuh"\n#include "operators.cuh"\n#include <cstdio>\nint last;'
+    lines = whole_text("own.cu", text).split("\n")
+    assert lines[:3] == ['#line 1 "own.cu"', '#include "none.cuh"', '#line 1 "operators.cuh"']
+    assert lines[-3:] == ['#line 3 "own.cu"', "#include <cstdio>", "int last;"]
+    header = (KERNELS / "operators.cuh").read_text("utf-8").split("\n")
+    follows = header.index('#include "values.cuh"') + 1
+    inner = lines.index('#line 1 "values.cuh"')
+    [after] = [place for place, line in enumerate(lines) if re.fullmatch(r'#line [^1]\d* "operators.cuh"', line)]
+    assert lines[inner + 1 : after] == (KERNELS / "values.cuh").read_text("utf-8").split("\n")
+    assert lines[after] == f'#line {follows + 1} "operators.cuh"'
+    assert lines[after + 1 : -3] == header[follows:]
 
 
 def test_names_that_do_not_exist(engine: Engine) -> None:

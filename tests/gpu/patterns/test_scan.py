@@ -108,7 +108,8 @@ def test_a_wrong_operator_is_not_verified(variant: str) -> None:
     values = np.ones(5000, np.int32)
     outcome = run(engine, variant, values)
     assert outcome.report.verified
-    sources = {"scan.cu": _source().replace("#define COMBINE(a, b) ((a) + (b))", "#define COMBINE(a, b) ((a) | (b))")}
+    spoil = "#undef COMBINE\n#define COMBINE(a, b) ((a) | (b))"
+    sources = {"scan.cu": _source().replace('#include "operators.cuh"', f'#include "operators.cuh"\n{spoil}')}
     spoilt = run_pattern(
         engine,
         SCAN,
