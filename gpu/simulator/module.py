@@ -51,7 +51,6 @@ class SimulatedModule:
         self._include_dirs = tuple(include_dirs)
         self._tolerant = tolerant
         self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
-        self._compiler = LockstepCompiler()
         self._kernels: dict[str, SimulatedKernel] = {}
         self._compiled: dict[str, CompiledKernel] = {}
         self._variables: dict[str, Address] = {}
@@ -82,7 +81,7 @@ class SimulatedModule:
             for variable in program.variables.values():
                 if variable.name not in self._variables:
                     self._variables[variable.name] = Address(_memory_of(variable))
-            self._kernels[name] = SimulatedKernel(function, self._compiler.function(function), self._variables)
+            self._kernels[name] = SimulatedKernel(function, LockstepCompiler().function(function), self._variables)
         return self._kernels[name]
 
     def compiled(self, name: str) -> CompiledKernel:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from gpu.simulator.trace.recorder import ACCESS
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.flat import FlatTrace
 from gpu.stepping.lane_traces import LaneTrace, event_column, lane_traces
 from gpu.stepping.recording import Recording
 from gpu.stepping.traffic import measure
@@ -27,8 +26,8 @@ class Counts:
     Parameters
     ----------
     operations : int
-        Operations on data, by every lane that did one: on values that come from arrays, by statements whose results end
-        in arrays. Arithmetic on indices is left out.
+        Operations on data, by every lane that did one, as `gpu.simulator.executor.work` defines them. Arithmetic on
+        indices is left out.
     steps : int
         How many times one after the other such statements were executed: lanes, warps and blocks that execute the same
         statement for the same time do so in one step.
@@ -134,8 +133,7 @@ def _rest(fraction: float | None) -> float | None:
 def _count(trace: Trace) -> Array:
     """Return what each event adds: shape (events, columns)."""
     made = {name: np.zeros(len(trace.events), np.int64) for name in _COLUMNS}
-    operations = data_operations(trace)
-    np.add.at(made["operations"], operations, 1)
+    made["operations"] += event_column(trace, "work")
     apart = trace.about["schedule"] != "round-robin"
     own = [
         (launch.number, lane_trace)
@@ -202,32 +200,3 @@ def statements_of(trace: Trace) -> Array:
     functions, positions = event_column(trace, "function"), event_column(trace, "position")
     numbers: Array = functions.astype(np.int64) * (int(positions.max(initial=0)) + 1) + positions
     return numbers
-
-
-def data_operations(trace: Trace) -> Array:
-    """Return the event of every operation on data, one for each lane that did it.
-
-    What counts is what a statement does: where one of its results ends in an array, in global or in shared memory, all
-    that it makes is data, be it that of a lane which nobody asks for. Otherwise its results are no more than indices.
-    """
-    operations = FlatTrace(trace).operations
-    if not operations.node.size:
-        return np.zeros(0, np.int64)
-    statement = statements_of(trace)[operations.event]
-    logs = [
-        trace.log(number).nodes
-        for number, memory in enumerate(trace.about["memories"])
-        if memory["space"] in ("global", "shared")
-    ]
-    written = np.unique(np.concatenate([np.zeros(0, np.int64), *logs]))
-    of = np.full(int(max(operations.node.max(), written.max(initial=0), operations.sources.max())) + 1, -1)
-    of[operations.node] = statement
-    useful = np.unique(of[written])
-    pairs = np.stack([np.repeat(statement, 3), of[operations.sources].ravel()], axis=1)
-    pairs = np.unique(pairs[(operations.sources > 0).ravel()], axis=0)
-    while True:
-        more = np.setdiff1d(pairs[np.isin(pairs[:, 0], useful), 1], useful)
-        if not more.size:
-            found: Array = operations.event[np.isin(statement, useful)]
-            return found
-        useful = np.union1d(useful, more)

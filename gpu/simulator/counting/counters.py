@@ -113,7 +113,7 @@ METRICS: dict[str, str] = {
     "warp_statements": "statements and conditions executed, each once for every warp with an active lane",
     "lane_statements": "statements and conditions executed, each once for every active lane",
     "lanes_per_warp_statement": "active lanes when a warp executes a statement, on average, of 32",
-    "operations": "arithmetic on data by all lanes; whole numbers that lead to indices or conditions only are left out",
+    "operations": "operations on data by all lanes; what leads to indices or conditions only is left out",
     "branches": "conditions of if and of loops tested by a warp",
     "divergent_branches": "those where some lanes of the warp went one way and some the other",
     **_GLOBAL["read"].meanings("global loads"),
@@ -197,6 +197,9 @@ class Counters(Observer):
         line["warp_statements"] += self._of(mask).count
         line["lane_statements"] += mask.count
         line["operations"] += step.operations * mask.count
+
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+        self._line(position)["operations"] += operations * mask.count
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         line, warps = self._line(position), self._of(mask)

@@ -17,6 +17,7 @@ from gpu.simulator.executor.effects import assert_lanes, pass_grid_barrier, prin
 from gpu.simulator.executor.frame import Evaluator, Frame, assign_local, load_value, store_value
 from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.executor.memory import LocalMemory, Site
+from gpu.simulator.executor.work import Work
 from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
 from gpu.simulator.operations import UNARY, binary, cast
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, has_union, leaves, vector_size
@@ -47,6 +48,9 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
 
 class ExpressionCompiler(ABC):
     """Compiles expressions; how functions are compiled is left to the compiler of statements."""
+
+    def __init__(self) -> None:
+        self._work = Work()
 
     @abstractmethod
     def function(self, function: ir.Function) -> Any:
@@ -161,15 +165,37 @@ class ExpressionCompiler(ABC):
             return lambda frame, mask: from_number(widen(run(frame, mask)))
         return run
 
+    def side(self, side: ir.Expression) -> Evaluator:
+        """Return the closure of a side of `?:`, `&&` or `||`, which tells of its operations where it is needed."""
+        run, counted = self.expression(side), self._work.of_side(side)
+        if counted is None:
+            return run
+        position, operations = counted
+
+        def counting(frame: Frame, mask: Mask) -> Any:
+            if frame.batch.observer is not None:
+                frame.batch.observer.side(frame.batch, position, operations, mask)
+            return run(frame, mask)
+
+        return counting
+
+    def _is_eager(self, *sides: ir.Expression) -> Callable[[Frame], bool]:
+        """Return whether sides may run in lanes that do not need them, as nobody counts what they do there."""
+        if not all(map(_runs_in_any_lane, sides)):
+            return lambda frame: False
+        if all(self._work.of_side(side) is None for side in sides):
+            return lambda frame: True
+        return lambda frame: frame.batch.observer is None
+
     def _logical(self, expression: ir.Logical) -> Evaluator:
-        left, right = self.expression(expression.left), self.expression(expression.right)
+        left, right = self.expression(expression.left), self.side(expression.right)
         conjunction = expression.op == "&&"
-        if _runs_in_any_lane(expression.right):
-            combine = np.logical_and if conjunction else np.logical_or
-            return lambda frame, mask: combine(left(frame, mask), right(frame, mask))
+        eager, combine = self._is_eager(expression.right), np.logical_and if conjunction else np.logical_or
 
         def run(frame: Frame, mask: Mask) -> Any:
             first = left(frame, mask)
+            if eager(frame):
+                return combine(first, right(frame, mask))
             true, false = mask.split(first)
             needed = true if conjunction else false
             if needed is None:
@@ -183,13 +209,12 @@ class ExpressionCompiler(ABC):
 
     def _select(self, expression: ir.Select) -> Evaluator:
         condition = self.expression(expression.condition)
-        chosen, other = self.expression(expression.chosen), self.expression(expression.other)
-        eager = _runs_in_any_lane(expression.chosen) and _runs_in_any_lane(expression.other)
-        eager = eager and isinstance(expression.type, Scalar)
+        chosen, other = self.side(expression.chosen), self.side(expression.other)
+        eager, simple = self._is_eager(expression.chosen, expression.other), isinstance(expression.type, Scalar)
 
         def run(frame: Frame, mask: Mask) -> Any:
             decided = condition(frame, mask)
-            if eager and isinstance(decided, np.ndarray):
+            if simple and isinstance(decided, np.ndarray) and eager(frame):
                 return np.where(decided, chosen(frame, mask), other(frame, mask))
             true, false = mask.split(decided)
             if false is None:

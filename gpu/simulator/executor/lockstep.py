@@ -21,7 +21,6 @@ from gpu.simulator.executor.lanes import BlockBatch, Mask, union
 from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
 from gpu.simulator.executor.observe import Step as Told
 from gpu.simulator.executor.schedule import check_barrier
-from gpu.simulator.executor.work import Work
 from gpu.simulator.types import Scalar, leaves
 
 Step = Callable[[Frame, Mask], Mask | None]
@@ -57,11 +56,11 @@ class CompiledFunction:
 
 
 class LockstepCompiler(ExpressionCompiler):
-    """Compiles statements to steps. Functions are compiled once, when they are first called."""
+    """Compiles statements to steps, of a kernel and all that it calls. Each is compiled when first called."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._functions: dict[int, CompiledFunction] = {}
-        self._work = Work()
 
     def function(self, function: ir.Function) -> CompiledFunction:
         """Return a function, ready to be called."""
@@ -123,7 +122,7 @@ class LockstepCompiler(ExpressionCompiler):
 
     def _evaluate(self, statement: ir.Evaluate) -> Step:
         run = self.expression(statement.expression)
-        told = Told(statement.position, "evaluate", self._work.of(statement.expression))
+        told = Told(statement.position, "evaluate", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
@@ -139,7 +138,7 @@ class LockstepCompiler(ExpressionCompiler):
             run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
         else:
             run = self.expression(statement.value)
-        told = Told(statement.position, "declare", self._work.of_variable(slot, statement.value))
+        told = Told(statement.position, "declare", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
@@ -153,9 +152,7 @@ class LockstepCompiler(ExpressionCompiler):
         zeroed, punned = statement.zeroed, statement.punned
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
-        told = Told(
-            statement.position, "declare", sum(self._work.of(value, is_data=True) for _, value in statement.values)
-        )
+        told = Told(statement.position, "declare", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
@@ -174,7 +171,7 @@ class LockstepCompiler(ExpressionCompiler):
         ]
         cases = [case for section in statement.sections for case in section.values]
 
-        told = Told(statement.position, "switch", self._work.of(statement.value))
+        told = Told(statement.position, "switch", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
             frame.batch.begin(told, mask)
@@ -200,7 +197,7 @@ class LockstepCompiler(ExpressionCompiler):
         then = self.statement(statement.then)
         orelse = self.statement(statement.orelse) if statement.orelse is not None else None
 
-        told = Told(statement.position, "if", self._work.of(statement.condition))
+        told = Told(statement.position, "if", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask | None:
             frame.batch.begin(told, mask)
@@ -220,7 +217,7 @@ class LockstepCompiler(ExpressionCompiler):
         advance = self.expression(statement.step) if statement.step is not None else None
         body = self.statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
-        told = Told(position, "loop", self._work.of(statement.condition))
+        told = Told(position, "loop", self._work.of(statement))
 
         def test(frame: Frame, live: Mask) -> Mask | None:
             frame.batch.begin(told, live)
@@ -253,7 +250,7 @@ class LockstepCompiler(ExpressionCompiler):
 
     def _return(self, statement: ir.Return) -> Step:
         run = self.expression(statement.value) if statement.value is not None else None
-        told = Told(statement.position, "return", self._work.of_result(statement.value))
+        told = Told(statement.position, "return", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> None:
             frame.batch.begin(told, mask)

@@ -29,7 +29,7 @@ class Step:
     kind : str
         "evaluate", "declare", "if", "loop", "switch", "return" or "barrier".
     operations : int
-        The arithmetic that one lane does on data, as `gpu.simulator.executor.work` counts it.
+        The operations on data that every lane does in it, as `gpu.simulator.executor.work` defines them.
     """
 
     position: SourcePosition
@@ -95,6 +95,13 @@ class Observer:
     def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         """Take note of a statement that the lanes of `mask` are about to execute."""
 
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+        """Take note that the lanes of `mask` are about to execute a side of `?:`, `&&` or `||`.
+
+        Each does so many operations on data there, which the statement's step has left out; `position` is the
+        statement's.
+        """
+
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         """Take note that of the lanes of `mask` those of `taken` (none: None) go one way, the others the other."""
 
@@ -150,6 +157,10 @@ class Observers(Observer):
     def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
         for observer in self._observers:
             observer.step(batch, step, mask)
+
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+        for observer in self._observers:
+            observer.side(batch, position, operations, mask)
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         for observer in self._observers:

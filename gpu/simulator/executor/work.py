@@ -1,189 +1,347 @@
-"""How much arithmetic is done on data: what a textbook counts as the operations of an algorithm.
+"""How many operations on data a statement does: the one definition that all counts of operations go by.
 
-Arithmetic on floats is, and so is arithmetic on whole numbers whose result flows into memory or an atomic, over any
-number of variables, exchanges between lanes and calls. What flows into subscripts, addresses and conditions only is
-not, nor is the step of a `for`.
+It is what a textbook counts as the operations of an algorithm, each by every lane that does it:
+
+- arithmetic on floats, by an operator or a function (`sqrtf`, `fmaxf`);
+- arithmetic on whole numbers whose result flows into memory or an atomic, over any number of variables, exchanges
+  between lanes and calls;
+- an atomic that computes, whatever for; one that exchanges, or swaps after comparing, moves a value;
+- a reduction over a warp (`__reduce_add_sync`) whose result flows there: one for each lane that takes part;
+- a comparison of two values from memory neither of which leads to a subscript: what a compare-exchange, a merge or a
+  search for the greatest consists of.
+
+What flows into subscripts, addresses and conditions only is no operation on data, nor is the step of a `for`, any other
+comparison, a copy, a conversion, a shuffle (what is added to what it brings is) or a vote: they say where and whether
+something is done. A side of `?:`, `&&` and `||` counts in the lanes that need it.
+
+All of this follows from a kernel's text, not from what a run happens to make of it. So a statement counts for the same
+in every run, in whichever order its warps take turns, and whoever counts comes to the same number: `Counters` and a
+recording are told of it by the executor. Traced values alone would not say so much: where one of a statement's results
+ends in an array they cannot tell its other results from indices, and what is made of thread numbers has no trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
-Flow = Iterator[tuple[ir.Expression, bool]]
-"""Expressions, and whether their value flows into data."""
+NOTHING, DATA, INDEX = 0, 1, 2
+"""What a value may be used for, as flags: nothing that counts, data, and subscripts or addresses."""
+
+Uses = Iterator[tuple[ir.Expression, int]]
+"""Expressions, and what their values are used for."""
+
+_COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 
 
 class Work:
-    """Counts the operations of functions' expressions: those of the function that was entered last."""
+    """The operations on data of a kernel, and of all that it calls and launches.
+
+    A function that kernels share is data's in the one and an index's in the other: each kernel has its own.
+    """
 
     def __init__(self) -> None:
-        # Of each function, by its id: the slots of the variables that hold data; and those whose result is data.
-        self._data: dict[int, set[int]] = {}
-        self._results: set[int] = set()
+        # Of each function, by its id: what its variables are used for, by slot, and which were read from memory.
+        self._uses: dict[int, dict[int, int]] = {}
+        self._read: dict[int, set[int]] = {}
+        # What functions' results are used for, and whose were read from memory.
+        self._uses_of_result: dict[int, int] = {}
+        self._gives_read: set[int] = set()
+        # The operations of statements and of sides, by id.
+        self._operations: dict[int, int] = {}
+        self._positions: dict[int, SourcePosition] = {}
+        self._function = 0
+        self._position = SourcePosition("", 0)
 
-    def enter(self, function: ir.Function) -> None:
-        """Turn to a function. What one that nothing else has called yet gives back is not data."""
-        if id(function) not in self._data:
-            self._follow(function)
-        self._slots, self._returns = self._data[id(function)], id(function) in self._results
-
-    def of(self, expression: ir.Expression | None, *, is_data: bool = False) -> int:
-        """Count the operations of one lane. A lazy side counts as if it were taken.
-
-        Parameters
-        ----------
-        expression : Expression or None
-        is_data : bool
-            Whether the value goes where data goes, rather than nowhere.
-        """
-        if expression is None:
-            return 0
-        return sum(self._own(part, flows) for part, flows in self._parts(expression, is_data))
-
-    def of_variable(self, slot: int, value: ir.Expression | None) -> int:
-        """Count the operations of a variable's first value."""
-        return self.of(value, is_data=slot in self._slots)
-
-    def of_result(self, value: ir.Expression | None) -> int:
-        """Count the operations of what the function gives back."""
-        return self.of(value, is_data=self._returns)
-
-    def _follow(self, root: ir.Function) -> None:
-        """Find what holds data in a function, and in all that it calls, until nothing more is found."""
-        functions = [root]
-        self._data[id(root)] = set()
-        known = -1
-        while self._known() != known:
-            known = self._known()
+    def enter(self, kernel: ir.Function) -> None:
+        """Count a kernel and all that it calls, if that was not done."""
+        if id(kernel) in self._uses:
+            return
+        functions = [kernel]
+        self._uses[id(kernel)], self._read[id(kernel)] = {}, set()
+        known = None
+        while known != (known := self._known()):
             for function in functions:
-                self._slots, self._returns = self._data[id(function)], id(function) in self._results
-                for whole, flows in self._expressions(function.body):
-                    for part, is_data in self._parts(whole, flows):
-                        functions += self._find(part, is_data)
+                self._function = id(function)
+                for whole, use in self._expressions(function.body):
+                    for part, use_of_part in self._parts(whole, use):
+                        functions += self._find(part, use_of_part)
+                self._follow_reads(function.body)
+        for function in functions:
+            self._function = id(function)
+            self._count_statement(function.body)
 
-    def _known(self) -> int:
-        return len(self._results) + len(self._data) + sum(map(len, self._data.values()))
+    def of(self, statement: ir.Statement) -> int:
+        """Return how many operations one lane does in a statement, those of its sides and inner statements left out."""
+        return self._operations.get(id(statement), 0)
 
-    def _find(self, expression: ir.Expression, is_data: bool) -> list[ir.Function]:
+    def of_side(self, side: ir.Expression) -> tuple[SourcePosition, int] | None:
+        """Return of a side of `?:`, `&&` or `||` the statement and the operations; None where nothing in it is one."""
+        return (self._positions[id(side)], self._operations[id(side)]) if id(side) in self._positions else None
+
+    # What values are used for.
+
+    def _known(self) -> tuple[int, ...]:
+        """Return how much is known: it only grows."""
+        return (
+            len(self._uses),
+            sum(map(sum, map(dict.values, self._uses.values()))),
+            sum(map(len, self._read.values())),
+            sum(self._uses_of_result.values()),
+            len(self._gives_read),
+        )
+
+    def _find(self, expression: ir.Expression, use: int) -> list[ir.Function]:
         """Note what an expression says of variables and results; return functions that were not known."""
         called: list[ir.Function] = []
         match expression:
-            case ir.Local(_, slot) | ir.Update(_, ir.Local(_, slot)) if is_data:
-                self._slots.add(slot)
+            case ir.Local(_, slot) | ir.Update(_, ir.Local(_, slot)):
+                uses = self._uses[self._function]
+                uses[slot] = uses.get(slot, NOTHING) | use
             case ir.Call(_, function):
                 called = [function]
             case ir.IndirectCall(_, _, functions):
                 called = list(functions.values())
+            case ir.Launch(_, function):
+                called = [function]
+                use = NOTHING
             case _:
                 pass
-        if is_data:
-            self._results.update(map(id, called))
-        new = [function for function in called if id(function) not in self._data]
-        self._data.update((id(function), set()) for function in new)
+        for function in called:
+            self._uses_of_result[id(function)] = self._uses_of_result.get(id(function), NOTHING) | use
+        new = [function for function in called if id(function) not in self._uses]
+        for function in new:
+            self._uses[id(function)], self._read[id(function)] = {}, set()
         return new
 
-    def _own(self, expression: ir.Expression, is_data: bool) -> int:
-        """Return how many operations an expression is, its parts left out."""
-        match expression:
-            case ir.Binary(type) | ir.Unary(type):
-                return int(is_data and type != BOOL)
-            case ir.Intrinsic():
-                return int(is_data)
-            case ir.Atomic(_, op):
-                return int(op not in ("exch", "cas"))
-            case ir.Update(_, place, _, _, compute):
-                return int(not isinstance(compute, Pointer) and (is_data or self._holds_data(place)))
-            case _:
-                return 0
+    def _use_of(self, slot: int) -> int:
+        return self._uses[self._function].get(slot, NOTHING)
 
-    def _parts(self, expression: ir.Expression, is_data: bool) -> Flow:
+    def _parts(self, expression: ir.Expression, use: int) -> Uses:
         """Yield an expression and all that it is made of."""
-        # Every expression but a place has a type.
-        type = getattr(expression, "type", None)
-        is_data = is_data or (isinstance(type, Scalar) and type.is_float)
-        yield expression, is_data
-        for part, flows in self._direct_parts(expression, is_data):
-            yield from self._parts(part, flows)
+        use = _of_floats(expression, use)
+        yield expression, use
+        for part, use_of_part in self._direct_parts(expression, use):
+            yield from self._parts(part, use_of_part)
 
-    def _direct_parts(self, expression: ir.Expression, is_data: bool) -> Flow:
+    def _direct_parts(self, expression: ir.Expression, use: int) -> Uses:
         match expression:
             case ir.Binary(_, _, left, right) | ir.Logical(_, _, left, right):
-                yield from ((left, is_data), (right, is_data))
+                yield from ((left, use), (right, use))
             case ir.Unary(_, _, operand) | ir.Cast(_, operand) | ir.Extract(_, operand, _):
-                yield operand, is_data
+                yield operand, use
             case ir.Select(_, condition, chosen, other):
-                yield from ((condition, False), (chosen, is_data), (other, is_data))
+                yield from ((condition, NOTHING), (chosen, use), (other, use))
             case ir.Sequence(_, first, second):
-                yield from ((first, False), (second, is_data))
+                yield from ((first, NOTHING), (second, use))
             case ir.Construct(_, parts) | ir.Intrinsic(_, _, parts):
-                yield from ((part, is_data) for part in parts)
+                yield from ((part, use) for part in parts)
             case ir.Offset(_, pointer, index):
-                yield from ((pointer, False), (index, False))
+                yield from ((pointer, INDEX), (index, INDEX))
             case ir.Distance(_, left, right):
-                yield from ((left, False), (right, False))
+                yield from ((left, INDEX), (right, INDEX))
             case ir.Member(_, pointer, _):
-                yield pointer, False
+                yield pointer, INDEX
             case ir.Load(_, place):
                 yield from _subscripts(place)
             case ir.Temporary(_, value) if value is not None:
-                yield value, True
+                yield value, DATA
             case ir.Assign(_, place, value) | ir.Update(_, place, _, value):
                 yield from _subscripts(place)
-                yield value, is_data or self._holds_data(place)
+                yield value, use | self._use_of_place(place)
             case ir.Atomic(_, _, place, arguments):
                 yield from _subscripts(place)
-                yield from ((argument, True) for argument in arguments)
+                yield from ((argument, DATA) for argument in arguments)
             case ir.Warp(_, op, arguments):
                 # The lanes that are named come first, the value second; a shuffle's other lane and width follow.
-                is_exchange = op.startswith(("__shfl", "__reduce"))
-                yield from ((argument, is_data and is_exchange and at == 1) for at, argument in enumerate(arguments))
+                of_value = use if op.startswith(("__shfl", "__reduce")) else NOTHING
+                yield from ((argument, of_value if at == 1 else NOTHING) for at, argument in enumerate(arguments))
             case ir.Call(_, function, arguments):
-                within = self._data.get(id(function), set())
-                yield from ((argument, slot in within) for slot, argument in enumerate(arguments))
+                within = self._uses.get(id(function), {})
+                yield from ((argument, within.get(slot, NOTHING)) for slot, argument in enumerate(arguments))
             case ir.IndirectCall(_, function, _, arguments):
-                yield function, False
-                yield from ((argument, True) for argument in arguments)
+                yield function, NOTHING
+                yield from ((argument, DATA) for argument in arguments)
+            case ir.Launch():
+                within = self._uses.get(id(expression.function), {})
+                yield from ((each, NOTHING) for each in (expression.grid, expression.block, expression.shared_bytes))
+                yield from ((each, within.get(slot, NOTHING)) for slot, each in enumerate(expression.arguments))
+            case ir.Print(_, _, arguments):
+                yield from ((argument, NOTHING) for argument in arguments if not isinstance(argument, str))
+            case ir.Assertion(_, condition):
+                yield condition, NOTHING
             case _:
                 pass
 
-    def _expressions(self, statement: ir.Statement) -> Flow:
+    def _use_of_place(self, place: ir.Place) -> int:
+        return DATA if isinstance(place, ir.Element) else self._use_of(place.slot)
+
+    def _expressions(self, statement: ir.Statement) -> Uses:
         """Yield all expressions that statements hold."""
+        yield from self._own_expressions(statement)
+        if isinstance(statement, ir.Loop) and statement.step is not None:
+            yield statement.step, NOTHING
+        for inner in _inner(statement):
+            yield from self._expressions(inner)
+
+    def _own_expressions(self, statement: ir.Statement) -> Uses:
+        """Yield what a statement evaluates before anything in it runs."""
         match statement:
             case ir.Evaluate(expression):
-                yield expression, False
+                yield expression, NOTHING
             case ir.Declare(slot, _, value) if value is not None:
-                yield value, slot in self._slots
+                yield value, self._use_of(slot)
             case ir.DeclareMemory(_, _, values):
-                yield from ((value, True) for _, value in values)
-            case ir.Block(statements):
-                for inner in statements:
-                    yield from self._expressions(inner)
-            case ir.If(condition, then, orelse):
-                yield condition, False
-                yield from self._expressions(then)
-                if orelse is not None:
-                    yield from self._expressions(orelse)
-            case ir.Loop(condition, step, body):
-                yield from ((each, False) for each in (condition, step) if each is not None)
-                yield from self._expressions(body)
-            case ir.Switch(value, sections):
-                yield value, False
-                for section in sections:
-                    yield from self._expressions(section.body)
+                yield from ((value, DATA) for _, value in values)
+            case ir.If(condition) | ir.Loop(condition) | ir.Switch(condition) if condition is not None:
+                yield condition, NOTHING
             case ir.Return(value) if value is not None:
-                yield value, self._returns
+                yield value, self._uses_of_result.get(self._function, NOTHING)
             case _:
                 pass
 
-    def _holds_data(self, place: ir.Place) -> bool:
-        return isinstance(place, ir.Element) or place.slot in self._slots
+    # What was read from memory.
+
+    def _follow_reads(self, statement: ir.Statement) -> None:
+        """Note which variables, parameters and results get what was read from memory."""
+        match statement:
+            case ir.Declare(slot, _, value) if value is not None and self._is_read(value):
+                self._read[self._function].add(slot)
+            case ir.Return(value) if value is not None and self._is_read(value):
+                self._gives_read.add(self._function)
+            case _:
+                pass
+        for whole, use in self._own_expressions(statement):
+            for part, _ in self._parts(whole, use):
+                match part:
+                    case ir.Assign(_, ir.Local(_, slot), value) | ir.Update(_, ir.Local(_, slot), _, value):
+                        if self._is_read(value):
+                            self._read[self._function].add(slot)
+                    case ir.Call(_, function, arguments):
+                        self._read[id(function)].update(at for at, each in enumerate(arguments) if self._is_read(each))
+                    case _:
+                        pass
+        for inner in _inner(statement):
+            self._follow_reads(inner)
+
+    def _is_read(self, expression: ir.Expression) -> bool:
+        """Whether a value was read from memory, or is made of one that was."""
+        match expression:
+            case ir.Load() | ir.Atomic():
+                return True
+            case ir.Local(_, slot):
+                return slot in self._read[self._function]
+            case ir.Unary(type, _, operand):
+                return type != BOOL and self._is_read(operand)
+            case ir.Cast(_, operand) | ir.Extract(_, operand, _):
+                return self._is_read(operand)
+            case ir.Binary(type, _, left, right):
+                return type != BOOL and (self._is_read(left) or self._is_read(right))
+            case ir.Select(_, _, one, other) | ir.Sequence(_, other, one):
+                return self._is_read(one) or (isinstance(expression, ir.Select) and self._is_read(other))
+            case ir.Construct(_, parts) | ir.Intrinsic(_, _, parts):
+                return any(map(self._is_read, parts))
+            case ir.Assign(_, _, value):
+                return self._is_read(value)
+            case ir.Update(_, place, _, value):
+                return isinstance(place, ir.Element) or self._is_read(place) or self._is_read(value)
+            case ir.Warp(_, op, arguments):
+                return op.startswith("__shfl") and self._is_read(arguments[1])
+            case ir.Call(_, function):
+                return id(function) in self._gives_read
+            case _:
+                return False
+
+    def _leads_to_an_index(self, expression: ir.Expression) -> bool:
+        """Whether a variable that a value is made of is used for a subscript."""
+        if isinstance(expression, ir.Local):
+            return bool(self._use_of(expression.slot) & INDEX)
+        if isinstance(expression, ir.Load):
+            return False
+        return any(self._leads_to_an_index(part) for part, _ in self._direct_parts(expression, NOTHING))
+
+    # Counting.
+
+    def _count_statement(self, statement: ir.Statement) -> None:
+        if not isinstance(statement, ir.Block):
+            self._position = statement.position
+        own = [self._count(each, use)[0] for each, use in self._own_expressions(statement)]
+        if any(own):
+            self._operations[id(statement)] = sum(own)
+        for inner in _inner(statement):
+            self._count_statement(inner)
+
+    def _count(self, expression: ir.Expression, use: int) -> tuple[int, int]:
+        """Return the operations of an expression, without those of its sides and with them."""
+        use = _of_floats(expression, use)
+        own = whole = self._own(expression, use)
+        sides = _sides(expression)
+        for part, use_of_part in self._direct_parts(expression, use):
+            of_part, with_sides = self._count(part, use_of_part)
+            whole += with_sides
+            if not any(part is side for side in sides):
+                own += of_part
+            elif with_sides:
+                self._operations[id(part)], self._positions[id(part)] = of_part, self._position
+        return own, whole
+
+    def _own(self, expression: ir.Expression, use: int) -> int:
+        """Return how many operations an expression is, its parts left out."""
+        match expression:
+            case ir.Binary(_, op, left, right) if op in _COMPARISONS:
+                return int(not any(self._leads_to_an_index(each) or not self._is_read(each) for each in (left, right)))
+            case ir.Binary(type) | ir.Unary(type):
+                return int(use & DATA != 0 and type != BOOL)
+            case ir.Intrinsic():
+                return int(use & DATA != 0)
+            case ir.Warp(_, op):
+                return int(use & DATA != 0 and op.startswith("__reduce"))
+            case ir.Atomic(_, op):
+                return int(op not in ("exch", "cas"))
+            case ir.Update(_, place, _, _, compute):
+                return int(not isinstance(compute, Pointer) and (use | self._use_of_place(place)) & DATA != 0)
+            case _:
+                return 0
 
 
-def _subscripts(place: ir.Place) -> Flow:
+def _of_floats(expression: ir.Expression, use: int) -> int:
+    """Return what an expression is used for: floats are data, whatever is done with them."""
+    # Every expression but a place has a type.
+    type = getattr(expression, "type", None)
+    return use | DATA if isinstance(type, Scalar) and type.is_float else use
+
+
+def _sides(expression: ir.Expression) -> tuple[ir.Expression, ...]:
+    """Return the parts that run only in the lanes that need them."""
+    match expression:
+        case ir.Select(_, _, chosen, other):
+            return chosen, other
+        case ir.Logical(_, _, _, right):
+            return (right,)
+        case _:
+            return ()
+
+
+def _inner(statement: ir.Statement) -> Iterator[ir.Statement]:
+    """Yield the statements in a statement."""
+    match statement:
+        case ir.Block(statements):
+            yield from statements
+        case ir.If(_, then, orelse):
+            yield then
+            if orelse is not None:
+                yield orelse
+        case ir.Loop():
+            yield statement.body
+        case ir.Switch(_, sections):
+            yield from (section.body for section in sections)
+
+
+def _subscripts(place: ir.Place) -> Uses:
     if isinstance(place, ir.Element):
-        yield place.pointer, False
+        yield place.pointer, INDEX
         if place.index is not None:
-            yield place.index, False
+            yield place.index, INDEX

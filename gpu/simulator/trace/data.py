@@ -19,7 +19,7 @@ from gpu.simulator.trace.functions import describe
 from gpu.simulator.trace.packing import Array, Growing
 from gpu.simulator.trace.recorder import ACCESS, BARRIER, EVENT, OPERATION, POINTER, REGISTER, Recorder
 
-VERSION = 3
+VERSION = 4
 
 _TABLES = {
     "events": EVENT,

@@ -66,6 +66,10 @@ class Table:
         """Change one number."""
         self._rows[row * len(self.columns) + self.columns.index(column)] = value
 
+    def increase(self, row: int, column: str, by: int) -> None:
+        """Add to one number."""
+        self._rows[row * len(self.columns) + self.columns.index(column)] += by
+
     def array(self) -> Array:
         """Return the rows, shape (rows, columns)."""
         return np.array(self._rows, np.int32).reshape(-1, len(self.columns))

@@ -32,6 +32,7 @@ EVENT = (
     "mask",
     "taken",
     "resumed",
+    "work",
     "access",
     "register",
     "operation",
@@ -176,6 +177,7 @@ class Recorder(Observer):
             self.masks.add(mask),
             NOT_A_BRANCH,
             resumed,
+            0 if resumed else step.operations * mask.count,
             len(self.accesses),
             len(self.registers),
             len(self.operations),
@@ -191,6 +193,10 @@ class Recorder(Observer):
     def running_event(self) -> int:
         """The number of the running event; where the recording has ended, the number of events."""
         return len(self.events) - (not self.stopped)
+
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+        if not self.stopped:
+            self.events.increase(self._event(), "work", operations * mask.count)
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         if not self.stopped:

@@ -336,7 +336,7 @@ class TracingCompiler(TracingExpressions):
         slot, type, recorder = statement.slot, statement.type, self.recorder
         empty = type.dtype.type(0) if isinstance(type, Scalar) else Address(None)
         run = self.expression(statement.value) if statement.value is not None else None
-        told = Told(statement.position, "declare", self._work.of_variable(slot, statement.value))
+        told = Told(statement.position, "declare", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
@@ -354,9 +354,7 @@ class TracingCompiler(TracingExpressions):
         zeroed, punned = statement.zeroed, statement.punned
         values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
-        told = Told(
-            statement.position, "declare", sum(self._work.of(value, is_data=True) for _, value in statement.values)
-        )
+        told = Told(statement.position, "declare", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
@@ -371,7 +369,7 @@ class TracingCompiler(TracingExpressions):
 
     def _return(self, statement: ir.Return) -> Step:
         run = self.expression(statement.value) if statement.value is not None else None
-        told = Told(statement.position, "return", self._work.of_result(statement.value))
+        told = Told(statement.position, "return", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> None:
             assert isinstance(frame, TracingFrame)

@@ -175,7 +175,7 @@ class TracingExpressions(LockstepCompiler):
         return run
 
     def _logical_with_nodes(self, expression: ir.Logical) -> Evaluator:
-        left, right = self.expression(expression.left), self.expression(expression.right)
+        left, right = self.expression(expression.left), self.side(expression.right)
         op, conjunction, recorder = expression.op, expression.op == "&&", self.recorder
 
         def run(frame: Frame, mask: Mask) -> Any:
@@ -215,7 +215,7 @@ class TracingExpressions(LockstepCompiler):
         if isinstance(expression.chosen, ir.Const) and isinstance(expression.other, ir.Const):
             return self._flag_with_nodes(expression)
         condition = self.quietly(expression.condition)
-        chosen, other = self.expression(expression.chosen), self.expression(expression.other)
+        chosen, other = self.side(expression.chosen), self.side(expression.other)
 
         def run(frame: Frame, mask: Mask) -> Any:
             true, false = mask.split(condition(frame, mask))

@@ -204,7 +204,7 @@ def test_another_version_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("manifest.json", json.dumps({**manifest, "version": 99}))
         archive.writestr("arrays.npz", arrays)
-    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 3"):
+    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 4"):
         Trace.load(tmp_path / "other.zip")
 
 

@@ -15,6 +15,7 @@ from tests.gpu.simulator.checking import WatchedEngine, watch
 FUNCTIONS = """
 __device__ int at(int row, int column, int width) { return row * width + column; }
 __device__ int add(int a, int b) { return a + b; }
+__device__ bool before(int a, int b) { return a < b; }
 __device__ int apply(int (*op)(int, int), int a, int b) { return op(a, b); }
 __device__ int next(const int *a, int i, int v) { return a[i + 1] * v; }
 __device__ int factorial(int n) { if (n < 2) return 1; return n * factorial(n - 1); }
@@ -34,13 +35,27 @@ struct Span { int first, last; __device__ int length() const { return last - fir
         ("int count = 0; for (int i = 0; i < 4; ++i) if (a[i] * 2 >= 0) count++; out[t] = count;", 4),
         ("int i = t * 4; out[t] = i;", 1),
         ("int sum = 0; int i = 0; while (i < 4) { sum += a[i]; i = i + 1; } out[t] = sum;", 4),
-        ("int v = t > 3 ? a[t] + 1 : a[t + 1]; out[t] = v;", 1),
+        ("int v = a[t]; out[t] = v < 0 ? -v : v;", 0),
+        # A side counts in the lanes that need it: here in four of eight, and in the two that are left of these.
+        ("int v = t > 3 ? a[t] + 1 : a[t + 1]; out[t] = v;", 1 / 2),
+        ("int v = t; out[t] = t > 3 ? (t > 5 ? v * 2 : v) + 1 : v;", 1 / 2 + 1 / 4),
+        ("float x = a[t]; if (t > 3 && x * x < 30.0f) out[t] = 1;", 1 / 2),
         # Conditions: on whole numbers none, on floats what is computed for them.
         ("if (a[t] * 3 + 1 > 5) out[t] = 1;", 0),
         ("float x = a[t]; if (x * x < 2.0f) out[t] = 1;", 1),
-        ("int inside = a[t] + 1 > 5 && t * 2 < 9; out[t] = inside;", 2),
-        # Exchanges carry data on; ballots and atomics for a place are no operations on it.
+        ("int inside = a[t] + 1 > 5 && t * 2 < 9; out[t] = inside;", 1 + 3 / 8),
+        # Comparisons: of elements they are what the algorithm does, of anything else they lead somewhere.
+        ("int x = a[t], y = a[t + 1]; if (x > y) { out[t] = y; out[t + 1] = x; }", 1),
+        ("out[t] = before(a[t], a[t + 1]);", 1),
+        ("float x = a[t]; if (x < 2.0f) out[t] = 1;", 0),
+        ("for (int i = a[t] & 1; i < a[8]; i++) out[i] = 1;", 0),
+        ("if (t < 4 && a[t] < a[t + 1]) out[t] = 1;", 1 / 2),
+        # Exchanges carry data on, and a reduction over a warp is an operation of each lane; ballots and exchanging
+        # atomics are none.
         ("int v = a[t]; v += __shfl_down_sync(255, v, 4 / 2); out[t] = v;", 1),
+        ("out[t] = __reduce_add_sync(255, a[t]);", 1),
+        ("out[__reduce_max_sync(255, t)] = a[t];", 0),
+        ("int x = a[t]; int y = __shfl_xor_sync(255, x, 1); out[t] = (x < y) == (t % 2 == 0) ? x : y;", 1),
         ("int rank = __popc(__ballot_sync(255, a[t] > 1) & ((1 << t) - 1)); out[rank] = a[t];", 0),
         ("int bin = a[t] * 4 / 256; atomicAdd(&out[bin], 1);", 1),
         ("int place = atomicAdd(&out[0], 1) + 4; out[place] = a[t];", 1),
@@ -57,7 +72,7 @@ struct Span { int first, last; __device__ int length() const { return last - fir
         ("Span s = {t * 2, t * 4}; out[t] = s.length();", 3),
     ],
 )
-def test_by_hand(body: str, operations: int) -> None:
+def test_by_hand(body: str, operations: float) -> None:
     counters = Counters()
     source = f"{FUNCTIONS}\n__global__ void f(const int *a, int *out) {{ int t = threadIdx.x; {body} }}"
     watch(counters, source, np.arange(64, dtype=np.int32), np.zeros(64, np.int32), block=8)
@@ -89,6 +104,25 @@ def test_reductions_in_place_do_n_minus_1(variant: str, n: int, block: int) -> N
     params = pattern.check({"n": n, "block": block})
     run_pattern(WatchedEngine(counters), pattern, pattern.variant(variant), {}, params, lambda progress: None)
     assert counters.total().get("operations", 0) == n - 1
+
+
+@pytest.mark.parametrize(("variant", "operations"), [("odd-even", 16 * 15 // 2), ("bitonic", 16 * 4 * 5 // 4)])
+def test_networks_compare_as_often_as_is_known(variant: str, operations: int) -> None:
+    pattern, counters = find_pattern("sort"), Counters()
+    params = pattern.check({"n": 16, "block": "8"})
+    run_pattern(WatchedEngine(counters), pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    assert counters.total()["operations"] == operations
+
+
+def test_kernels_that_share_a_function_do_not_share_what_it_is_for() -> None:
+    source = f"""{FUNCTIONS}
+__global__ void f(const int *a, int *out) {{ out[add(threadIdx.x, 1)] = 0; }}
+__global__ void g(const int *a, int *out) {{ out[threadIdx.x] = add(a[threadIdx.x], 1); }}"""
+    module = SimulatedModule(source, KERNELS / "shared.cu", {})
+    for kernel, operations in (("f", 0), ("g", 8), ("f", 0)):
+        counters = Counters()
+        watch(counters, module, np.zeros(8, np.int32), np.zeros(64, np.int32), kernel=kernel, block=8)
+        assert counters.total()["operations"] == operations
 
 
 def test_a_histogram_adds_once_a_pixel() -> None:

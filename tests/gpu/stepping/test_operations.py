@@ -1,0 +1,36 @@
+"""Whoever counts operations comes to the same number: the simulator's counters and what is tallied of a recording."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.declaration.pattern import Pattern, Variant
+from gpu.patterns import all_patterns
+from gpu.run.execute import record, run_pattern
+from gpu.simulator.counting.counters import Counters
+from gpu.stepping.tally import Tally
+from tests.gpu.simulator.checking import WatchedEngine
+
+IMAGE = {"image": np.random.default_rng(1).integers(0, 256, (40, 50)).astype(np.uint8), "maxval": np.array(255)}
+VARIANTS = [
+    pytest.param(pattern, variant, id=f"{pattern.name}-{variant.name}")
+    for pattern in all_patterns().values()
+    for variant in pattern.variants
+    if not variant.library
+]
+
+
+@pytest.mark.parametrize(("pattern", "variant"), VARIANTS)
+def test_every_count_of_operations_is_the_same(pattern: Pattern, variant: Variant) -> None:
+    params = pattern.check(pattern.step_params)
+    inputs = IMAGE if pattern.of_images else {}
+    recording = record(pattern, variant, inputs, params, lambda progress: None)
+    tallied = Tally(recording).at(recording.moments)
+
+    counters = Counters()
+    small = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, 0)
+    run_pattern(WatchedEngine(counters), pattern, variant, small, params, lambda progress: None)
+    assert tallied.operations == counters.total()["operations"]
+    assert tallied.operations == sum(line.get("operations", 0) for line in counters.per_line().values())
+    assert (tallied.steps > 0) == (tallied.operations > 0)
