@@ -334,6 +334,8 @@ class Pattern:
     ----------
     name, title, summary : str
         The name on the command line, the one people read, and one sentence about it.
+    order : int
+        Its place among the patterns, from 1; no two have the same.
     kernels : str
         The file under `kernels/` that holds the ladder; variants may name files of their own.
     view : {"filtered-image", "image-counts", "array", "matrices", "bodies"}
@@ -389,6 +391,7 @@ class Pattern:
     name: str
     title: str
     summary: str
+    order: int
     kernels: str
     view: Literal["filtered-image", "image-counts", "array", "matrices", "bodies"]
     parameters: tuple[Parameter, ...]

@@ -12,10 +12,10 @@ from gpu.errors import InputError
 
 @cache
 def all_patterns() -> dict[str, Pattern]:
-    """Return every declared pattern by name, in the order of their files' `ORDER`."""
+    """Return every declared pattern by name, in their order."""
     found = [f"{__name__}.{entry.name}{'.pattern' if entry.ispkg else ''}" for entry in pkgutil.iter_modules(__path__)]
-    declared = sorted(map(importlib.import_module, found), key=lambda module: module.ORDER)
-    return {module.PATTERN.name: module.PATTERN for module in declared}
+    declared: list[Pattern] = [importlib.import_module(name).PATTERN for name in found]
+    return {pattern.name: pattern for pattern in sorted(declared, key=lambda pattern: pattern.order)}
 
 
 def find_pattern(name: str) -> Pattern:

@@ -39,8 +39,6 @@ from gpu.declaration.pattern import (
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns import scan
 
-ORDER = 5
-
 _FILE = "compact.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _COMPARISONS = ("greater", "less")
@@ -218,6 +216,7 @@ def _in_any_order(params: Params, result: Array) -> Array:
 
 PATTERN = Pattern(
     name="compaction",
+    order=5,
     title="Compaction",
     summary="The elements that a predicate is true of, side by side; and back to where they were.",
     kernels=_FILE,

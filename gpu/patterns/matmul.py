@@ -39,8 +39,6 @@ from gpu.declaration.pattern import (
 from gpu.engines.base import Buffer, Engine
 from gpu.errors import InputError
 
-ORDER = 7
-
 _FILE = "matmul.cu"
 _STEPPED = 8
 
@@ -256,6 +254,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 PATTERN = Pattern(
     name="matmul",
+    order=8,
     title="Matrix product",
     summary="Each element of C becomes the product of a row of A and a column of B: alpha A B + beta C.",
     kernels=_FILE,

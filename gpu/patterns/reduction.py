@@ -35,8 +35,6 @@ from gpu.declaration.pattern import (
 )
 from gpu.engines.base import Buffer, Engine, Module
 
-ORDER = 3
-
 _FILE = "reduction.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 
@@ -246,6 +244,7 @@ def _textbook(params: Params, n: int) -> Textbook:
 
 PATTERN = Pattern(
     name="reduction",
+    order=3,
     title="Reduction",
     summary="One value from many: their sum, product, least or greatest.",
     kernels=_FILE,

@@ -39,8 +39,6 @@ from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns.reduction import identity
 from gpu.warp import WARP
 
-ORDER = 4
-
 _FILE = "scan.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
@@ -234,6 +232,7 @@ def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> 
 
 PATTERN = Pattern(
     name="scan",
+    order=4,
     title="Scan",
     summary="What all elements up to each one come to: prefix sums, least and greatest so far.",
     kernels=_FILE,

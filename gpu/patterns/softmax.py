@@ -35,8 +35,6 @@ from gpu.declaration.pattern import (
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 
-ORDER = 8
-
 _FILE = "softmax.cu"
 _LONGEST = 2**20
 _MOST_ELEMENTS = 2**28
@@ -185,6 +183,7 @@ def _variant(
 
 PATTERN = Pattern(
     name="softmax",
+    order=9,
     title="Softmax",
     summary="Each row becomes positive and sums to one: exponentials, over the sum of them.",
     kernels=_FILE,

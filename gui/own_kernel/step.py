@@ -31,6 +31,7 @@ def declaration(path: Path, kernel: str) -> Pattern:
         name=NAME,
         title="Own kernel",
         summary=str(path),
+        order=0,
         kernels=str(path),
         view="array",
         parameters=(),

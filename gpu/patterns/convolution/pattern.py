@@ -27,8 +27,6 @@ from gpu.declaration.pattern import (
 from gpu.engines.base import Engine
 from gpu.patterns.convolution import filters
 
-ORDER = 1
-
 _FILE = "convolution.cu"
 _TILE = (32, 8, 1)
 # More warps share an unrolled loop's code, which for large filters does not fit the instruction cache.
@@ -267,6 +265,7 @@ def _step_input(inputs: Inputs) -> Inputs:
 
 PATTERN = Pattern(
     name="convolution",
+    order=1,
     title="Convolution",
     summary="Each pixel becomes a weighted sum of its neighbors.",
     kernels=_FILE,

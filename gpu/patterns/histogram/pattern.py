@@ -25,8 +25,6 @@ from gpu.engines.base import Engine, Module
 from gpu.patterns.histogram import counted
 from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
 
-ORDER = 2
-
 _FILE = "histogram.cu"
 _BLOCK = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8
@@ -174,6 +172,7 @@ def _step_input(inputs: Inputs) -> Inputs:
 
 PATTERN = Pattern(
     name="histogram",
+    order=2,
     title="Histogram",
     summary="How many pixels have each brightness; how often letters and numbers occur.",
     kernels=_FILE,

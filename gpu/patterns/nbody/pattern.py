@@ -30,8 +30,6 @@ from gpu.patterns.nbody.physics import accelerations
 from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
 from gpu.patterns.nbody.simulation import Simulation
 
-ORDER = 6
-
 _LEAPFROG = ("leapfrog_kick_drift", "leapfrog_kick")
 _VERIFIED_PAIRS = 2**22
 _VERIFIED_BODIES = 32
@@ -101,6 +99,7 @@ def _few(inputs: Inputs) -> Inputs:
 
 PATTERN = Pattern(
     name="nbody",
+    order=6,
     title="N-body",
     summary="Every body is pulled by every other; galaxies collide.",
     kernels=FILE,

@@ -19,8 +19,6 @@ from gpu.patterns.sort import programs as sort_programs
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
 from gpu.patterns.sort.programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
 
-ORDER = 6
-
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     keys = typed(inputs, params)
@@ -45,6 +43,7 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 PATTERN = Pattern(
     name="sort",
+    order=7,
     title="Sort",
     summary="Keys in order, from the least to the greatest or the other way, and the places where they were.",
     kernels=FILE,

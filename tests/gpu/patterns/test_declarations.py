@@ -21,6 +21,10 @@ _KERNEL = r"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)"
 PATTERNS = list(all_patterns().values())
 
 
+def test_every_pattern_has_a_place_of_its_own() -> None:
+    assert [pattern.order for pattern in PATTERNS] == list(range(1, len(PATTERNS) + 1))
+
+
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_every_kernel_belongs_to_a_variant(pattern: Pattern) -> None:
     for file in pattern.files:
