@@ -43,7 +43,7 @@ class NativeCode:
 
 def kept(key: str) -> tuple[Any, bytes] | None:
     """Return what is kept under a key, and the object file; None where there is none that is whole."""
-    content = _read(disk.folder() / f"{key}.o")
+    content = disk.kept(_file(key), key)
     if content is None:
         return None
     size = int.from_bytes(content[:8], "little")
@@ -53,7 +53,11 @@ def kept(key: str) -> tuple[Any, bytes] | None:
 def keep(key: str, about: Any, code: bytes) -> None:
     """Keep an object file, and what JSON can say about it."""
     header = json.dumps(about).encode()
-    _write(disk.folder() / f"{key}.o", len(header).to_bytes(8, "little") + header + code)
+    disk.keep(_file(key), key, len(header).to_bytes(8, "little") + header + code)
+
+
+def _file(key: str) -> Path:
+    return disk.folder() / f"{key}.o"
 
 
 def key_of(function: ir.Function, *what: Any) -> str:
@@ -130,14 +134,3 @@ def _maker() -> bytes:
     for source in (*sorted(here.glob("*.py")), here.parent / "ir.py", here.parent / "types.py"):
         digest.update(source.read_bytes())
     return digest.digest()
-
-
-def _read(path: Path) -> bytes | None:
-    """Return a kept object file, None where there is none that is whole."""
-    content = disk.read(path) or b""
-    digest, code = content[:32], content[32:]
-    return code if hashlib.sha256(code).digest() == digest else None
-
-
-def _write(path: Path, code: bytes) -> None:
-    disk.write(path, hashlib.sha256(code).digest() + code)

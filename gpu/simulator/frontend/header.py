@@ -43,7 +43,7 @@ def parsed_before(arguments: tuple[str, ...]) -> Header:
     """Return the header as it was parsed before, with these arguments; `PLAIN` where there is no room to keep that."""
     folder = disk.folder()
     path = _path(folder, arguments)
-    if path is not None and not path.is_file():  # somebody has cleared the cache
+    if path is not None and not disk.holds(path):  # somebody has cleared the cache
         _path.cache_clear()
         path = _path(folder, arguments)
     return PLAIN if path is None else Header(_taking(path), _number_of_declarations(path, arguments) or 0)
@@ -55,17 +55,20 @@ def _path(folder: Path, arguments: tuple[str, ...]) -> Path | None:
 
     A file is named by its content, so that nobody ever sees half of one; another file tells the name.
     """
-    name = folder / f"{_key(arguments)}.header"
-    digest = (disk.read(name) or b"").decode("ascii", errors="replace")
-    path = folder / f"{digest}.pch"
-    if digest.isalnum() and _digest(disk.read(path)) == digest and _number_of_declarations(path, arguments) is not None:
+    if not disk.usable():
+        return None
+    key = _key(arguments)
+    name = folder / f"{key}.header"
+    path = folder / f"{(disk.kept(name, key) or b'').decode('ascii')}.pch"
+    if _digest(disk.read(path)) == path.stem and _number_of_declarations(path, arguments) is not None:
         return path
     content = _parse(arguments)
-    digest = _digest(content)
-    path = folder / f"{digest}.pch"
+    if content is None:
+        return None
+    path = folder / f"{_digest(content)}.pch"
     disk.write(path, content)
-    disk.write(name, digest.encode())
-    return path if path.is_file() else None
+    disk.keep(name, key, path.stem.encode())
+    return path if disk.read(path) == content else None
 
 
 def _key(arguments: Sequence[str]) -> str:
@@ -99,9 +102,13 @@ def _number_of_declarations(path: Path, arguments: tuple[str, ...]) -> int | Non
     return sum(1 for _ in unit.cursor.get_children())
 
 
-def _parse(arguments: Sequence[str]) -> bytes:
+def _parse(arguments: Sequence[str]) -> bytes | None:
+    """Return the parsed header as clang keeps it; None where there is no folder for its file."""
     unit = cindex.Index.create().parse(str(_HEADER), args=arguments, options=_FOR_OTHERS)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "header.pch")
-        unit.save(str(path))
-        return path.read_bytes()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "header.pch")
+            unit.save(str(path))
+            return path.read_bytes()
+    except (OSError, cindex.TranslationUnitSaveError):
+        return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu.simulator import disk
 from gpu.simulator.module import SimulatedModule
 
 TEXT = "__global__ void k(int *data) { data[threadIdx.x] = max(__popc(threadIdx.x), 1); }"
@@ -22,7 +23,7 @@ def loads() -> None:
 def whole(folder: Path) -> bool:
     """Whether a name is kept, and what it names."""
     (name,) = folder.glob("*.header")
-    path = folder / f"{name.read_text()}.pch"
+    path = folder / f"{(disk.kept(name, name.stem) or b'').decode()}.pch"
     return hashlib.sha256(path.read_bytes()).hexdigest() == path.stem and path.stat().st_size > 100_000
 
 
@@ -36,7 +37,7 @@ def another_clangs_file(folder: Path) -> None:
     digest = hashlib.sha256(content).hexdigest()
     (folder / f"{digest}.pch").write_bytes(content)
     (name,) = folder.glob("*.header")
-    name.write_text(digest)
+    disk.keep(name, name.stem, digest.encode())
 
 
 def a_name_that_is_none(folder: Path) -> None:
@@ -44,12 +45,20 @@ def a_name_that_is_none(folder: Path) -> None:
     name.write_bytes(b"\xff../../etc")
 
 
+def a_name_of_other_arguments(folder: Path) -> None:
+    (name,) = folder.glob("*.header")
+    digest = disk.kept(name, name.stem) or b""
+    disk.keep(name, "another key", digest)
+
+
 def no_files(folder: Path) -> None:
     for path in folder.iterdir():
         path.unlink()
 
 
-@pytest.mark.parametrize("damage", [a_cut_off_file, another_clangs_file, a_name_that_is_none, no_files])
+@pytest.mark.parametrize(
+    "damage", [a_cut_off_file, another_clangs_file, a_name_that_is_none, a_name_of_other_arguments, no_files]
+)
 def test_a_damaged_header_is_made_anew(tmp_path, monkeypatch, damage) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     monkeypatch.setenv("LOCKSTEP_CACHE", str(before))
@@ -70,9 +79,12 @@ def test_a_cache_that_is_cleared_is_filled_again(tmp_path, monkeypatch) -> None:
     assert whole(tmp_path)
 
 
-def test_without_room_for_it_the_header_is_read_each_time(tmp_path, monkeypatch) -> None:
+def test_without_room_for_it_the_header_is_read_each_time(tmp_path, monkeypatch, caplog) -> None:
     file = tmp_path / "file"
     file.write_text("no folder")
     monkeypatch.setenv("LOCKSTEP_CACHE", str(file / "cache"))
+    disk._say.cache_clear()
     loads()
     assert file.read_text() == "no folder"
+    assert caplog.messages == [f"lockstep: The cache folder {file / 'cache'} is not used: Not a directory."]
+    caplog.clear()

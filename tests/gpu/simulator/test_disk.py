@@ -1,0 +1,201 @@
+"""What is kept from run to run is used only where this user wrote it, whole and under its own key."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.simulator import disk
+from gpu.simulator.frontend import header
+from gpu.simulator.module import SimulatedModule
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the folder is the user's by the system's rules")
+
+
+def times(factor: int) -> None:
+    """Run a kernel from its machine code and see that it is right."""
+    text = f"__global__ void k(int *data) {{ data[threadIdx.x] = threadIdx.x * {factor}; }}"
+    data = np.full(32, -1, np.int32)
+    SimulatedModule(text, Path("kernel.cu"), {}).compiled("k").launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
+    np.testing.assert_array_equal(data, np.arange(32) * factor)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """An empty folder to keep things in."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(folder))
+    disk._say.cache_clear()
+    return folder
+
+
+def code_of(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.o"))
+
+
+def test_an_entry_is_read_under_its_own_key_alone(cache):
+    path = cache / "entry"
+    disk.keep(path, "one", b"content")
+    assert disk.kept(path, "one") == b"content"
+    assert disk.kept(path, "other") is None
+    assert disk.kept(path, "onec") is None, "nor where key and content are cut elsewhere"
+    for damaged in (b"", b"x", path.read_bytes()[:-1], path.read_bytes() + b"x"):
+        path.write_bytes(damaged)
+        assert disk.kept(path, "one") is None
+
+
+def test_exchanged_entries_are_none(cache):
+    times(3)
+    (three,) = code_of(cache)
+    times(5)
+    (five,) = set(code_of(cache)) - {three}
+    contents = three.read_bytes(), five.read_bytes()
+    three.write_bytes(contents[1])
+    five.write_bytes(contents[0])
+    times(3)
+    times(5)
+    assert (three.read_bytes(), five.read_bytes()) == contents, "and they are made anew"
+
+
+def test_an_entry_that_only_holds_together_is_none(cache):
+    times(3)
+    (path,) = code_of(cache)
+    content = path.read_bytes()[32:]
+    path.write_bytes(hashlib.sha256(content).digest() + content)
+    assert disk.kept(path, path.stem) is None
+
+
+def a_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_link_to_a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_link_to_itself(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # a socket's path is short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def what_others_may_write(path: Path) -> None:
+    path.write_bytes(b"x" * 100)
+    path.chmod(0o666)
+
+
+def what_is_too_large(path: Path) -> None:
+    with open(path, "wb") as file:
+        file.truncate(disk.LARGEST + 1)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [a_fifo, a_link_to_a_device, a_link_to_itself, a_folder, a_socket, what_others_may_write, what_is_too_large],
+)
+@pytest.mark.parametrize("suffix", [".o", ".header", ".pch"])
+def test_what_is_no_file_of_ours_is_passed_over(cache, put, suffix):
+    times(7)
+    (path,) = cache.glob(f"*{suffix}")
+    path.unlink()
+    put(path)
+    assert disk.read(path) is None
+    header._path.cache_clear()  # as in a process that has not looked yet
+    times(7)
+
+
+def of_another_user(folder: Path, monkeypatch) -> str:
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    return "it belongs to another user"
+
+
+def that_others_may_write(folder: Path, monkeypatch) -> str:
+    folder.chmod(0o777)
+    return "other users may write to it"
+
+
+def that_may_not_be_entered(folder: Path, monkeypatch) -> str:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may enter all
+    return "this user may not read and write there"
+
+
+@pytest.mark.parametrize("make", [of_another_user, that_others_may_write, that_may_not_be_entered])
+def test_a_folder_that_cannot_be_trusted_is_left_alone_with_a_note(cache, monkeypatch, caplog, make):
+    times(3)
+    before = {path: path.read_bytes() for path in cache.iterdir()}
+    for path in code_of(cache):  # as if it were forged: it must not run
+        path.write_bytes(b"forged")
+        before[path] = b"forged"
+    reason = make(cache, monkeypatch)
+    times(3)
+    times(9)
+    assert {path: path.read_bytes() for path in cache.iterdir()} == before
+    assert caplog.messages == [f"lockstep: The cache folder {cache} is not used: {reason}."]
+    caplog.clear()
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "file/cache", "loop/cache"])
+def test_a_folder_that_cannot_be_is_none(tmp_path, monkeypatch, caplog, name):
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path / name))
+    disk._say.cache_clear()
+    times(3)
+    assert len(caplog.messages) == 1
+    caplog.clear()
+
+
+def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    times(3)
+    before = sorted(cache.iterdir())
+    monkeypatch.setattr(Path, "replace", full)
+    times(5)
+    assert sorted(cache.iterdir()) == before
+
+
+def test_what_was_not_asked_for_the_longest_makes_room(cache, monkeypatch):
+    monkeypatch.setattr(disk, "MOST", 1000)
+    for number in range(4):
+        path = cache / str(number)
+        disk.write(path, b"x" * 300)
+        if path.exists():
+            os.utime(path, (number, number))
+    assert {path.name for path in cache.iterdir()} == {"1", "2", "3"}
+    assert disk.read(cache / "1") is not None  # which is asking for it
+    disk.write(cache / "4", b"x" * 300)
+    assert {path.name for path in cache.iterdir()} == {"1", "3", "4"}
+
+
+def test_what_was_never_finished_goes_and_what_is_being_written_stays(cache):
+    disk.write(cache / "first", b"")
+    old, new = cache / "unfinished-old", cache / "unfinished-new"
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    os.utime(old, (time.time() - 7200,) * 2)
+    disk.write(cache / "second", b"")
+    assert not old.exists()
+    assert new.exists()
