@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpu.errors import InputError, KernelError
+from gpu.files import opening
 from gpu.files.sources import Sources
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> bool:
     dumps: dict[int, Path] = dict(options.dumps)
     _check_dumps(dumps, options.arguments)
     if options.trace is not None:
-        _check_trace(options.trace)
+        opening.check_target(options.trace)
     sources = Sources(options.file, options.include_dirs)
     try:
         simulation = simulate(
@@ -110,8 +110,8 @@ def run(options: argparse.Namespace) -> bool:
         raise
     _save(dumps, simulation)
     if simulation.trace is not None:
-        with _writing(options.trace):
-            simulation.trace.save(options.trace)
+        with opening.replacing(options.trace) as file:
+            simulation.trace.save(file)
     if options.json:
         print(cli_simulate_text.as_json(simulation, options.trace))
     else:
@@ -125,32 +125,16 @@ def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
             raise InputError(f"--dump {number}={target}: there are {len(arguments)} arguments, counted from 0.")
         if target.suffix != ".npy":
             raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
-        if not target.parent.is_dir():
-            raise InputError(f"--dump {number}={target}: there is no folder {target.parent}.")
+        opening.check_target(target)
         word = arguments[number].partition(":")
         if not word[1] or not word[2]:
             raise InputError(f"--dump {number}={target}: argument {number} is {arguments[number]!r}, not an array.")
 
 
-def _check_trace(target: Path) -> None:
-    if not target.parent.is_dir():
-        raise InputError(f"--trace {target}: there is no folder {target.parent}.")
-    if target.is_dir():
-        raise InputError(f"--trace {target}: this is a folder.")
-
-
 def _save(dumps: Mapping[int, Path], simulation: Simulation) -> None:
     for number, target in dumps.items():
-        with _writing(target):
-            np.save(target, simulation.arrays[number])
-
-
-@contextmanager
-def _writing(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{target} cannot be written: {error.strerror or error}.") from None
+        with opening.replacing(target) as file:
+            np.save(file, simulation.arrays[number])
 
 
 def _define(text: str) -> tuple[str, str]:

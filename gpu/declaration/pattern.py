@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpu.engines.base import Engine
 from gpu.errors import InputError
-from gpu.files.arrays import map_npy
+from gpu.files.arrays import read_array, read_npy
 
 Array = npt.NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -174,16 +174,9 @@ class Matrix(Parameter):
 
 def _read_matrix(name: str, path: Path) -> Array:
     try:
-        if path.suffix.lower() == ".npy":
-            return np.array(map_npy(path))
-        if not path.read_bytes().strip():
-            raise InputError(f"--{name}: {path} is empty.")
-        return np.loadtxt(path, delimiter=",", ndmin=2)
-    except FileNotFoundError:
-        raise InputError(f"--{name}: there is no file {path}.") from None
-    except (OSError, ValueError, EOFError, OverflowError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "not a matrix"
-        raise InputError(f"--{name}: {path} cannot be read as a matrix: {reason}") from None
+        return read_npy(path) if path.suffix.lower() == ".npy" else read_array(path, 2)
+    except InputError as error:
+        raise InputError(f"--{name}: {error.message}", advice=error.advice, detail=error.detail) from None
 
 
 @dataclass(frozen=True)

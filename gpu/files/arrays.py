@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
+from gpu.files.opening import name_of, os_errors, reading
 
 Array = npt.NDArray[Any]
 
 ENDINGS = (".npy", ".csv", ".txt")
 """Endings of the names that are taken for files of numbers where images could be meant too."""
 
+MOST_BYTES = 2**34
+"""Bytes of the largest file of numbers: twice 2^30 elements of eight bytes, more than any pattern takes."""
+
 _COMMENT = "#"
 _SHOWN = 24
+_PIECE_BYTES = 2**24
 
 
 def read_array(path: str | Path, dimensions: int = 1) -> Array:
@@ -41,39 +49,69 @@ def read_array(path: str | Path, dimensions: int = 1) -> Array:
         Where the file cannot be read, or a line does not hold a number.
     """
     path = Path(path)
-    try:
-        if path.suffix.lower() == ".npy":
-            return _read_npy(path, dimensions)
-        return _read_text(path) if dimensions == 1 else _read_rows(path)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if path.suffix.lower() == ".npy":
+        return _numbers(path, dimensions)
+    return _read_text(path) if dimensions == 1 else _read_rows(path)
 
 
-def map_npy(path: Path) -> Array:
-    """Map a .npy file into memory, read-only: a header that promises more than the file holds claims no memory.
+def read_npy(path: str | Path) -> Array:
+    """Read a .npy file; its bytes are taken as they come, so that neither its header nor its end can do harm.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype that the file says, in memory of its own; never of Python's objects.
 
     Raises
     ------
-    OSError
-    ValueError, EOFError, OverflowError
-        Where it is no whole .npy file, or one of Python's objects.
+    InputError
+        Where it cannot be read, or is no whole .npy file of numbers.
     """
-    return np.lib.format.open_memmap(path, mode="r")
-
-
-def _read_npy(path: Path, dimensions: int) -> Array:
+    path = Path(path)
+    with reading(path, MOST_BYTES) as file, os_errors(name_of(path), "read"):
+        try:
+            shape, fortran_order, dtype = _npy_header(file)
+        except Exception as error:  # NumPy parses the header as Python's text, and fails in a dozen ways
+            raise _no_npy(path, str(error)) from None
+        count = math.prod(shape)
+        there = os.fstat(file.fileno()).st_size - file.tell()
+        if dtype.hasobject or min(shape, default=0) < 0 or count * dtype.itemsize > there:
+            raise _no_npy(path, f"Its header says {dtype} of shape {shape}, and {there} bytes follow.")
+        found = np.empty(count, dtype)
+        left = found.view(np.uint8).data if found.nbytes else memoryview(b"")
+        while left:
+            # Not mapped: a file that shrinks meanwhile would end the process.
+            taken = file.readinto(left[:_PIECE_BYTES])  # type: ignore[attr-defined]
+            if not taken:
+                raise _no_npy(path, "It has become shorter while it was read.")
+            left = left[taken:]
     try:
-        found = map_npy(path)
-    except (ValueError, EOFError, OverflowError) as error:
-        raise InputError(
-            f"{path.name} is not a whole .npy file of numbers.",
-            advice="Save it again with numpy.save, or its numbers as text.",
-            detail=str(error),
-        ) from None
+        return found.reshape(shape[::-1]).T if fortran_order else found.reshape(shape)
+    except (ValueError, OverflowError) as error:  # no elements, in numbers that NumPy cannot count
+        raise _no_npy(path, str(error)) from None
+
+
+def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as of a header that Python 2 wrote
+        if version == (1, 0):
+            return np.lib.format.read_array_header_1_0(file)
+        if version == (2, 0):
+            return np.lib.format.read_array_header_2_0(file)
+    raise ValueError(f"version {version} of the format")
+
+
+def _no_npy(path: Path, detail: str) -> InputError:
+    return InputError(
+        f"{path.name} is not a whole .npy file of numbers.",
+        advice="Save it again with numpy.save, or its numbers as text.",
+        detail=detail,
+    )
+
+
+def _numbers(path: Path, dimensions: int) -> Array:
+    found = read_npy(path)
     if found.ndim != dimensions:
         shape = " x ".join(map(str, found.shape)) or "a single number"
         wanted = "an array of one dimension" if dimensions == 1 else "a matrix"
@@ -81,15 +119,15 @@ def _read_npy(path: Path, dimensions: int) -> Array:
     if found.dtype.kind not in "biuf":
         raise InputError(f"{path.name} holds {found.dtype}; whole or floating-point numbers are wanted.")
     if found.dtype.kind == "f":
-        return found.astype(np.float64)
+        return found.astype(np.float64, copy=False)
     if found.dtype == np.uint64 and found.size and int(found.max()) > np.iinfo(np.int64).max:
         return found.astype(np.float64)
-    return found.astype(np.int64)
+    return found.astype(np.int64, copy=False)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield each line that says something, with its number."""
-    with open(path, "rb") as file:
+    with reading(path, MOST_BYTES) as file, os_errors(name_of(path), "read"):
         for place, line in enumerate(file, 1):
             try:
                 text = line.decode("utf-8-sig" if place == 1 else "utf-8").split(_COMMENT, 1)[0].strip()

@@ -13,16 +13,12 @@ blue:
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import secrets
-import stat
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +26,7 @@ import PIL.Image
 
 from gpu.errors import InputError
 from gpu.files import netpbm, png
+from gpu.files.opening import name_of, os_errors, reading, replacing
 from gpu.files.pillow import decode
 
 Pixels = npt.NDArray[Any]
@@ -73,11 +70,9 @@ def read_image(path: str | os.PathLike[str]) -> Image:
         than 256 Mpixel, or promises more than it holds.
     """
     path = Path(path)
-    name = _name(path)
-    with _os_errors(name, "read"):
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{name} is {'a folder' if path.is_dir() else 'not a file'}, not an image.")
-        with open(path, "rb") as file:
+    name = name_of(path)
+    with os_errors(name, "read"):
+        with reading(path) as file:
             start = file.read(3)
         if not start:
             raise InputError(f"{name} is empty.")
@@ -141,7 +136,7 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
         then, and a file that was there is as it was.
     """
     path = Path(path)
-    name = _name(path)
+    name = name_of(path)
     extension = path.suffix.lower()
     if extension not in WRITABLE:
         raise InputError(f"{name} cannot be written: an image's name ends in {', '.join(WRITABLE)}.")
@@ -168,59 +163,7 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
             netpbm.write(file, pixels, maxval)
 
 
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file that takes `path`'s place when the block ends well, and vanishes when it does not.
-
-    Raises
-    ------
-    InputError
-        With one sentence, when the file cannot be written.
-    """
-    name = _name(path)
-    with _os_errors(name, "written"):
-        target = path.resolve()
-        if target.is_dir():
-            raise InputError(f"{name} cannot be written: it is a folder.")
-        if not target.parent.is_dir():
-            raise InputError(f"{name} cannot be written: there is no folder {_name(path.parent)}.")
-        if target.exists() and not os.access(target, os.W_OK):
-            raise InputError(f"{name} cannot be written: permission denied.")
-        unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
-        try:
-            with open(unfinished, "xb") as file:
-                yield file
-            if target.exists():
-                unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
-            unfinished.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                unfinished.unlink(missing_ok=True)
-            raise
-
-
 def sample_images() -> list[Path]:
     """Return the images that come with Lockstep, the one to open first in front."""
     found = sorted(path for path in SAMPLES.iterdir() if path.suffix.lower() in READABLE)
     return sorted(found, key=lambda path: path != DEFAULT_SAMPLE)
-
-
-def _name(path: Path) -> str:
-    """Return a path as a sentence of one line can hold it."""
-    return str(path) if str(path).isprintable() else repr(str(path))
-
-
-@contextlib.contextmanager
-def _os_errors(name: str, verb: str) -> Iterator[None]:
-    """Turn what the operating system says into one sentence."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise InputError(f"There is no file {name}.") from None
-    except OSError as error:
-        reason = (error.strerror or str(error) or "the disk failed").lower()
-        raise InputError(f"{name} cannot be {verb}: {reason}.") from None
-    except ValueError as error:
-        if "null" not in str(error):
-            raise
-        raise InputError(f"There is no file {name}.") from None

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
+from gpu.files.opening import reading
 
 Pixels = npt.NDArray[Any]
 
@@ -102,7 +103,7 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
         When the file breaks its format. A header that promises more than the file holds is refused before any memory
         is taken.
     """
-    with open(path, "rb") as file:
+    with reading(path) as file:
         header = _read_header(file, name)
         if header.width == 0 or header.height == 0:
             raise InputError(f"{name} has no pixels: its header says {header.width} x {header.height}.")

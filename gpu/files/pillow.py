@@ -21,6 +21,7 @@ import PIL.WebPImagePlugin
 
 from gpu.errors import InputError
 from gpu.files import netpbm
+from gpu.files.opening import reading
 
 Pixels = npt.NDArray[Any]
 
@@ -95,7 +96,7 @@ def decode(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
 def _opened(path: Path) -> Iterator[PIL.ImageFile.ImageFile]:
     # By a name, Pillow would map the file: that reads turned TIFFs with the wrong row length, and a file that shrinks
     # meanwhile would end the process.
-    with open(path, "rb") as stream, PIL.Image.open(stream, formats=FORMATS) as file:
+    with reading(path) as stream, PIL.Image.open(stream, formats=FORMATS) as file:
         yield file
 
 

@@ -1,4 +1,4 @@
-"""The text of source lines, for reports that show them."""
+"""The texts of kernel files, and of their lines for reports that show them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpu.errors import SourcePosition
+from gpu.errors import InputError, SourcePosition
+from gpu.files.opening import read_bytes
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+
+MOST_BYTES = 4 << 20
+"""Bytes of the largest kernel file."""
+
+
+def read_source(path: Path) -> str:
+    """Return a kernel file's text; InputError where it cannot be read."""
+    return read_bytes(path, MOST_BYTES).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Sources:
@@ -27,8 +36,8 @@ class Sources:
         waiting = [path]
         for file in waiting:
             try:
-                text = file.read_text(encoding="utf-8", errors="replace")
-            except OSError:
+                text = read_source(file)
+            except InputError:
                 continue
             if file.name not in self._lines:
                 self._lines[file.name] = text.split("\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpu.errors import InputError
+from gpu.files.opening import read_bytes
 
 MOST_BYTES = 2**20
 
@@ -18,16 +19,7 @@ def read_text(path: str | Path) -> str:
         Where the file cannot be read, or is too long.
     """
     path = Path(path)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path.name} is longer than {MOST_BYTES // 2**20} MB: it is too long to be counted here.")
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    data = read_bytes(path, MOST_BYTES)
     if b"\0" in data:
         raise InputError(f"{path.name} is not a text: it has a zero byte.")
     try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.files.arrays import map_npy
+from gpu.files.arrays import read_npy
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
@@ -229,13 +228,10 @@ def _random(generator: np.random.Generator, like: Array) -> Array:
 
 
 def _from_file(name: str, element: Type) -> Array:
-    path = Path(name)
-    if not path.is_file():
-        raise _UnfitError(f"is to be read from {name!r}, which is no file")
     try:
-        values = np.array(map_npy(path))
-    except (OSError, ValueError, EOFError, OverflowError):
-        raise _UnfitError(f"is to be read from {name!r}, which is no .npy file of numbers") from None
+        values = read_npy(name)
+    except InputError as error:
+        raise _UnfitError(f"is to be read from a file: {error.message.removesuffix('.')}") from None
     if not values.size:
         raise _UnfitError(f"is to be read from {name!r}, which holds no elements")
     dtype = dtype_of(element)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError, LaunchError
+from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind
 from gpu.simulator.checkers.findings import Finding, finding_of
 from gpu.simulator.checkers.races import RaceChecker
@@ -196,14 +197,6 @@ def _module(path: Path, source: str | None, defines: dict[str, int | str], inclu
             raise InputError(f"There is no folder {folder} to look for includes in.")
     text = read_source(path) if source is None else source
     return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
-
-
-def read_source(path: Path) -> str:
-    """Return a kernel file's text; InputError where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _extent(name: str, given: Extent) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
-from gpu.files import images
+from gpu.files import images, opening
 
 WRITABLE = (*images.WRITABLE, ".npy", ".csv")
 
@@ -32,10 +32,7 @@ def check_target(path: str, *, color: bool | None = None) -> None:
     if extension not in WRITABLE:
         ending = f"names that end in {extension}" if extension else "names without an ending"
         raise InputError(f"{path} cannot be written: {', '.join(WRITABLE)} are known, {ending} are not.")
-    if target.is_dir():
-        raise InputError(f"{path} cannot be written: it is a folder.")
-    if not target.resolve().parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {target.parent}.")
+    opening.check_target(target)
     if extension == ".pgm" and color:
         raise InputError(f"{path} cannot be written: a color image needs .ppm or .png.")
     if extension == ".ppm" and color is False:
@@ -63,7 +60,7 @@ def save(path: str, array: Array, *, maxval: int | None = None) -> None:
     if is_image(path):
         images.write_image(path, array, maxval)
         return
-    with images.replacing(Path(path)) as file:
+    with opening.replacing(path) as file:
         if Path(path).suffix.lower() == ".npy":
             np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
         else:

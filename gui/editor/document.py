@@ -19,7 +19,8 @@ from PyQt6.QtGui import (
 from PyQt6.QtWidgets import QPlainTextDocumentLayout
 
 from gpu.engines.base import KERNELS
-from gpu.errors import Diagnostic
+from gpu.errors import Diagnostic, InputError
+from gpu.files.opening import replacing
 from gui.editor.colors import lines_within_comments, spans
 from gui.painting.theme import Look, look
 
@@ -116,9 +117,10 @@ class KernelDocument(QTextDocument):
     def save(self, target: Path) -> str:
         """Write the text to a file; return in a sentence why that failed, or ""."""
         try:
-            target.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            return f"{target.name} cannot be written: {error.strerror}."
+            with replacing(target.resolve()) as file:  # what a link leads to: the text is edited, not the link
+                file.write(self.text.encode())
+        except InputError as error:
+            return error.message
         self.saved = self.text
         if target == self.path:
             self.original = self.text

@@ -7,10 +7,11 @@ from pathlib import Path
 from PyQt6.QtWidgets import QFileDialog, QWidget
 
 from gpu.errors import InputError
+from gpu.files.opening import read_bytes
+from gpu.files.sources import MOST_BYTES
 from gui.editor.document import KernelDocument
 
 KERNEL_FILES = "CUDA C++ (*.cu *.cuh);;All files (*)"
-LARGEST_BYTES = 4 << 20
 
 
 def ask_target(parent: QWidget, document: KernelDocument) -> Path | None:
@@ -31,11 +32,7 @@ def ask_kernel(parent: QWidget) -> Path | None:
 def read_kernel(path: Path) -> str:
     """Return a kernel file's text; InputError where it is none."""
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise InputError(f"{path.name} is too large for a kernel file: more than 4 MB.")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path.name} cannot be read: {error.strerror}.") from None
+        text = read_bytes(path, MOST_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{path.name} is not a text file.") from None
     if "\0" in text:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
+from gpu.files import opening
+from gpu.files.arrays import read_npy
 
 Array = npt.NDArray[Any]
 
@@ -22,6 +24,8 @@ MAXIMUM = 2**20
 """Bodies that a simulation takes."""
 
 _SHOWN = 24
+_MOST_BYTES = 2**28
+"""Of a file: a line of 256 bytes for each of the bodies."""
 _HEADER = [("time", "f8"), ("bodies", "i4"), ("dimensions", "i4"), ("gas", "i4"), ("dark", "i4"), ("stars", "i4")]
 # Of each kind only the mass, the place and the velocity are taken, which stand first.
 _WORDS = {"gas": 12, "dark": 9, "stars": 11}
@@ -49,15 +53,8 @@ def read_bodies(path: str | Path) -> Array:
         Where the file cannot be read, or holds something else; for text with the number of the line.
     """
     path = Path(path)
-    try:
-        kind = path.suffix.lower()
-        bodies = _read_tipsy(path) if kind in TIPSY else _read_npy(path) if kind == ".npy" else _read_text(path)
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    kind = path.suffix.lower()
+    bodies = _read_tipsy(path) if kind in TIPSY else _read_npy(path) if kind == ".npy" else _read_text(path)
     if not bodies[:, 6].any():
         raise InputError(f"{path.name} holds no body with a mass.")
     return bodies
@@ -68,10 +65,7 @@ def check_target(path: str | Path) -> None:
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InputError(f"{path} cannot be written: bodies go into {', '.join(FORMATS)}.")
-    if target.is_dir():
-        raise InputError(f"{path} cannot be written: it is a folder.")
-    if not target.resolve().parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {target.parent}.")
+    opening.check_target(target)
 
 
 def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
@@ -91,11 +85,9 @@ def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
     InputError
         Where the file cannot be written.
     """
-    from gpu.files import images  # with Pillow, which most who know this module have no use for
-
     check_target(path)
     kind = Path(path).suffix.lower()
-    with images.replacing(Path(path)) as file:
+    with opening.replacing(path) as file:
         if kind == ".npy":
             np.lib.format.write_array(file, np.ascontiguousarray(bodies, np.float32), allow_pickle=False)
         elif kind in TIPSY:
@@ -132,7 +124,7 @@ def accept_bodies(bodies: Array, name: str) -> Array:
 
 def _read_text(path: Path) -> Array:
     rows: list[list[float]] = []
-    with open(path, "rb") as file:
+    with opening.reading(path, _MOST_BYTES) as file:
         for place, line in enumerate(file, 1):
             try:
                 text = line.decode("utf-8-sig" if place == 1 else "utf-8").split("#", 1)[0].strip()
@@ -169,20 +161,14 @@ def _row(fields: list[str], where: str) -> list[float]:
 
 
 def _read_npy(path: Path) -> Array:
-    try:
-        # Mapped, so that a header that promises more than the file holds claims no memory.
-        found = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, EOFError, OverflowError):
-        raise InputError(f"{path.name} is not a whole .npy file of numbers.") from None
+    found = read_npy(path)
     if found.dtype.kind not in "iuf":
         raise InputError(f"{path.name} holds {found.dtype}; real numbers are wanted.")
     return accept_bodies(found, path.name)
 
 
 def _read_tipsy(path: Path) -> Array:
-    if path.stat().st_size > 4 * MAXIMUM * max(_WORDS.values()) + 32:
-        raise InputError(f"{path.name} has more than {MAXIMUM} bodies, which is as many as are simulated.")
-    data = path.read_bytes()
+    data = opening.read_bytes(path, _MOST_BYTES)
     for order in ">", "<":
         for padding in 4, 0:
             found = _tipsy_bodies(data, order, padding)

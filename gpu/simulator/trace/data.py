@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def gather(recorder: Recorder, about: dict[str, Any]) -> TraceData:
     return TraceData(described, arrays)
 
 
-def save(data: TraceData, path: str | Path) -> None:
+def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
     """Write one file: a zip archive of manifest.json and arrays.npz."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         write(data, archive)

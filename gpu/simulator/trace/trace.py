@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Trace(TraceState):
         """
         return cls(trace_data.load(path))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path | IO[bytes]) -> None:
         """Write everything to one file."""
         trace_data.save(self.data, path)
 

@@ -337,14 +337,14 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         (("run", "histogram", "--bins", "0"), "--bins is a whole number from 1 to 8192, not '0'."),
         (
             ("run", "convolution", "--coefficients", "c.csv"),
-            "--coefficients: there is no file c.csv.",
+            "--coefficients: There is no file c.csv.",
         ),
         (
             ("run", "convolution", "--filter", "custom", "--size", "3"),
             "--size has no effect with --filter custom, only with box, gaussian, ",
         ),
         (("run", "convolution", "--input", "nowhere.png"), "There is no file nowhere.png."),
-        (("run", "convolution", "--input", "."), "is a folder, not an image."),
+        (("run", "convolution", "--input", "."), "is a folder, not a file."),
         (("run", "reduction", "--input", "nowhere.csv"), "There is no file nowhere.csv."),
         (("run", "reduction", "--input", "file"), "There is no file file."),
         (("run", "reduction", "--input", "x.csv", "--n", "3"), "--n has no effect with --input file, only with random"),

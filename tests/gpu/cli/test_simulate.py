@@ -288,7 +288,7 @@ def test_bad_options_are_refused_in_one_line(simulate, kernel, arguments: tuple[
 
 
 def test_a_file_that_is_not_there_is_refused(simulate):
-    assert "no/such.cu cannot be read" in refused(simulate("no/such.cu", "f", *SHAPE))
+    assert "There is no file no/such.cu." in refused(simulate("no/such.cu", "f", *SHAPE))
 
 
 def test_a_template_without_arguments_and_with_bad_ones(simulate, reduce_cu: Path):
@@ -373,16 +373,16 @@ def test_a_trace_that_cannot_be_written(simulate, kernel, tmp_path: Path):
     words = [kernel("a[0] = 1;"), "f", "--grid", 1, "--block", 1, "--arg", "zeros:1", "--trace"]
     for target, reason in (
         (tmp_path / "no" / "file", f"there is no folder {tmp_path / 'no'}."),
-        (tmp_path, "this is a folder."),
+        (tmp_path, "it is a folder."),
     ):
         done = simulate(*words, target)
         assert (done.code, done.out) == (2, "")
-        assert f"--trace {target}: {reason}" in done.err
+        assert done.err == f"lockstep: {target} cannot be written: {reason}\n"
     full = Path("/dev/full")
     if full.exists():
         done = simulate(*words, full)
         assert (done.code, done.out) == (2, "")
-        assert f"{full} cannot be written: No space left on device." in done.err
+        assert f"{full} cannot be written: it is a device." in done.err
 
 
 # What README shows

@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 from gpu.errors import InputError
-from gpu.files import images
+from gpu.files import opening, png
 from gpu.files.images import read_image, write_image
 from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, stored
 
@@ -40,7 +40,7 @@ def test_16_bit_png_is_right_by_another_reader(tmp_path, pixels):
 
 
 def test_png_of_many_strips(tmp_path, monkeypatch):
-    monkeypatch.setattr(images.png, "_STRIP_BYTES", 200)
+    monkeypatch.setattr(png, "_STRIP_BYTES", 200)
     write_image(tmp_path / "a.png", RGB16)
     np.testing.assert_array_equal(read_image(tmp_path / "a.png").pixels, RGB16)
 
@@ -88,21 +88,23 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, nam
         def write(self, _data):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(images, "open", lambda path, _mode: Full(path, "x"), raising=False)
+    monkeypatch.setattr(opening, "open", lambda path, _mode: Full(path, "x"), raising=False)
     with pytest.raises(InputError, match=r"a\.p.. cannot be written: no space left on device\."):
         write_image(tmp_path / name, pixels)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == b"old"
 
 
-def test_replacing_keeps_permissions_and_links(tmp_path):
+def test_replacing_keeps_permissions_and_takes_the_place_of_a_link(tmp_path):
     write_image(tmp_path / "real.pgm", GRAY8)
     (tmp_path / "real.pgm").chmod(0o640)
     (tmp_path / "link.pgm").symlink_to("real.pgm")
     write_image(tmp_path / "link.pgm", 255 - GRAY8)
-    assert (tmp_path / "link.pgm").is_symlink()
+    assert not (tmp_path / "link.pgm").is_symlink()
+    np.testing.assert_array_equal(read_image(tmp_path / "link.pgm").pixels, 255 - GRAY8)
+    np.testing.assert_array_equal(read_image(tmp_path / "real.pgm").pixels, GRAY8)
+    write_image(tmp_path / "real.pgm", 255 - GRAY8)
     assert (tmp_path / "real.pgm").stat().st_mode & 0o777 == 0o640
-    np.testing.assert_array_equal(read_image(tmp_path / "real.pgm").pixels, 255 - GRAY8)
 
 
 def test_strided_rows_too_long_for_a_strip(tmp_path):

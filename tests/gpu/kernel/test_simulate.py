@@ -278,7 +278,7 @@ POINTER, SCALAR = "__global__ void f(int *a) {}", "__global__ void f(unsigned ch
         (POINTER, ["full:5:abc"], "needs a number, and 'abc' is none"),
         (POINTER, ["full:5:3000000000"], "takes int32, -2147483648 to 2147483647, and it is given 3000000000"),
         ("__global__ void f(char *a) {}", ["arange:129"], "takes int8, -128 to 127, and it is given 128"),
-        (POINTER, ["file:no/such.npy"], "which is no file"),
+        (POINTER, ["file:no/such.npy"], "There is no file no/such.npy."),
         (POINTER, [np.zeros(3, np.float32)], "takes an array of int32, not of float32"),
         (POINTER, [np.zeros(3, ">i4")], "not of >i4"),
         (POINTER, [np.array(["x"], object)], "not of object"),
@@ -329,15 +329,15 @@ def test_files_that_are_no_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.npy"
     for content in (b"", b"hello", b"\x93NUMPY\x01\x00"):
         path.write_bytes(content)
-        assert "no .npy file" in refusal(POINTER, f"file:{path}")
+        assert "is not a whole .npy file" in refusal(POINTER, f"file:{path}")
     np.save(path, np.array([{}], object), allow_pickle=True)
-    assert "no .npy file" in refusal(POINTER, f"file:{path}")
+    assert "is not a whole .npy file" in refusal(POINTER, f"file:{path}")
     np.savez(tmp_path / "many.npz", np.zeros(3))
-    assert "no .npy file" in refusal(POINTER, f"file:{tmp_path / 'many.npz'}")
+    assert "is not a whole .npy file" in refusal(POINTER, f"file:{tmp_path / 'many.npz'}")
 
 
 def test_a_file_that_is_not_there_and_bad_extents_and_names() -> None:
-    with pytest.raises(InputError, match=r"nothing\.cu cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"There is no file nothing\.cu\."):
         simulate("nothing.cu", "f", 1, 1)
     assert "The block is one to three whole numbers" in refusal(POINTER, "zeros:1", block=(1, 2, 3, 4))
     assert "The grid is one to three whole numbers" in refusal(POINTER, "zeros:1", grid=1.5)

@@ -325,7 +325,7 @@ def test_save_as_and_open(qtbot, pane, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("gone.cu", None, "cannot be read"),
+        ("gone.cu", None, "There is no file"),
         ("picture.cu", b"\xff\xfe\x00", "is not a text file"),
         ("zeros.cu", b"\0\0", "is not a text file"),
         ("huge.cu", b" " * (4 * 2**20 + 1), "too large"),

@@ -226,7 +226,7 @@ def test_another_file_takes_its_place_and_its_edits_are_kept(qtbot, window, page
     assert [document.path.name for document in window.bench.sources.unsaved] == ["mine.cu"]
 
 
-@pytest.mark.parametrize(("content", "words"), [(None, "cannot be read"), (b"\xff\xfe\x00", "is not a text file")])
+@pytest.mark.parametrize(("content", "words"), [(None, "There is no file"), (b"\xff\xfe\x00", "is not a text file")])
 def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_path, content, words):
     path = tmp_path / "bad.cu"
     if content is not None:
