@@ -29,8 +29,9 @@ from gpu.engines.base import (
 from gpu.errors import LaunchError
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.launch import CompiledKernel
-from gpu.simulator.executor.launch import MAXIMUM_SHARED_BYTES, MAXIMUM_THREADS, SimulatedKernel
+from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import POISON
+from gpu.simulator.limits import LIMITS
 from gpu.simulator.module import SimulatedModule
 
 
@@ -88,8 +89,8 @@ class SimulatorEngine:
             "simulator",
             processor_name(),
             "lockstep" if executor == "lockstep" else "compiled",
-            MAXIMUM_THREADS,
-            MAXIMUM_SHARED_BYTES,
+            LIMITS.threads,
+            LIMITS.shared_bytes,
             16,
             peak_gflops(),
             "The simulator runs kernels from their source, and a library comes without any.",

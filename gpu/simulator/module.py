@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import KernelError, LaunchError
+from gpu.errors import CompileError, KernelError, LaunchError
 from gpu.simulator import ir
 from gpu.simulator.checkers.findings import finding_of
 from gpu.simulator.checkers.races import RaceChecker
@@ -22,6 +22,7 @@ from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.frontend.program import Program, is_instantiation
+from gpu.simulator.limits import LIMITS
 from gpu.simulator.trace.data import gather
 from gpu.simulator.trace.findings import FindingEvents, packed
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
@@ -192,7 +193,15 @@ class SimulatedModule:
 
     def _parse(self, instances: tuple[str, ...]) -> Program:
         text, path, defines = self._source
-        return Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
+        program = Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
+        # What lowering adds, such as strings, has a bank of its own on a GPU.
+        constant = sum(each.type.size for each in program.variables.values() if each.space == "constant")
+        if constant > LIMITS.constant_bytes:
+            raise CompileError(
+                f"{path.name} has {constant} bytes of __constant__ variables; {LIMITS.constant_bytes} are there.",
+                advice="Put what is larger into global memory, as a const pointer with __restrict__.",
+            )
+        return program
 
 
 def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from gpu.simulator import ir
 from gpu.simulator.compiled.plan import Frame
 from gpu.simulator.compiled.walking import walk
+from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import BOOL, Scalar
 
 Interval = tuple[int, int]
 
 MAXIMUM_THREADS_ALONG_X = 2**31 - 1
 """What the intervals rest on: the threads of a grid along x can be numbered by an int, and so can ..."""
-MAXIMUM_BLOCKS_ALONG_Y = 65_535
+MAXIMUM_BLOCKS_ALONG_Y = LIMITS.grid[1]
 """... those along y and z, as CUDA demands."""
 
 

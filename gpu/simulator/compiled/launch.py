@@ -17,7 +17,7 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
-from gpu.simulator.compiled.intervals import MAXIMUM_BLOCKS_ALONG_Y, MAXIMUM_THREADS_ALONG_X
+from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
 from gpu.simulator.compiled.memory import FAILED
 from gpu.simulator.compiled.walking import walk
@@ -63,7 +63,7 @@ class CompiledKernel:
         NotCompiled
             Where the kernel does what this executor leaves to the other one.
         """
-        if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X or max(grid[1:]) > MAXIMUM_BLOCKS_ALONG_Y:
+        if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X:
             raise NotCompiled("a grid of so many blocks")
         self._shape(tuple(block), on_compile)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,10 @@ from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
 from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Chooser, Warps, chooser_of
+from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
-
-MAXIMUM_THREADS = 1024
-MAXIMUM_COOPERATIVE_THREADS = 1 << 18
-MAXIMUM_SHARED_BYTES = 48 * 1024
 
 
 class SimulatedKernel:
@@ -191,22 +189,21 @@ class SimulatedKernel:
         """Raise LaunchError for a launch that no GPU takes, and for arguments that do not fit the parameters."""
         if arguments is not None:
             self._bind(arguments)
-        threads = block[0] * block[1] * block[2]
-        if min(*grid, *block) < 1:
-            raise LaunchError(f"{self.name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty.")
-        if threads > MAXIMUM_THREADS:
-            raise LaunchError(f"{self.name}: a block of {threads} threads; at most {MAXIMUM_THREADS} are possible.")
-        blocks = grid[0] * grid[1] * grid[2]
-        if self._syncs_grid and threads * blocks > MAXIMUM_COOPERATIVE_THREADS:
+        if obstacle := LIMITS.obstacle(grid, block):
+            raise LaunchError(f"{self.name}: {obstacle}")
+        threads = prod(grid) * prod(block)
+        if self._syncs_grid and threads > LIMITS.resident_threads:
             raise LaunchError(
-                f"{self.name}: a grid of {threads * blocks} threads, which has a barrier of its own; at most "
-                f"{MAXIMUM_COOPERATIVE_THREADS} threads are on the device together."
+                f"{self.name}: a grid of {threads} threads, which has a barrier of its own; at most "
+                f"{LIMITS.resident_threads} threads are on the device together."
             )
         static = sum(shared.size for function in reachable(self._function) for shared in function.shared)
-        if static + shared_bytes > MAXIMUM_SHARED_BYTES:
+        if shared_bytes < 0:
+            raise LaunchError(f"{self.name}: a block cannot have {shared_bytes} bytes of extern shared memory.")
+        if static + shared_bytes > LIMITS.shared_bytes:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
-                f"{MAXIMUM_SHARED_BYTES} are there."
+                f"{LIMITS.shared_bytes} are there."
             )
 
     def _bind(self, arguments: Sequence[Array | np.generic | None]) -> list[Any]:

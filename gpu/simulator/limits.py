@@ -1,0 +1,52 @@
+"""What a GPU takes of a launch, in one place; a simulated launch is refused where a real one is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a GPU.
+
+    Parameters
+    ----------
+    grid, block : tuple of int
+        The most blocks of a grid and threads of a block along x, y and z.
+    threads : int
+        The most threads of a block.
+    shared_bytes : int
+        The most shared memory of a block, static and dynamic, without an opt-in.
+    constant_bytes : int
+        All `__constant__` variables of a program together.
+    resident_threads : int
+        Those of a grid that has a barrier of its own, which are on the device together.
+
+    Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Up to `constant_bytes` they
+    have been the same since compute capability 3.0.
+    """
+
+    grid: tuple[int, int, int] = (2**31 - 1, 65_535, 65_535)
+    block: tuple[int, int, int] = (1024, 1024, 64)
+    threads: int = 1024
+    shared_bytes: int = 48 * 1024
+    constant_bytes: int = 64 * 1024
+    resident_threads: int = 2**18
+
+    def obstacle(self, grid: Sequence[int], block: Sequence[int]) -> str:
+        """Return what is wrong with the extents of a launch, as the rest of a sentence; "" where nothing is."""
+        if min(*grid, *block) < 1:
+            return f"a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty."
+        if prod(block) > self.threads:
+            return f"a block of {prod(block)} threads; at most {self.threads} are possible."
+        for what, extents, limits in (("block", block, self.block), ("grid", grid, self.grid)):
+            for axis, extent, most in zip("xyz", extents, limits, strict=True):
+                if extent > most:
+                    unit = "threads" if what == "block" else "blocks"
+                    return f"a {what} of {extent} {unit} along {axis}; at most {most} are possible."
+        return ""
+
+
+LIMITS = Limits()
