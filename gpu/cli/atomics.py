@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from gpu import engines
-from gpu.declaration.pattern import Inputs
+from gpu.declaration.pattern import Inputs, Pattern
+from gpu.declaration.presentation import ATOMICS
+from gpu.declaration.roles import Role
 from gpu.errors import InputError
 from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies, Moment, model
 
@@ -45,13 +47,13 @@ def run(options: argparse.Namespace) -> None:
     InputError
         Where the input cannot be read, or an option is no number that it can be.
     """
-    from gpu.patterns import find_pattern
+    from gpu.patterns import pattern_with_lesson
     from gpu.run.atomics import study
     from gpu.run.execute import run_pattern
 
-    pattern = find_pattern("histogram")
+    pattern = pattern_with_lesson(ATOMICS)
     latencies = Latencies(*(_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
-    inputs, given = _input(options)
+    inputs, given = _input(pattern, options)
     found = study(pattern, inputs, given, lambda progress: None)
     with closing(engines.create(options.engine, options.executor)) as engine:
         times = []
@@ -71,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
         print(as_text(found, latencies, titles, times, measured_on))
 
 
-def _input(options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
+def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
     from gpu.files import images
     from gpu.files import text as text_files
 
@@ -79,10 +81,10 @@ def _input(options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
     if text is None and options.input and Path(options.input).suffix.lower() == ".txt":
         text = text_files.read_text(options.input)
     if text is not None:
-        return {}, {"of": "letters", "text": text}
+        return {}, pattern.for_file("text", text)
     image = images.read_image(options.input or images.DEFAULT_SAMPLE)
     inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
-    return inputs, {"bins": options.bins} if options.bins else {}
+    return inputs, pattern.with_value(Role.BINS, options.bins) if options.bins else {}
 
 
 def _positive(options: argparse.Namespace, name: str) -> float:

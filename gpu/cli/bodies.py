@@ -13,12 +13,13 @@ from gpu import engines
 from gpu.cli import report as cli_text
 from gpu.cli import run as cli_run
 from gpu.declaration.pattern import Inputs, Params, Pattern
+from gpu.declaration.roles import Role
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.files import images
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.patterns.nbody import files as nbody_files
-from gpu.patterns.nbody.forces import block_of
+from gpu.patterns.nbody.forces import Motion, motion_of
 from gpu.patterns.nbody.simulation import Simulation
 from gpu.run.execute import run_pattern
 
@@ -68,8 +69,10 @@ def run(
     pattern.accept(inputs, params)
     folder = _folder(frames)
     with closing(engines.create(engine_name, executor)) as engine:
-        outcome = run_pattern(engine, pattern, variant, inputs, {**params, "steps": 0}, lambda progress: None)
-        figures = _simulate(engine, variant.name, inputs, params, target, folder)
+        forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
+        outcome = run_pattern(engine, pattern, variant, inputs, forces_alone, lambda progress: None)
+        steps = pattern.value(params, Role.STEPS)
+        figures = _simulate(engine, variant.name, inputs, steps, motion_of(params), target, folder)
     if as_json:
         print(json.dumps({**cli_text.report_data(outcome.report), "simulation": asdict(figures)}, indent=2))
     else:
@@ -82,7 +85,7 @@ def run(
 def _read(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
     given = {"bodies": nbody_files.read_bodies(source)} if source else {}
     inputs = pattern.inputs(given, params, seed)
-    origin = Path(source).name if source else f"{params['preset']}, seed {seed}"
+    origin = Path(source).name if source else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
     count = len(inputs["bodies"])
     return inputs, f"{origin}, {count} bod{'y' if count == 1 else 'ies'}"
 
@@ -99,10 +102,15 @@ def _folder(frames: str | None) -> Path | None:
 
 
 def _simulate(
-    engine: Engine, variant: str, inputs: Inputs, params: Params, target: str | None, folder: Path | None
+    engine: Engine,
+    variant: str,
+    inputs: Inputs,
+    steps: int,
+    motion: Motion,
+    target: str | None,
+    folder: Path | None,
 ) -> BodyFigures:
     """Do the steps from the beginning; only they are timed."""
-    steps, softening = params["steps"], params["softening"]
     simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
     camera = Camera(distance=_CAMERA_RADII * simulation.radius)
 
@@ -111,12 +119,12 @@ def _simulate(
             picture = simulation.draw(camera, *_FRAME)
             images.write_image(str(folder / f"frame-{simulation.steps:06}.png"), picture, None)
 
-    simulation.conserved(softening)
+    simulation.conserved(motion.softening)
     save_frame()
     kernel_ms = 0.0
     engine.take_times()
     executed = engine.executed
-    for done in simulation.advance(variant, steps, params["dt"], softening, block_of(params)):
+    for done in simulation.advance(variant, steps, motion):
         _tell(f"step {done} of {steps}" if done < steps else "")
         if folder is not None:
             executed = engine.executed
@@ -125,7 +133,7 @@ def _simulate(
             engine.take_times()
     executed = engine.executed if folder is None else executed
     kernel_ms += engine.take_times().kernel
-    figures = simulation.figures(steps, kernel_ms, executed, simulation.conserved(softening))
+    figures = simulation.figures(steps, kernel_ms, executed, simulation.conserved(motion.softening))
     if target:
         nbody_files.write_bodies(target, simulation.bodies(), simulation.time)
     simulation.close()

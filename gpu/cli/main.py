@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 from gpu import __version__
 from gpu.cli import interrupts
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
+from gpu.declaration.presentation import BodiesPresentation
+from gpu.declaration.roles import FROM_FILE
 from gpu.declaration.text_parameters import Edges, Text
 from gpu.errors import CompileError, KernelError, LockstepError
 
@@ -29,9 +31,6 @@ exit codes:
 
 _PARAMETER = "parameter "
 """How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
-
-_SOURCE, _FILE = "input", "file"
-"""An array pattern's parameter that says how the input is made, and its option for a file: one option holds both."""
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -182,7 +181,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         own.add_argument("--json", action="store_true", help="print JSON")
         group = own.add_argument_group("parameters")
         for parameter in pattern.parameters:
-            if parameter.name == _SOURCE:
+            if parameter is _input_choice(pattern):
                 continue
             group.add_argument(
                 f"--{parameter.name}",
@@ -192,24 +191,29 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
             )
 
 
+def _input_choice(pattern: Pattern) -> Choice | None:
+    """Return the parameter of a pattern of numbers that says how they are made: --input has it, or a file's name."""
+    return pattern.source if pattern.presentation.kind == "values" else None
+
+
 def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
-    source = next((parameter for parameter in pattern.parameters if parameter.name == _SOURCE), None)
-    if isinstance(source, Choice):
-        kinds = [option for option in source.options if option != _FILE]
+    source = _input_choice(pattern)
+    if source is not None:
+        kinds = [option for option in source.options if option != FROM_FILE]
         own.add_argument(
-            f"--{_SOURCE}",
+            "--input",
             metavar="|".join([*kinds, "FILE"]),
             help="how the values are made, or a file of them: .npy, or text with one "
             f"{'row' if pattern.dimensions == 2 else 'number'} a line (default: {source.default})",
         )
         own.add_argument("--output", metavar="FILE", help="where the result goes: .npy or .csv")
         return
-    if pattern.view == "bodies":
+    if isinstance(pattern.presentation, BodiesPresentation):
         own.add_argument("--input", metavar="FILE", help="bodies, as .csv (x y z vx vy vz m) or .tipsy")
         own.add_argument("--output", metavar="FILE", help="where the bodies go: .csv, .tipsy or .npy")
         own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
         return
-    others = "; a text or numbers where those are counted" if pattern.input_kind else ""
+    others = "; a text or numbers where those are counted" if pattern.subject is not None else ""
     own.add_argument(
         "--input", metavar="FILE", help=f"an image (default: a photograph that comes with Lockstep){others}"
     )
@@ -260,12 +264,13 @@ def _run(options: argparse.Namespace) -> int:
         if name.startswith(_PARAMETER) and value is not None
     }
     source = options.input
-    known = next((parameter for parameter in options.pattern.parameters if parameter.name == _SOURCE), None)
-    if isinstance(known, Choice) and source is not None:
-        made = source in known.options and source != _FILE
-        given[_SOURCE] = source if made else _FILE
+    choice = _input_choice(options.pattern)
+    if choice is not None and source is not None:
+        made = source in choice.options and source != FROM_FILE
+        given[choice.name] = source if made else FROM_FILE
         source = None if made else source
-    run = partial(cli_bodies.run, frames=options.frames) if options.pattern.view == "bodies" else cli_run.run
+    of_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
+    run = partial(cli_bodies.run, frames=options.frames) if of_bodies else cli_run.run
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         right = run(
             options.pattern,

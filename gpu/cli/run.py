@@ -10,8 +10,9 @@ import numpy as np
 
 from gpu import engines
 from gpu.cli import report as cli_text
-from gpu.declaration import arrays as array_inputs
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern
+from gpu.declaration.presentation import CountsPresentation
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
 from gpu.files import arrays as array_files
 from gpu.files import images
@@ -52,7 +53,7 @@ def run(
     variant = pattern.variant(variant_name)
     given = {**_implied(pattern, given), **given}
     if source and pattern.takes(pattern.check(given)) == "text":
-        given["text"] = text_files.read_text(source)
+        given |= pattern.with_value(Role.TEXT, text_files.read_text(source))
     params = pattern.check(given)
     refuse_idle_parameters(pattern, given, params)
     if target:
@@ -68,8 +69,8 @@ def run(
             inputs = pattern.inputs({}, params, seed)
             about = f"{Path(source).name if source else 'text'}, {inputs['text'].size} characters"
         case _:
-            if source and pattern.input_kind is not None:
-                params["numbers"] = array_inputs.FROM_FILE
+            if source:
+                params |= pattern.with_value(Role.SOURCE, FROM_FILE)
             inputs, about = _read_values(pattern, params, source, seed)
     pattern.accept(inputs, params)
     with closing(engines.create(engine_name, executor)) as engine:
@@ -102,15 +103,15 @@ def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int
     """Return an array as a pattern takes it, and what people say of it."""
     given = {"values": array_files.read_array(source, pattern.dimensions)} if source else {}
     inputs = pattern.inputs(given, params, seed)
-    origin = Path(source).name if source else f"{params.get('input', params.get('numbers'))}, seed {seed}"
+    origin = Path(source).name if source else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
     shape = " x ".join(map(str, inputs["values"].shape))
-    return inputs, f"{origin}, {shape} x {params.get('dtype', 'float32')}"
+    return inputs, f"{origin}, {shape} x {pattern.value(params, Role.TYPE) or 'float32'}"
 
 
 def _implied(pattern: Pattern, given: Params) -> dict[str, str]:
     """Return what kind of input follows from a parameter that counts with one kind only, where none is chosen."""
     implied: dict[str, str] = {}
-    if pattern.input_kind is None:
+    if pattern.subject is None:
         return implied
     for parameter in pattern.parameters:
         if parameter.name in given and parameter.only_if:
@@ -140,7 +141,7 @@ def _save(target: str, pattern: Pattern, inputs: Inputs, outcome: Outcome) -> No
 
 def _as_image(pattern: Pattern, inputs: Inputs, outcome: Outcome) -> tuple[Array, int | None]:
     """Return the result as pixels, and the value of white: in the input's levels, where the pattern keeps them."""
-    if pattern.view == "image-counts":
+    if isinstance(pattern.presentation, CountsPresentation):
         return chart.draw_counts(outcome.outputs[pattern.result]), None
     if "image" in outcome.presented:
         return outcome.presented["image"], int(inputs["maxval"])

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
 from gpu.warp import WARP
 
 KINDS = ("random", "ones", "ramp", "alternating", "sausage")
-FROM_FILE = "file"
 
 SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
@@ -33,6 +33,7 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
         help="How the elements are made, or that they come from a file.",
         options=(*kinds, FROM_FILE),
         default="random",
+        role=Role.SOURCE,
     )
 
 
@@ -47,6 +48,7 @@ def size_parameter(default: int = 2**20, maximum: int = 2**30, kinds: tuple[str,
         minimum=0,
         maximum=maximum,
         only_if=("input", kinds),
+        role=Role.SIZE,
     )
 
 
@@ -58,6 +60,7 @@ def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
         help="The elements' type. int32 wraps around, as it does on a GPU.",
         options=options,
         default=options[0],
+        role=Role.TYPE,
     )
 
 
@@ -71,6 +74,7 @@ def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
         unit="threads",
         options=tuple(map(str, sizes)),
         default=str(default),
+        role=Role.BLOCK,
     )
 
 

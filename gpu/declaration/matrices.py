@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from gpu.declaration.arrays import FROM_FILE
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
 
 KINDS = ("random", "digits", "ones")
@@ -35,16 +35,32 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
         help="How the matrices are made, or that one comes from a file.",
         options=(*kinds, FROM_FILE),
         default="random",
+        role=Role.SOURCE,
     )
 
 
 def side_parameter(
-    name: str, label: str, text: str, unit: str, default: int, minimum: int = 1, largest: int = LARGEST
+    name: str,
+    label: str,
+    text: str,
+    unit: str,
+    default: int,
+    minimum: int = 1,
+    largest: int = LARGEST,
+    role: Role | None = None,
 ) -> Integer:
     """Return a parameter that says how many rows or columns a matrix has; as many as n where it may be 0."""
     least = "" if minimum else "as n"
     return Integer(
-        name=name, label=label, help=text, unit=unit, default=default, minimum=minimum, maximum=largest, least=least
+        name=name,
+        label=label,
+        help=text,
+        unit=unit,
+        default=default,
+        minimum=minimum,
+        maximum=largest,
+        least=least,
+        role=role,
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu.declaration.presentation import CountsPresentation, Kind, Presentation
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.files.arrays import read_array, read_npy
@@ -54,6 +56,8 @@ class Parameter:
         What a form shows: a short label, a sentence, the unit.
     only_if : tuple of (str, tuple of str) or None
         The name of a Choice and the options for which this parameter counts; None means always.
+    role : Role or None
+        What it is for, where somebody beside the pattern's own host programs asks that.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Parameter:
     help: str = ""
     unit: str = ""
     only_if: tuple[str, tuple[str, ...]] | None = None
+    role: Role | None = None
 
     @property
     def initial(self) -> Value:
@@ -275,11 +280,14 @@ class Pieces:
         What the lengths count, such as "inches".
     rest : str
         What is said of what no element takes, such as "left".
+    inclusive : bool
+        Whether the scan says where each ends, not where it begins.
     """
 
     whole: int
     unit: str
     rest: str = ""
+    inclusive: bool = True
 
 
 @dataclass(frozen=True)
@@ -303,6 +311,20 @@ class Preset:
     params: Params
     variant: str = ""
     pieces: Pieces | None = None
+
+
+def with_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
+    """Return the parameter that has a role; None where there is none."""
+    return next((parameter for parameter in parameters if parameter.role is role), None)
+
+
+_Kind = TypeVar("_Kind", bound=Parameter)
+
+
+def _as(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
+    """Return a parameter as one of the kind that its role has."""
+    assert parameter is None or isinstance(parameter, kind), f"{parameter} is no {kind.__name__}"
+    return parameter
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
@@ -331,11 +353,12 @@ class Pattern:
         Its place among the patterns, from 1; no two have the same.
     kernels : str
         The file under `kernels/` that holds the ladder; variants may name files of their own.
-    view : {"filtered-image", "image-counts", "array", "matrices", "bodies"}
-        What the window's Run tab shows. Patterns of images take `image` and `maxval`; those of arrays take `values`,
-        which has one dimension, those of matrices `values`, which has two, and perhaps more; those of bodies take
-        `bodies` of shape (n, 7).
+    presentation : Presentation
+        What the window's Run tab shows of a result, and what is taken. Patterns of images take `image` and `maxval`;
+        those of arrays take `values`, which has one dimension, those of matrices `values`, which has two, and perhaps
+        more; those of bodies take `bodies` of shape (n, 7).
     parameters : tuple of Parameter
+        No two with the same role.
     variants : tuple of Variant
         The ladder, first rung first.
     default_variant : str
@@ -374,9 +397,7 @@ class Pattern:
     helpers : mapping of str to tuple of str
         The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
     lessons : tuple of str
-        What the window has a tab of its own for: "atomics".
-    input_kind : callable or None
-        params -> "image", "text" or "values": what a run takes, where the parameters decide that.
+        What the window has a tab of its own for: `ATOMICS`.
     names : callable or None
         params -> what the values of the result are called; nothing where they go by their places.
     """
@@ -386,7 +407,7 @@ class Pattern:
     summary: str
     order: int
     kernels: str
-    view: Literal["filtered-image", "image-counts", "array", "matrices", "bodies"]
+    presentation: Presentation
     parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
     default_variant: str
@@ -405,24 +426,73 @@ class Pattern:
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
-    input_kind: Callable[[Params], str] | None = None
     names: Callable[[Params], tuple[str, ...]] | None = None
 
-    def takes(self, params: Params) -> str:
-        """Return what a run takes with these parameters: "image", "text" or "values"."""
-        if self.input_kind is not None:
-            return self.input_kind(params)
-        return "image" if self.of_images else "values"
+    def parameter(self, role: Role) -> Parameter | None:
+        """Return the parameter that has a role; None where there is none."""
+        return with_role(self.parameters, role)
+
+    @property
+    def size(self) -> Integer | None:
+        """The parameter that says how many elements, columns or bodies are made."""
+        return _as(Integer, self.parameter(Role.SIZE))
+
+    @property
+    def block(self) -> Choice | None:
+        """The parameter that says how many threads a block has."""
+        return _as(Choice, self.parameter(Role.BLOCK))
+
+    @property
+    def source(self) -> Choice | None:
+        """The parameter that says how the input is made, or that a file gives it."""
+        return _as(Choice, self.parameter(Role.SOURCE))
+
+    @property
+    def subject(self) -> Choice | None:
+        """The parameter that says which kind of input is taken, where there are several."""
+        return _as(Choice, self.parameter(Role.SUBJECT))
+
+    def value(self, params: Params, role: Role) -> Any:
+        """Return the value of the parameter that has a role; None where there is none, or it does not count here."""
+        parameter = self.parameter(role)
+        return params.get(parameter.name) if parameter is not None and parameter.applies(params) else None
+
+    def with_value(self, role: Role, value: Any) -> dict[str, Any]:
+        """Return a value under the name of the parameter that has a role; nothing where there is none."""
+        parameter = self.parameter(role)
+        return {} if parameter is None else {parameter.name: value}
+
+    def takes(self, params: Params) -> Kind:
+        """Return what a run takes with these parameters."""
+        if isinstance(self.presentation, CountsPresentation) and self.subject is not None:
+            return self.presentation.kinds[params[self.subject.name]]
+        return self.presentation.kind
+
+    def from_file(self, params: Params) -> bool:
+        """Whether a run with these parameters takes values that come from a file."""
+        return bool(self.value(params, Role.SOURCE) == FROM_FILE)
+
+    def for_file(self, kind: Kind, text: str = "") -> dict[str, Any]:
+        """Return the settings with which a run takes what a file holds; of a text, the text."""
+        given: dict[str, Any] = {}
+        if isinstance(self.presentation, CountsPresentation) and self.subject is not None:
+            kinds = self.presentation.kinds
+            given[self.subject.name] = next(option for option in self.subject.options if kinds[option] == kind)
+        if kind == "text":
+            given |= self.with_value(Role.TEXT, text)
+        if kind == "values":
+            given |= self.with_value(Role.SOURCE, FROM_FILE)
+        return given
 
     @property
     def of_images(self) -> bool:
         """Whether it is one of images, even if it may take something else."""
-        return self.view in ("filtered-image", "image-counts")
+        return self.presentation.kind == "image"
 
     @property
     def dimensions(self) -> int:
-        """How many dimensions the numbers have that it takes."""
-        return 2 if self.view == "matrices" else 1
+        """How many dimensions the numbers have that it takes; 0 where it takes none."""
+        return self.presentation.dimensions
 
     def variant(self, name: str) -> Variant:
         """Return the variant of that name, or raise InputError that lists the names."""

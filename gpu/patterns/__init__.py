@@ -18,6 +18,11 @@ def all_patterns() -> dict[str, Pattern]:
     return {pattern.name: pattern for pattern in sorted(declared, key=lambda pattern: pattern.order)}
 
 
+def pattern_with_lesson(lesson: str) -> Pattern:
+    """Return the pattern that a lesson is about."""
+    return next(pattern for pattern in all_patterns().values() if lesson in pattern.lessons)
+
+
 def find_pattern(name: str) -> Pattern:
     """Return the pattern of that name, or raise InputError that lists the names."""
     patterns = all_patterns()

@@ -36,6 +36,7 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns import scan
 
@@ -220,7 +221,7 @@ PATTERN = Pattern(
     title="Compaction",
     summary="The elements that a predicate is true of, side by side; and back to where they were.",
     kernels=_FILE,
-    view="array",
+    presentation=ArrayPresentation(words=lambda params: ("put back",) if params["result"] == "split" else ()),
     parameters=(
         input_parameter(),
         size_parameter(default=2**18),

@@ -36,6 +36,8 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import MatrixPresentation, Product
+from gpu.declaration.roles import Role
 from gpu.engines.base import Buffer, Engine
 from gpu.errors import InputError
 
@@ -258,10 +260,10 @@ PATTERN = Pattern(
     title="Matrix product",
     summary="Each element of C becomes the product of a row of A and a column of B: alpha A B + beta C.",
     kernels=_FILE,
-    view="matrices",
+    presentation=MatrixPresentation(product=Product(left="A", right="B", result="C")),
     parameters=(
         input_parameter((*KINDS, "identity")),
-        side_parameter("n", "n", "Columns of B and C.", "columns", 512),
+        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE),
         side_parameter("m", "m", "Rows of A and C; 0 takes as many as n.", "rows", 0, 0),
         side_parameter(
             "k", "k", "Columns of A, which are as many as B has rows; 0 takes as many as n.", "columns", 0, 0

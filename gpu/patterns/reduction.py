@@ -33,6 +33,7 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.engines.base import Buffer, Engine, Module
 
 _FILE = "reduction.cu"
@@ -248,7 +249,7 @@ PATTERN = Pattern(
     title="Reduction",
     summary="One value from many: their sum, product, least or greatest.",
     kernels=_FILE,
-    view="array",
+    presentation=ArrayPresentation(folds=True, words=lambda params: (params["operator"],)),
     parameters=(
         input_parameter(),
         size_parameter(),

@@ -35,6 +35,7 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns.reduction import identity
 from gpu.warp import WARP
@@ -236,7 +237,7 @@ PATTERN = Pattern(
     title="Scan",
     summary="What all elements up to each one come to: prefix sums, least and greatest so far.",
     kernels=_FILE,
-    view="array",
+    presentation=ArrayPresentation(words=lambda params: (params["kind"], params["operator"])),
     parameters=(
         input_parameter(),
         size_parameter(default=2**18),
@@ -357,7 +358,7 @@ PATTERN = Pattern(
             "Each thread asks for a slot of another size. The exclusive scan of the sizes is where each slot begins, "
             "and its owner needs to ask nobody.",
             {"input": "random", "n": 12, "kind": "exclusive", "operator": "sum", "dtype": "int32"},
-            pieces=Pieces(whole=0, unit="bytes"),
+            pieces=Pieces(whole=0, unit="bytes", inclusive=False),
         ),
         Preset(
             "A recurrence: running balance",

@@ -32,6 +32,8 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import MatrixPresentation
+from gpu.declaration.roles import Role
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 
@@ -187,10 +189,10 @@ PATTERN = Pattern(
     title="Softmax",
     summary="Each row becomes positive and sums to one: exponentials, over the sum of them.",
     kernels=_FILE,
-    view="matrices",
+    presentation=MatrixPresentation(),
     parameters=(
         input_parameter((*KINDS, "large", "infinities")),
-        side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, largest=_LONGEST),
+        side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, largest=_LONGEST, role=Role.SIZE),
         side_parameter("rows", "Rows", "How many rows there are.", "rows", 1024, largest=_LONGEST),
         block_parameter(),
     ),

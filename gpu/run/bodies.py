@@ -14,7 +14,7 @@ from gpu.messages.requests import AdvanceBodies, LoadBodies, Result, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody import picture as nbody_picture
-from gpu.patterns.nbody.forces import block_of
+from gpu.patterns.nbody.forces import motion_of
 from gpu.patterns.nbody.pattern import PATTERN
 from gpu.patterns.nbody.simulation import Simulation
 
@@ -61,7 +61,7 @@ def forget(engine: Engine) -> None:
 def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
     """Begin or go on with a simulation, and draw it."""
     variant = PATTERN.variant(request.variant)
-    params = PATTERN.check(request.params)
+    motion = motion_of(PATTERN.check(request.params))
     if not 0 <= request.steps <= _LARGEST_CHUNK:
         raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
     drawn = bool(request.width and request.height)
@@ -74,16 +74,15 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
         conserved = picture = None
         measuring_ms = 0.0
         if request.measure and not simulation.steps:
-            simulation.conserved(params["softening"])  # what the drift is compared with
+            simulation.conserved(motion.softening)  # what the drift is compared with
         engine.take_times()
-        block = block_of(params)
-        for done in simulation.advance(variant.name, request.steps, params["dt"], params["softening"], block):
+        for done in simulation.advance(variant.name, request.steps, motion):
             tell(Progress(done / request.steps, f"step {done} of {request.steps}"))
         executed = engine.executed
         kernel_ms = engine.take_times().kernel
         if request.measure:
             began = time.perf_counter()
-            conserved = simulation.conserved(params["softening"])
+            conserved = simulation.conserved(motion.softening)
             measuring_ms = 1e3 * (time.perf_counter() - began)
         if drawn:
             picture = simulation.draw(

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu.declaration.arrays import present_error
 from gpu.declaration.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work, compiling
+from gpu.declaration.presentation import ATOMICS, ArrayPresentation
 from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
 from gpu.errors import (
     CompileError,
@@ -46,7 +47,7 @@ from gpu.messages.requests import (
     Throughput,
 )
 from gpu.messages.shared_arrays import SharedArray, SharedFolder
-from gpu.patterns import find_pattern
+from gpu.patterns import find_pattern, pattern_with_lesson
 from gpu.run import bodies as execute_bodies
 from gpu.run import verify
 from gpu.run.frames import Frames
@@ -104,7 +105,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.run.atomics import study
 
             counted = {name: handle.open() for name, handle in shared.items()}
-            return Result({}, atomics=study(find_pattern("histogram"), counted, given, tell, seed=seed))
+            return Result({}, atomics=study(pattern_with_lesson(ATOMICS), counted, given, tell, seed=seed))
         case DescribeKernels(file, text, defines, instances):
             from gpu.kernel.signatures import signatures
 
@@ -181,7 +182,7 @@ def run_pattern(
         ours = variant.comparable(params, outputs[pattern.result])
         right = variant.comparable(params, pattern.reference(inputs, params))
         deviation, verified = verify.compare(ours, right, pattern.tolerance(inputs, params))
-        if pattern.view == "array" and ours.shape == right.shape:
+        if isinstance(pattern.presentation, ArrayPresentation) and ours.shape == right.shape:
             presented.update(present_error(ours, right))
     device = engine.device
     cost = pattern.cost(inputs, params)

@@ -11,7 +11,8 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
 
-from gpu.declaration.pattern import Array
+from gpu.declaration.pattern import Array, Pattern
+from gpu.declaration.roles import Role
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.requests import AdvanceBodies, Failure, Result
 from gpu.messages.shared_arrays import SharedArray
@@ -29,7 +30,8 @@ AT_REST = 2**15
 """Up to so many bodies are measured on a CPU before the first step is asked for: it takes as long as a step."""
 LONGEST_S = 0.1
 """A frame's steps are fewer where they would take longer: the camera is to follow the pointer."""
-_BEGINNING = ("preset", "bodies")
+BEGINNING = (Role.SOURCE, Role.SIZE)
+"""What says which bodies it begins with."""
 
 _numbers = itertools.count(1)
 
@@ -55,6 +57,7 @@ class Simulation(QObject):
 
     Parameters
     ----------
+    pattern : Pattern
     jobs : Jobs
         The engine's queue.
     """
@@ -69,8 +72,9 @@ class Simulation(QObject):
     """It is at its beginning again; the next frame is its first."""
     playing_changed = pyqtSignal(bool)
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(self, pattern: Pattern, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._pattern = pattern
         self._jobs = jobs
         self.number = next(_numbers)
         self.variant = ""
@@ -130,12 +134,20 @@ class Simulation(QObject):
         self._single, self._failed = True, False
         self.go_on()
 
+    def begins_anew(self, before: Mapping[str, Any]) -> bool:
+        """Whether other bodies are made now than with the parameters of before."""
+        return any(self._changed(before, role) for role in BEGINNING)
+
+    def _changed(self, before: Mapping[str, Any], role: Role) -> bool:
+        value = self._pattern.value
+        return bool(value(before, role) != value(self.params, role))
+
     def show_params(self, params: Mapping[str, Any]) -> None:
         """Take other parameters: those that make bodies begin anew, the others count from the next step on."""
         before, self.params = self.params, dict(params)
-        if any(before.get(name) != self.params.get(name) for name in _BEGINNING):
+        if not before or self.begins_anew(before):
             self.begin()
-        elif before.get("softening") != self.params.get("softening"):
+        elif self._changed(before, Role.SOFTENING):
             self._unmeasured = True
             self.go_on()
 
@@ -206,7 +218,7 @@ class Simulation(QObject):
     @property
     def _measures_at_rest(self) -> bool:
         device = self._jobs.device
-        few = self.bodies.shape[0] if self.bodies is not None else self.params.get("bodies", 0)
+        few = self.bodies.shape[0] if self.bodies is not None else self._pattern.value(self.params, Role.SIZE) or 0
         return few <= AT_REST or (device is not None and device.engine == "cuda")
 
     def _ask(self, now: float, steps: int, only_measure: bool) -> None:

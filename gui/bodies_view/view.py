@@ -9,7 +9,8 @@ from typing import Any
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
-from gpu.declaration.pattern import Pattern, Progress
+from gpu.declaration.pattern import Pattern, Preset, Progress
+from gpu.declaration.roles import Role
 from gpu.messages.bodies import Camera
 from gpu.messages.requests import Failure
 from gui.bodies_view import camera as cameras
@@ -52,7 +53,7 @@ class BodiesView(RunView):
     def __init__(self, pattern: Pattern, jobs: Jobs) -> None:
         super().__init__()
         self._pattern, self._jobs = pattern, jobs
-        self.simulation = Simulation(jobs, self)
+        self.simulation = Simulation(pattern, jobs, self)
         self.canvas = Canvas()
         self.controls = Controls(self.simulation)
         self.plots = Plots()
@@ -102,24 +103,31 @@ class BodiesView(RunView):
         self.simulation.variant = name
 
     def show_params(self, params: dict[str, Any]) -> None:
-        before = self.simulation.params
-        if before and any(before[name] != params[name] for name in ("preset", "bodies")):
+        if self.simulation.params and self.simulation.begins_anew(params):
             self.files.opened = None
         self.simulation.show_params(params)
         self._describe()
 
     def _describe(self) -> None:
-        preset, opened = self.simulation.params["preset"], self.files.opened
-        text = next((each.text for each in self._pattern.presets if each.params["preset"] == preset), "")
-        self.about.say(opened.name if opened is not None else text)
+        opened, preset = self.files.opened, self._preset_of(self.simulation.params)
+        self.about.say(opened.name if opened is not None else preset.text if preset is not None else "")
+
+    def _preset_of(self, params: dict[str, Any]) -> Preset | None:
+        """Return the demonstration that makes the same bodies, of whatever number."""
+        value = self._pattern.value
+        source = value(params, Role.SOURCE)
+        return next((each for each in self._pattern.presets if value(each.params, Role.SOURCE) == source), None)
 
     def complete(self, params: dict[str, Any]) -> dict[str, Any]:
         """Let another preset bring its time step and its softening."""
-        if params["preset"] == self.simulation.params.get("preset"):
+        pattern, value = self._pattern, self._pattern.value
+        if value(params, Role.SOURCE) == value(self.simulation.params, Role.SOURCE):
             return params
-        brought = next((each.params for each in self._pattern.presets if each.params["preset"] == params["preset"]), {})
-        known = self._pattern.check(brought)
-        return {**params, "dt": known["dt"], "softening": known["softening"]}
+        preset = self._preset_of(params)
+        known = pattern.check(preset.params if preset is not None else {})
+        for role in (Role.TIME_STEP, Role.SOFTENING):
+            params = {**params, **pattern.with_value(role, value(known, role))}
+        return params
 
     def show_outcome(self, outcome: Outcome) -> None:
         # An edited kernel moves bodies once it has come through a run of its own.
@@ -183,7 +191,7 @@ class BodiesView(RunView):
 
     @property
     def _seen_now(self) -> tuple[Any, ...]:
-        return self.simulation.params.get("preset"), self.files.opened
+        return self._pattern.value(self.simulation.params, Role.SOURCE), self.files.opened
 
     def go_home(self) -> None:
         """Look from where the whole is seen."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.declaration.pattern import Pattern
+from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, Report, Result, RunPattern
 from gui.work.jobs import Jobs
 
@@ -75,7 +77,7 @@ class Sweep(QObject):
         self._turn = 0
         self._todo: list[tuple[int, str]] = []
         self._runs = _Runs()
-        self._pattern = ""
+        self._pattern: Pattern | None = None
         self._params: Mapping[str, Any] = {}
         self._sources: Mapping[str, str] = {}
 
@@ -86,13 +88,13 @@ class Sweep(QObject):
 
     def start(
         self,
-        pattern: str,
+        pattern: Pattern,
         variants: list[str],
         sizes: list[int],
         params: Mapping[str, Any],
         sources: Mapping[str, str],
     ) -> None:
-        """Measure variants of a pattern; of `params` only `n` changes."""
+        """Measure variants of a pattern; of `params` only the size changes."""
         self.stop()
         self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
         self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
@@ -116,10 +118,10 @@ class Sweep(QObject):
     def _ask(self) -> None:
         n, variant = self._todo[0]
         self.measuring.emit(variant, n)
-        turn, verify = self._turn, self._runs.report is None
-        request = RunPattern(
-            self._pattern, variant, {**self._params, "n": n}, verify=verify, sources=self._sources, seed=n
-        )
+        turn, verify, pattern = self._turn, self._runs.report is None, self._pattern
+        assert pattern is not None
+        params = {**self._params, **pattern.with_value(Role.SIZE, n)}
+        request = RunPattern(pattern.name, variant, params, verify=verify, sources=self._sources, seed=n)
         begun: list[float] = []
 
         def done(event: Result | Failure) -> None:

@@ -18,8 +18,8 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from gpu.declaration.arrays import FROM_FILE
-from gpu.declaration.pattern import Integer, Pattern, Variant
+from gpu.declaration.pattern import Pattern, Variant
+from gpu.declaration.roles import Role
 from gpu.engines.base import Device
 from gui.compare_view.curves import Curves, as_power, variant_pen
 from gui.compare_view.sweep import Point, Sweep
@@ -40,7 +40,7 @@ _UNITS_OF_WORK = {"FLOP": ("GFLOP/s", "GB/s"), "key": ("Mkeys/s", "GB/s")}
 
 def _unit_of_work(pattern: Pattern) -> str:
     """Return what the pattern's throughput counts."""
-    params = pattern.check({"n": 1})
+    params = pattern.check(pattern.with_value(Role.SIZE, 1))
     return pattern.work(pattern.inputs({}, params, 0), params).unit
 
 
@@ -110,7 +110,7 @@ class CompareTab(QWidget):
     Parameters
     ----------
     pattern : Pattern
-        With an Integer parameter `n`.
+        With a size.
     sources : KernelSources
         The kernels' texts.
     jobs : Jobs
@@ -145,7 +145,8 @@ class CompareTab(QWidget):
         self.measure_button.clicked.connect(self.toggle)
         self.largest = QComboBox()
         self.largest.setAccessibleName("Largest size")
-        n = next(each for each in pattern.parameters if isinstance(each, Integer) and each.name == "n")
+        n = pattern.size
+        assert n is not None
         self._of_matrices = pattern.dimensions == 2
         exponents = (
             range(SMALLEST_SIDE + 2, LARGEST_SIDE + 1) if self._of_matrices else range(SMALLEST + 4, LARGEST + 1, 2)
@@ -237,14 +238,14 @@ class CompareTab(QWidget):
             )
             return
         params = dict(self._params())
-        if params.get("input") == FROM_FILE:
-            params["input"] = "random"
+        if self._pattern.from_file(params) and self._pattern.source is not None:
+            params[self._pattern.source.name] = self._pattern.source.default
         self.points, self._why = [], {}
         self.curves.begin(self.sizes, self.unit.chosen)
         self._show()
         chosen = [each.name for each in self.rows if each.box.isChecked()]
         self.measure_button.setText("Stop")
-        self.sweep.start(self._pattern.name, chosen, self.sizes, params, sources)
+        self.sweep.start(self._pattern, chosen, self.sizes, params, sources)
 
     def stop(self) -> None:
         """Measure no further."""

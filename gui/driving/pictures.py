@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PyQt6.QtCore import QElapsedTimer, QEventLoop, QSettings, QTimer
 
 from gpu.declaration.pattern import Array
+from gpu.patterns.nbody.forces import Motion
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
@@ -26,8 +27,9 @@ PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballo
 """The rungs that README plays, by pattern."""
 
 
-COLLISION = {"bodies": 5000, "frames": 84, "steps": 16, "dt": 0.01, "softening": 0.03}
-"""Two galaxies that README plays: frames, and steps from one to the next."""
+BODIES, FRAMES, STEPS_A_FRAME = 5000, 84, 16
+MOTION = Motion(time_step=0.01, softening=0.03)
+"""Two galaxies that README plays: frames, steps from one to the next, and how they move."""
 
 
 def wait(until: Callable[[], bool]) -> None:
@@ -99,19 +101,19 @@ def _collide(folder: Path) -> None:
     from gpu.patterns.nbody.simulation import Simulation
     from gui.work.films import write_film
 
-    bodies = generate("galaxies", COLLISION["bodies"], 1)
+    bodies = generate("galaxies", BODIES, 1)
     with (
         closing(engines.create("simulator")) as engine,
         closing(Simulation(engine, bodies, origins_of("galaxies", bodies))) as sky,
     ):
 
         def frames() -> Iterator[Array]:
-            for number in range(COLLISION["frames"]):
+            for number in range(FRAMES):
                 picture = sky.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, color="origin")
                 if number == 0:  # the palette is taken from it
                     yield from (picture, picture)
                 yield picture
-                for _ in sky.advance("tiled", COLLISION["steps"], COLLISION["dt"], COLLISION["softening"]):
+                for _ in sky.advance("tiled", STEPS_A_FRAME, MOTION):
                     pass
 
         write_film(folder / "collision.gif", frames(), 20)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Cost, Outputs, Pattern, Progress, Variant, Work
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import StepKernel, StepPattern
@@ -33,7 +34,7 @@ def declaration(path: Path, kernel: str) -> Pattern:
         summary=str(path),
         order=0,
         kernels=str(path),
-        view="array",
+        presentation=ArrayPresentation(),
         parameters=(),
         variants=(Variant(NAME, kernel, run=_never_run, idea="", limit="", kernels=(kernel,)),),
         default_variant=NAME,

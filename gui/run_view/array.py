@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.declaration.arrays import FROM_FILE, outline
+from gpu.declaration.arrays import outline
 from gpu.declaration.pattern import Array, Pattern
+from gpu.declaration.presentation import ArrayPresentation
+from gpu.declaration.roles import Role
 from gui.painting.theme import look
 from gui.run_view.array_plot import ArrayPlot
 from gui.run_view.examples import preset_of
@@ -31,11 +34,13 @@ class ArrayView(RunView):
     Parameters
     ----------
     pattern : Pattern
+        One with an ArrayPresentation.
     """
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__()
-        self._pattern = pattern
+        assert isinstance(pattern.presentation, ArrayPresentation)
+        self._pattern, self._presentation = pattern, pattern.presentation
         self._aligning = False
         self._said = {"input": "", "result": ""}
         self.before, self.after = ArrayPlot("Input"), ArrayPlot("Result")
@@ -86,31 +91,32 @@ class ArrayView(RunView):
         return self.before, self.after, self.error
 
     def show_params(self, params: dict[str, Any]) -> None:
-        if params["input"] == FROM_FILE or params["n"] > SHOWN_AT_ONCE or self._pattern.make_input is None:
+        pattern = self._pattern
+        size = pattern.value(params, Role.SIZE)
+        if pattern.from_file(params) or pattern.make_input is None or (size is not None and size > SHOWN_AT_ONCE):
             return
-        values = self._pattern.make_input(params, 0)["values"]
+        values = pattern.make_input(params, 0)["values"]
         self.before.show_outline(outline(values), values.size)
-        self._say("input", _described(values.size, params, ""))
+        self._say("input", self._described(values.size, params, ""))
 
     def show_outcome(self, outcome: Outcome) -> None:
         arrays, params = outcome.arrays, outcome.params
         elements, result = int(arrays["elements"]), arrays[self._pattern.result]
         self.before.show_outline(arrays["input"], elements, kept=arrays.get("kept"))
-        self._say("input", _described(elements, params, outcome.file.name if outcome.file is not None else ""))
+        self._say("input", self._described(elements, params, outcome.file.name if outcome.file is not None else ""))
         preset = preset_of(self._pattern, params)
         pieces = preset.pieces if preset is not None else None
-        if result.shape == (1,) and self._folds:
+        if result.shape == (1,) and self._presentation.folds:
             self._show_value(outcome)
         elif pieces is not None and arrays["input"].shape[1] == elements == result.size:
-            inclusive = params.get("kind") != "exclusive"
-            self.pieces.show_pieces(pieces, arrays["input"][0], np.asarray(result), inclusive=inclusive)
+            self.pieces.show_pieces(pieces, arrays["input"][0], np.asarray(result))
             self.result.setCurrentIndex(_PIECES)
         else:
             as_curve = "kept" not in arrays
             self.after.show_outline(arrays["output"], result.size, room=elements, as_curve=as_curve)
             self.result.setCurrentIndex(_PLOT)
         self._show_error(outcome, elements)
-        self._say("result", _made(outcome, elements, result.size))
+        self._say("result", self._made(outcome, elements, result.size))
         self._outcome = outcome
         self._frames = arrays.get("frames", np.empty((0, 0)))
         self.passes.setVisible(len(self._frames) > 0)
@@ -125,11 +131,6 @@ class ArrayView(RunView):
         arrays = self._outcome.arrays
         shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
         self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
-
-    @property
-    def _folds(self) -> bool:
-        """Whether one value comes of all elements, and not an array that may have just one."""
-        return self._pattern.name == "reduction"
 
     def _show_value(self, outcome: Outcome) -> None:
         self.value.setText(_exactly(outcome.arrays[self._pattern.result][0].item()))
@@ -177,6 +178,16 @@ class ArrayView(RunView):
         self._said[of] = text
         (self._about_input if of == "input" else self._about_result).say(text)
 
+    def _described(self, elements: int, params: Mapping[str, Any], file: str) -> str:
+        type, source = (self._pattern.value(params, role) for role in (Role.TYPE, Role.SOURCE))
+        return ", ".join(filter(None, (" × ".join(filter(None, (as_count(elements), type))), file or source)))
+
+    def _made(self, outcome: Outcome, elements: int, size: int) -> str:
+        words = self._presentation.words(outcome.params)
+        if "kept" in outcome.arrays and not words:
+            words = (f"{as_count(size)} of {as_count(elements)} kept",)
+        return ", ".join([*words, outcome.variant])
+
     def _read(self, index: int | None) -> None:
         """Tell of one element in both arrays."""
         for plot in self._plots:
@@ -190,18 +201,6 @@ class ArrayView(RunView):
             found = _reading(self.after, index)
             off = _reading(self.error, index) if not self.error.isHidden() else ""
             self._about_result.say(found + (f"   error {off.split('=')[-1].strip()}" if found and off else "") or "–")
-
-
-def _described(elements: int, params: Any, file: str) -> str:
-    return f"{as_count(elements)} × {params['dtype']}, {file or params['input']}"
-
-
-def _made(outcome: Outcome, elements: int, size: int) -> str:
-    params = outcome.params
-    if "kept" in outcome.arrays:
-        kept = f"{as_count(size)} of {as_count(elements)} kept" if params["result"] == "pack" else "put back"
-        return f"{kept}, {outcome.variant}"
-    return ", ".join([*(params[name] for name in ("kind", "operator") if name in params), outcome.variant])
 
 
 def _exactly(value: float) -> str:

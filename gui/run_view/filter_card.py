@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from PyQt6.QtWidgets import QSpinBox
 
-from gpu.patterns.convolution import filters
+from gpu.declaration.pattern import Pattern
+from gpu.declaration.presentation import ImagePresentation
+from gpu.declaration.roles import Role
 from gpu.patterns.convolution.pattern import why_not_separable
 from gui.widgets.basic import Card, button, label, row
 from gui.widgets.forms import MatrixField, ParameterForm
@@ -19,14 +21,20 @@ class FilterCard(Card):
 
     Parameters
     ----------
+    pattern : Pattern
+        One with an ImagePresentation, of which a parameter holds coefficients of the user's own.
     form : ParameterForm
-        Holds the fields `filter`, `size` and `coefficients`.
+        Its parameters.
     """
 
-    def __init__(self, form: ParameterForm) -> None:
+    def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__("Filter")
         self._form = form
-        field = form.fields["coefficients"]
+        parameter = pattern.parameter(Role.COEFFICIENTS)
+        assert parameter is not None
+        assert isinstance(pattern.presentation, ImagePresentation)
+        self._parameter, self._weights = parameter, pattern.presentation.weights
+        field = form.fields[parameter.name]
         assert isinstance(field, MatrixField)
         self.field = field
         self.edit = button("Edit", "segment", tip="Copy these coefficients and edit the copy", name="Edit the filter")
@@ -53,15 +61,15 @@ class FilterCard(Card):
         assert selection is not None
         selection.currentChanged.connect(lambda cell, _: cell.isValid() and self._read(cell.row(), cell.column()))
         self._about = ""
-        self.field.editor.refused.connect(lambda message: form.refuse(message, "coefficients"))
+        self.field.editor.refused.connect(lambda message: form.refuse(message, parameter.name))
 
     def show_params(self, params: dict[str, Any]) -> None:
         """Show the filter that the parameters ask for."""
-        own = params["filter"] == "custom"
+        own = self._parameter.applies(params)
         if own:
             self.field.edit()
         else:
-            self.field.preview(filters.coefficients(params["filter"], params["size"]))
+            self.field.preview(self._weights(params))
         self.edit.setVisible(not own)
         self.normalize.setVisible(own)
         self.side.setVisible(own)
@@ -84,7 +92,8 @@ class FilterCard(Card):
         self.sum.setText(f"row {line}, column {column}: {value:.6g}")
 
     def _edit(self) -> None:
-        self._form.change(filter="custom", coefficients=self.field.editor.values.copy())
+        choice = {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}
+        self._form.change(**choice, **{self._parameter.name: self.field.editor.values.copy()})
         self.field.editor.setFocus()
         middle = len(self.field.value) // 2
         model = self.field.editor.model()
@@ -95,18 +104,18 @@ class FilterCard(Card):
         values = self.field.value
         total = float(values.sum(dtype=np.float64))
         if abs(total) > 1e-6:
-            self._form.change(coefficients=(values / total).astype(np.float32))
+            self._form.change(**{self._parameter.name: (values / total).astype(np.float32)})
         else:
-            self._form.refuse("The coefficients add up to 0: they cannot be made to add up to 1.", "coefficients")
+            self._form.refuse("The coefficients add up to 0: they cannot be made to add up to 1.", self._parameter.name)
 
     def _resize_filter(self, side: int) -> None:
         """Cut the filter to the new size, or surround it with zeros."""
         if side % 2 == 0:
-            self._form.refuse(f"A filter has an odd number of rows, not {side}.", "coefficients")
+            self._form.refuse(f"A filter has an odd number of rows, not {side}.", self._parameter.name)
             return
         old = self.field.value
         new = np.zeros((side, side), np.float32)
         shared = min(side, len(old))
         there, here = (side - shared) // 2, (len(old) - shared) // 2
         new[there : there + shared, there : there + shared] = old[here : here + shared, here : here + shared]
-        self._form.change(coefficients=new)
+        self._form.change(**{self._parameter.name: new})

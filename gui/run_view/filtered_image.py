@@ -7,6 +7,8 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
+from gpu.declaration.pattern import Pattern
+from gpu.declaration.presentation import ImagePresentation
 from gui.run_view.filter_card import FilterCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
@@ -17,16 +19,26 @@ from gui.work.records import LevelCounts, OpenImage, Outcome
 
 
 class FilteredImageView(RunView):
-    """The Run tab of a pattern that turns an image into an image."""
+    """The Run tab of a pattern that turns an image into an image.
 
-    def __init__(self, form: ParameterForm) -> None:
+    Parameters
+    ----------
+    pattern : Pattern
+        One with an ImagePresentation.
+    form : ParameterForm
+        Its parameters.
+    """
+
+    def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
+        assert isinstance(pattern.presentation, ImagePresentation)
+        self._words, self._result = pattern.presentation.words, pattern.result
         self.before, self.after = ImagePane("Image before"), ImagePane("Image after")
         self.after.link(self.before)
         before_card, self._before_text = titled_pane(self.before, "Before")
         after_card, self._after_text = titled_pane(self.after, "After")
         self.levels = LevelsCard("Histogram", sides=True)
-        self.filter = FilterCard(form)
+        self.filter = FilterCard(pattern, form)
         self._image: OpenImage | None = None
         self._outcome: Outcome | None = None
         for pane in (self.before, self.after):
@@ -68,6 +80,8 @@ class FilteredImageView(RunView):
         self._read(None)
 
     def show_counts(self, counts: LevelCounts) -> None:
+        if counts.side == "right":
+            return  # what a wrong variant should have counted
         self.levels.show_counts(counts.side, counts.counts, counts.maxval)
         took = as_time(counts.report.time_ms.kernel)
         self.levels.say_note(f"counted by our kernel {counts.report.pattern} / {counts.report.variant} in {took}")
@@ -83,17 +97,8 @@ class FilteredImageView(RunView):
             return
         if pixel is None:
             self._before_text.say(f"{image.path.name}   {image.description}")
-            self._after_text.say("" if outcome is None else after_text(outcome))
+            self._after_text.say("" if outcome is None else f"{self._words(outcome.params)}, {outcome.variant}")
             return
         self._before_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
         if outcome is not None:
-            self._after_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(outcome.arrays['result'], pixel)}")
-
-
-def after_text(outcome: Outcome) -> str:
-    """Return by what the image was filtered."""
-    name = str(outcome.params.get("filter", outcome.pattern)).replace("-", " ")
-    size = outcome.params.get("size")
-    if name == "custom":
-        size = len(outcome.params["coefficients"])
-    return f"{name} {size} × {size}, {outcome.variant}" if size else f"{name}, {outcome.variant}"
+            self._after_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(outcome.arrays[self._result], pixel)}")

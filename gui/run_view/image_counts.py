@@ -8,8 +8,8 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSplitter, QStackedWidget, QVBoxLayout
 
-from gpu.declaration.arrays import FROM_FILE
 from gpu.declaration.pattern import Array, Pattern
+from gpu.declaration.roles import Role
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
@@ -28,15 +28,18 @@ class ImageCountsView(RunView):
     Parameters
     ----------
     pattern : Pattern
+        One with a CountsPresentation, of which a parameter is the text.
     form : ParameterForm
-        Holds the field `text`, whose editor is placed here.
+        Its parameters; the editor of the text is placed here.
     """
 
     def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
         self._pattern = pattern
         self._params: dict[str, Any] = pattern.check({})
-        field = form.lend("text")
+        text = pattern.parameter(Role.TEXT)
+        assert text is not None
+        field = form.lend(text.name)
         assert isinstance(field, TextField)
         self.editor = field.editor
         self.pane = ImagePane("Image")
@@ -103,15 +106,15 @@ class ImageCountsView(RunView):
             self.stack.setCurrentWidget(card)
             self.splitter.setSizes(_HEIGHTS[card is self.numbers_card])
         if card is self.numbers_card:
-            kind = params["numbers"]
+            size, source = (self._pattern.value(params, role) for role in (Role.SIZE, Role.SOURCE))
             self.numbers_about.setText(
                 "Numbers of a file: one a line, or a .npy."
-                if kind == FROM_FILE
-                else f"{as_count(params['n'])} random numbers of the {kind} distribution."
+                if self._pattern.from_file(params)
+                else f"{as_count(size)} random numbers of the {source} distribution."
             )
 
     def show_outcome(self, outcome: Outcome) -> None:
-        counts, image = outcome.arrays["counts"], outcome.image
+        counts, image = outcome.arrays[self._pattern.result], outcome.image
         names = self._pattern.names(outcome.params) if self._pattern.names else ()
         self.levels.forget("before")
         self.levels.show_counts("after", counts, image.maxval if image is not None else 0, names)

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QVBoxLay
 
 from gpu.declaration.matrices import every
 from gpu.declaration.pattern import Array, Pattern
+from gpu.declaration.presentation import MatrixPresentation, Product
 from gui.painting.theme import look
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
@@ -91,10 +92,18 @@ class Shown(QFrame):
 
 
 class MatricesView(RunView):
-    """The Run tab of a pattern that turns matrices into a matrix."""
+    """The Run tab of a pattern that turns matrices into a matrix.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        One with a MatrixPresentation.
+    """
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__()
+        assert isinstance(pattern.presentation, MatrixPresentation)
+        self._product = pattern.presentation.product
         self.shown: dict[str, Shown] = {}
         self.rates = RatesCard(pattern)
         self.product = label("", "caption", wrap=True, name="The element under the pointer")
@@ -110,10 +119,6 @@ class MatricesView(RunView):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.splitter)
 
-    @property
-    def _is_product(self) -> bool:
-        return len(self.shown) == 3
-
     def show_outcome(self, outcome: Outcome) -> None:
         names = [name.removesuffix(_PICTURE) for name in outcome.arrays if name.endswith(_PICTURE)]
         if not self.shown:
@@ -123,10 +128,9 @@ class MatricesView(RunView):
             low, high = outcome.arrays[f"{name} range"].tolist()
             shown.values, shown.span, shown.shape = outcome.arrays[name], (low, high), (rows, columns)
             shown.pane.show_picture(outcome.arrays[name + _PICTURE])
-            shown.stand(beside=self._is_product and columns <= rows)
-        if self._is_product:
-            left, _, product = self.shown.values()
-            (m, n), k = product.shape, left.shape[1]
+            shown.stand(beside=self._product is not None and columns <= rows)
+        if self._product is not None:
+            (m, n), k = self.shown[self._product.result].shape, self.shown[self._product.left].shape[1]
             self.rates.add(outcome, n if m == n == k else None)
         self._read("", None)
 
@@ -134,14 +138,13 @@ class MatricesView(RunView):
         for name in names:
             self.shown[name] = Shown(name)
             self.shown[name].pane.hovered.connect(lambda pixel, name=name: self._read(name, pixel))
-        first, *others = self.shown.values()
-        if self._is_product:
-            above, beside = others
+        if self._product is not None:
             self._grid.addWidget(self.rates, 0, 0)
-            self._grid.addWidget(above, 0, 1)
-            self._grid.addWidget(first, 1, 0)
-            self._grid.addWidget(beside, 1, 1)
+            self._grid.addWidget(self.shown[self._product.right], 0, 1)
+            self._grid.addWidget(self.shown[self._product.left], 1, 0)
+            self._grid.addWidget(self.shown[self._product.result], 1, 1)
         else:
+            first = next(iter(self.shown.values()))
             for line, each in enumerate(self.shown.values()):
                 self._grid.addWidget(each, 0, line)
                 if each is not first:
@@ -157,8 +160,8 @@ class MatricesView(RunView):
             each.describe()
             each.pane.mark_row(None)
             each.pane.mark_column(None)
-        if self._is_product:
-            self._read_product(name, pixel)
+        if self._product is not None:
+            self._read_product(self._product, name, pixel)
         elif pixel is None or name not in self.shown:
             for each in self.shown.values():
                 each.pane.mark(None)
@@ -169,22 +172,22 @@ class MatricesView(RunView):
                 each.pane.mark_row(row)
                 each.say(each.place(row, column))
 
-    def _read_product(self, name: str, pixel: tuple[int, int] | None) -> None:
-        left, right, product = self.shown.values()
-        said = "Point at an element: its row of A and its column of B are framed."
+    def _read_product(self, product: Product, name: str, pixel: tuple[int, int] | None) -> None:
+        left, right, result = (self.shown[each] for each in (product.left, product.right, product.result))
+        said = f"Point at an element: its row of {product.left} and its column of {product.right} are framed."
         if pixel is not None:
             column, row = pixel
-            if name == list(self.shown)[1]:
-                product.pane.mark_column(column)
-            elif self.shown[name] is left:
-                product.pane.mark_row(row)
+            if name == product.right:
+                result.pane.mark_column(column)
+            elif name == product.left:
+                result.pane.mark_row(row)
             else:
                 left.pane.mark_row(row)
                 right.pane.mark_column(column)
-                apart = every(product.shape)
+                apart = every(result.shape)
                 said = (
-                    f"C{product.place(row, column)}\nrow {row * apart} of A times column {column * apart} of B, "
-                    f"{left.shape[1]} products"
+                    f"{product.result}{result.place(row, column)}\nrow {row * apart} of {product.left} times "
+                    f"column {column * apart} of {product.right}, {left.shape[1]} products"
                 )
             self.shown[name].say(name + self.shown[name].place(row, column))
         self.product.setText(said)

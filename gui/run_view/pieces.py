@@ -24,14 +24,13 @@ class PiecesBar(QWidget):
         self.pieces: Pieces | None = None
         self.lengths: Array = np.zeros(0, np.int64)
         self.places: Array = np.zeros(0, np.int64)
-        self.inclusive = True
         self.rest = 0
 
-    def show_pieces(self, pieces: Pieces, lengths: Array, places: Array, *, inclusive: bool) -> None:
-        """Show pieces of these lengths, none negative; `places` is where each ends, or begins if not `inclusive`."""
-        self.pieces, self.lengths, self.places, self.inclusive = pieces, lengths, places, inclusive
+    def show_pieces(self, pieces: Pieces, lengths: Array, places: Array) -> None:
+        """Show pieces of these lengths, none negative; `places` is where each ends, or begins if not inclusive."""
+        self.pieces, self.lengths, self.places = pieces, lengths, places
         self.rest = max(pieces.whole - int(lengths.sum()), 0)
-        at = ("cut at" if inclusive else "begin at", " ".join(map(str, places.tolist())))
+        at = ("cut at" if pieces.inclusive else "begin at", " ".join(map(str, places.tolist())))
         left = f", {self.rest} {pieces.rest}" if self.rest else ""
         self.setAccessibleName(f"{len(lengths)} pieces, {' '.join(at)}{left}")
         self.update()

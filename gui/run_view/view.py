@@ -1,4 +1,4 @@
-"""What every view of results offers to the page, and which view a pattern has."""
+"""What every view of results offers to the page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import Any
 
 from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Array, Parameter, Pattern
+from gpu.declaration.pattern import Array
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
-from gui.widgets.forms import ParameterForm
-from gui.work.jobs import Jobs
 from gui.work.records import LevelCounts, OpenImage, Outcome
 
 
@@ -52,37 +50,6 @@ class RunView(QWidget):
     def complete(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return settings that were entered, with what they bring along."""
         return params
-
-
-_LEFT_OUT = {"bodies": ("steps", "block")}
-
-
-def shown_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
-    """Return the parameters that are set on the Run tab: of bodies not those of a run that ends."""
-    return tuple(each for each in pattern.parameters if each.name not in _LEFT_OUT.get(pattern.view, ()))
-
-
-def view_for(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
-    """Return a new view for a pattern's kind of result; `engine` is the queue of the engine that is chosen."""
-    if pattern.view == "bodies":
-        from gui.bodies_view.view import BodiesView
-
-        return BodiesView(pattern, engine)
-    if pattern.view == "filtered-image":
-        from gui.run_view.filtered_image import FilteredImageView
-
-        return FilteredImageView(form)
-    if pattern.view == "array":
-        from gui.run_view.array import ArrayView
-
-        return ArrayView(pattern)
-    if pattern.view == "matrices":
-        from gui.run_view.matrices import MatricesView
-
-        return MatricesView(pattern)
-    from gui.run_view.image_counts import ImageCountsView
-
-    return ImageCountsView(pattern, form)
 
 
 def titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QFileDialog
 
+from gpu.declaration.presentation import Kind
+from gpu.declaration.roles import Role
 from gpu.files.arrays import ENDINGS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
@@ -43,8 +45,8 @@ class Files:
             return
         window.status.say(f"Opening {path.name}…")
         window.leave_own_kernel()
-        suffix, view = path.suffix.lower(), bench.pattern.view
-        if suffix in TIPSY or (suffix in BODY_FILES and view == "bodies"):
+        suffix, kind = path.suffix.lower(), bench.pattern.presentation.kind
+        if suffix in TIPSY or (suffix in BODY_FILES and kind == "bodies"):
             self._choose_for("bodies")
             if isinstance(window.page.view, BodiesView):
                 window.page.tabs.setCurrentIndex(0)
@@ -53,25 +55,26 @@ class Files:
         if bench.holds_text(path):
             bench.open_text(path)
             return
-        if suffix in NUMBERS and (bench.pattern.of_images or view == "bodies") and not bench.holds_numbers(path):
-            self._choose_for("array")
+        if suffix in NUMBERS and kind != "values" and not bench.holds_numbers(path):
+            self._choose_for("values")
         if bench.holds_numbers(path):
             bench.open_values(path)
             return
-        if not bench.pattern.of_images:
-            window.choose_pattern(next(name for name, each in bench.patterns.items() if each.of_images))
+        self._choose_for("image")
         bench.open(path)
 
-    def _choose_for(self, view: str) -> None:
-        """Show a pattern of that kind, unless one is shown."""
+    def _choose_for(self, kind: Kind) -> None:
+        """Show a pattern that takes what a file holds, unless one is shown."""
         bench = self._window.bench
-        if bench.pattern.view != view:
-            self._window.choose_pattern(next(name for name, each in bench.patterns.items() if each.view == view))
+        if bench.pattern.presentation.kind != kind:
+            fitting = (name for name, each in bench.patterns.items() if each.presentation.kind == kind)
+            self._window.choose_pattern(next(fitting))
 
     def ask_open(self) -> None:
         """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
-        if self._window.page.bodies is not None:
-            self._window.page.bodies.files.ask_open()
+        view = self._window.page.view
+        if isinstance(view, BodiesView):
+            view.files.ask_open()
             return
         title, kinds = {
             "image": ("Open image", _READABLE),
@@ -98,7 +101,9 @@ class Files:
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
         read = outcome.image.path if outcome.image is not None else outcome.file
-        stem = read.stem if read is not None else outcome.params.get("input", outcome.params.get("of"))
+        pattern = bench.patterns[outcome.pattern]
+        made = (pattern.value(outcome.params, role) for role in (Role.SUBJECT, Role.SOURCE))
+        stem = read.stem if read is not None else next(filter(None, made), pattern.name)
         suggested = self._folder() / f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
         name, _ = QFileDialog.getSaveFileName(
             self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT

@@ -232,7 +232,7 @@ class MainWindow(QMainWindow):
         for page in self.pages.values():
             page.show_image(image)
         self.name_input()
-        if self.page.pattern.input_kind is not None:
+        if self.page.pattern.subject is not None:
             self.page.show_values(self.bench.settings[self.bench.chosen].params)
         self.sidebar.mark_image(image.path)
         self.memory.image = image.path
@@ -266,10 +266,8 @@ class MainWindow(QMainWindow):
         self.pages.prepare_others()
 
     def _show_counts(self, counts: LevelCounts) -> None:
-        wanted = "image-counts" if counts.side == "right" else "filtered-image"
         for page in self.pages.values():
-            if page.pattern.view == wanted:
-                page.show_counts(counts)
+            page.show_counts(counts)
 
     def show_failure(self, failure: Failure, *about: str) -> None:
         """Say what went wrong; all else stays as it was. `about` is a banner's."""

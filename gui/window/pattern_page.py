@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Pattern, Preset
+from gpu.declaration.presentation import ATOMICS
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
 from gui.compare_view.tab import CompareTab
@@ -28,11 +29,11 @@ from gui.editor.sources import KernelSources
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
-from gui.run_view.view import shown_parameters, view_for
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
+from gui.window.views import shown_parameters, view_for
 from gui.work.jobs import Jobs
 from gui.work.records import LevelCounts, OpenImage, Outcome, Settings
 
@@ -155,10 +156,10 @@ class PatternPage(Ground):
     def add_studies(self) -> None:
         """Add the tabs that measure: all at once a page would hold the window up while it is made."""
         pattern, settings = self.pattern, self._settings
-        if pattern.view in ("array", "matrices"):
+        if pattern.presentation.kind == "values" and pattern.size is not None:
             self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params)
             self.add_tab("Compare", self.compare)
-        if "atomics" in pattern.lessons:
+        if ATOMICS in pattern.lessons:
             self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
             self.add_tab("Atomics", self.atomics)
         self.complete = True

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
-from gpu.declaration.arrays import FROM_FILE
 from gpu.declaration.pattern import Array, Pattern
+from gpu.declaration.presentation import BodiesPresentation, CountsPresentation, ImagePresentation, Kind
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic
 from gpu.files import arrays as array_files
 from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.patterns import all_patterns
-from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES
 from gui.editor.clearance import Clearance, Refusal
 from gui.editor.sources import KernelSources
 from gui.work.jobs import Jobs
@@ -32,9 +32,6 @@ STALE_S = 2.0
 
 MANY_BODIES = 2**15
 """More than these are verified on a CPU only when that is asked for."""
-
-COUNTER = "histogram"
-"""The pattern that counts the levels which other patterns' pages show."""
 
 
 class Workbench(QObject):
@@ -135,22 +132,21 @@ class Workbench(QObject):
 
     def restore(self, name: str, variant: str, params: Mapping[str, Any]) -> None:
         """Take a pattern's settings of the last time; a file of numbers is not open any more."""
-        kept = {key: value for key, value in params.items() if not (key in ("input", "numbers") and value == FROM_FILE)}
-        self.settings[name] = Settings(variant, self.patterns[name].check(kept))
+        self.settings[name] = Settings(variant, self.patterns[name].check(without_file(self.patterns[name], params)))
 
     # --- input
 
     def holds_numbers(self, path: Path) -> bool:
         """Whether a file of that name is opened for its numbers: where they are what the pattern takes."""
-        return self.takes == "values" and self.pattern.view != "bodies" and path.suffix.lower() in array_files.ENDINGS
+        return self.takes == "values" and path.suffix.lower() in array_files.ENDINGS
 
     def holds_text(self, path: Path) -> bool:
         """Whether a file of that name is opened for its letters."""
         return self.takes == "text" and path.suffix.lower() == ".txt"
 
     @property
-    def takes(self) -> str:
-        """Return what the chosen pattern runs on as it is set: "image", "text" or "values"."""
+    def takes(self) -> Kind:
+        """Return what the chosen pattern runs on as it is set."""
         return self.pattern.takes(self.settings[self.chosen].params)
 
     def open_text(self, path: Path) -> None:
@@ -158,7 +154,7 @@ class Workbench(QObject):
         name = self.chosen
 
         def take(text: str) -> None:
-            self.settings[name].params |= {"of": LETTERS, "text": text}
+            self.settings[name].params |= self.patterns[name].for_file("text", text)
             self.text_changed.emit(path.name)
             if self.chosen == name:
                 self.run(verify=True)
@@ -172,8 +168,7 @@ class Workbench(QObject):
 
         def take(values: OpenValues) -> None:
             self.values = values
-            of_images = self.patterns[name].of_images
-            self.settings[name].params |= {"of": RANGES, "numbers": FROM_FILE} if of_images else {"input": FROM_FILE}
+            self.settings[name].params |= self.patterns[name].for_file("values")
             self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
             self.values_changed.emit(values)
             if self.chosen == name:
@@ -187,7 +182,8 @@ class Workbench(QObject):
 
         def take(image: OpenImage) -> None:
             if fallback is None and self.pattern.of_images and self.takes != "image":
-                self.settings[self.chosen].params["of"] = LEVELS  # somebody opened it to see it counted
+                # Somebody opened it to see it counted.
+                self.settings[self.chosen].params |= self.pattern.for_file("image")
             self._take_image(image)
 
         def otherwise() -> None:
@@ -206,7 +202,7 @@ class Workbench(QObject):
             if of_image or channel != "run":
                 self.jobs.drop(channel)
         self.image_changed.emit(image)
-        if self.pattern.view == "filtered-image":
+        if isinstance(self.pattern.presentation, ImagePresentation):
             self._count("before", image.inputs, image)
         if of_image or self.chosen not in self.outcomes:
             self.run(verify=True)
@@ -240,14 +236,14 @@ class Workbench(QObject):
         pattern = self.pattern
         takes = pattern.takes(params)
         if takes == "text":
-            return "Text", f"{len(params['text']):,} characters".replace(",", "\u2009")
+            return "Text", f"{len(pattern.value(params, Role.TEXT)):,} characters".replace(",", "\u2009")
         if takes == "image":
             return ("", "") if image is None else (image.path.name, image.description)
-        if FROM_FILE in (params.get("input"), params.get("numbers")) and self.values is not None:
+        if pattern.from_file(params) and self.values is not None:
             return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
-        units = {parameter.name: parameter.unit for parameter in pattern.parameters}
-        words = [f"{params['n']:,} {units['n']}".replace(",", "\u2009")] if "n" in params else []
-        return pattern.title, ", ".join([*words, *(str(params[name]) for name in ("input", "dtype") if name in params)])
+        size, source, type = (pattern.value(params, role) for role in (Role.SIZE, Role.SOURCE, Role.TYPE))
+        number = f"{size:,} {pattern.size.unit}".replace(",", "\u2009") if pattern.size is not None and size else ""
+        return pattern.title, ", ".join(filter(None, (number, source, type)))
 
     # --- choices
 
@@ -260,7 +256,7 @@ class Workbench(QObject):
         self.clearance.forget()
         self.jobs.drop("run")
         if self._inputs() is not None and not self._holds and not self._unasked:
-            if self.pattern.view == "filtered-image" and self.image is not None:
+            if isinstance(self.pattern.presentation, ImagePresentation) and self.image is not None:
                 self._count("before", self.image.inputs, self.image)
             self.run(verify=True)
 
@@ -278,10 +274,14 @@ class Workbench(QObject):
     @property
     def _unasked(self) -> bool:
         """Whether a run waits until it is asked for: bodies that move need the engine, and many of them take long."""
-        if self.pattern.view != "bodies":
+        if not self._of_bodies:
             return False
-        many = self.settings[self.chosen].params.get("bodies", 0) > MANY_BODIES
+        many = (self.pattern.value(self.settings[self.chosen].params, Role.SIZE) or 0) > MANY_BODIES
         return self.live or (many and self._device_engine != "cuda")
+
+    @property
+    def _of_bodies(self) -> bool:
+        return isinstance(self.pattern.presentation, BodiesPresentation)
 
     def set_live(self, live: bool) -> None:
         """Say whether a simulation is playing; what was chosen meanwhile is verified when it stands still."""
@@ -312,8 +312,7 @@ class Workbench(QObject):
 
     @property
     def _from_file(self) -> bool:
-        params = self.settings[self.chosen].params
-        return FROM_FILE in (params.get("input"), params.get("numbers"))
+        return self.pattern.from_file(self.settings[self.chosen].params)
 
     def run_soon(self) -> None:
         """Run a moment from now; until then more changes may come."""
@@ -323,7 +322,7 @@ class Workbench(QObject):
     def _make_way(self) -> None:
         """Stop a run that nobody waits for any more, where it would take long to end by itself."""
         # To end the process is to end the simulation that it keeps.
-        channels = () if self.pattern.view == "bodies" else ("run", "bodies")
+        channels = () if self._of_bodies else ("run", "bodies")
         if any(self.jobs.age(channel) > STALE_S for channel in channels):
             self.jobs.stop()
 
@@ -400,15 +399,21 @@ class Workbench(QObject):
         pattern = self.patterns[request.pattern]
         if image is None:
             return
-        if pattern.view == "filtered-image" and "image" in event.arrays:
+        if isinstance(pattern.presentation, ImagePresentation) and "image" in event.arrays:
             self._count("after", {**image.inputs, "image": event.arrays["image"]}, image)
-        if pattern.name == COUNTER and pattern.variant(request.variant).cautionary:
+        if pattern is self._counter and pattern.variant(request.variant).cautionary:
             self._count("right", image.inputs, image, request.params)
+
+    @property
+    def _counter(self) -> Pattern | None:
+        """The pattern that counts the levels which other patterns' pages show."""
+        counting = (each for each in self.patterns.values() if isinstance(each.presentation, CountsPresentation))
+        return next(counting, None)
 
     def _count(
         self, side: str, inputs: Mapping[str, SharedArray], image: OpenImage, params: Mapping[str, Any] | None = None
     ) -> None:
-        counter = self.patterns.get(COUNTER)
+        counter = self._counter
         if counter is None:
             return
 
@@ -420,7 +425,7 @@ class Workbench(QObject):
                 counts = event.arrays[counter.result].open()
                 self.counted.emit(LevelCounts(side, counts, image.maxval, event.report))
 
-        request = RunPattern(COUNTER, counter.default_variant, dict(params or {}), dict(inputs), verify=False)
+        request = RunPattern(counter.name, counter.default_variant, dict(params or {}), dict(inputs), verify=False)
         self.jobs.post(f"count {side}", request, done, priority=1)
 
     # --- results
@@ -436,6 +441,12 @@ class Workbench(QObject):
 
         maxval = None if as_values else outcome.image.maxval
         self.reading.save(path, handle, maxval, lambda: self.saved.emit(str(path)))
+
+
+def without_file(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was set the last time, but for numbers of a file: it is not open any more."""
+    source = pattern.source
+    return {key: value for key, value in params.items() if source is None or (key, value) != (source.name, FROM_FILE)}
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

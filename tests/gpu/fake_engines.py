@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from gpu.declaration.pattern import Choice, Cost, Inputs, Outputs, Params, Pattern, Progress, Variant, Work
+from gpu.declaration.presentation import ImagePresentation
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
@@ -86,7 +87,8 @@ FAKE = Pattern(
     title="Fake",
     summary="Does as it is told.",
     kernels="fake.cu",
-    view="filtered-image",
+    presentation=ImagePresentation(weights=lambda params: np.ones((1, 1), np.float32), words=str),
+    order=0,
     parameters=(Choice(name="deed", label="Deed", options=DEEDS, default="copy"),),
     variants=(Variant("only", "Only", run=_run, idea="", limit="", kernels=("fake",)),),
     default_variant="only",

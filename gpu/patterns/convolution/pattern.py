@@ -24,6 +24,8 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import ImagePresentation
+from gpu.declaration.roles import Role
 from gpu.engines.base import Engine
 from gpu.patterns.convolution import filters
 
@@ -62,6 +64,11 @@ def filter_of(params: Params) -> Array:
     if params["filter"] == "custom":
         return np.asarray(params["coefficients"], np.float32)
     return filters.coefficients(params["filter"], params["size"])
+
+
+def _words(params: Params) -> str:
+    side = len(filter_of(params))
+    return f"{params['filter'].replace('-', ' ')} {side} × {side}"
 
 
 def row_and_column(weights: Array) -> tuple[Array, Array]:
@@ -269,7 +276,7 @@ PATTERN = Pattern(
     title="Convolution",
     summary="Each pixel becomes a weighted sum of its neighbors.",
     kernels=_FILE,
-    view="filtered-image",
+    presentation=ImagePresentation(weights=filter_of, words=_words),
     parameters=(
         Choice(
             name="filter",
@@ -299,6 +306,7 @@ PATTERN = Pattern(
         Matrix(
             name="coefficients",
             label="Coefficients",
+            role=Role.COEFFICIENTS,
             help="Your own filter, as rows of numbers.",
             default=((0, 0, 0), (0, 1, 0), (0, 0, 0)),
             maximum=31,

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpu.declaration.arrays import FROM_FILE
 from gpu.declaration.images import planes_of
 from gpu.declaration.pattern import Array, Inputs, Params
+from gpu.declaration.presentation import Kind
+from gpu.declaration.roles import FROM_FILE
 from gpu.errors import InputError
 
 LEVELS, LETTERS, RANGES = "levels", "letters", "ranges"
+KINDS: Mapping[str, Kind] = {LEVELS: "image", LETTERS: "text", RANGES: "values"}
 
 NUMBERS = ("normal", "uniform", FROM_FILE)
 ALPHABET = 26
@@ -90,11 +92,6 @@ def make_input(params: Params, seed: int) -> Inputs:
     raise InputError("Histogram of levels needs an image, and none was given.")
 
 
-def kind(params: Params) -> str:
-    """Return which input there must be."""
-    return {LEVELS: "image", LETTERS: "text", RANGES: "values"}[params["of"]]
-
-
 def names(params: Params) -> tuple[str, ...]:
     """Return the names of the bins of texts and numbers; levels go by their numbers."""
     match params["of"]:
@@ -112,8 +109,9 @@ def names(params: Params) -> tuple[str, ...]:
 
 def accept(inputs: Inputs, params: Params) -> None:
     """Raise InputError where the input is not of the kind that is counted."""
-    if kind(params) not in inputs:
-        raise InputError(f"A histogram of {params['of']} counts {kind(params)}, and there is none in the input.")
+    kind = KINDS[params["of"]]
+    if kind not in inputs:
+        raise InputError(f"A histogram of {params['of']} counts {kind}, and there is none in the input.")
 
 
 def reference(inputs: Inputs, params: Params) -> Array:

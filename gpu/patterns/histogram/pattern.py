@@ -20,6 +20,8 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import ATOMICS, CountsPresentation
+from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Edges, Text
 from gpu.engines.base import Engine, Module
 from gpu.patterns.histogram import counted
@@ -176,11 +178,12 @@ PATTERN = Pattern(
     title="Histogram",
     summary="How many pixels have each brightness; how often letters and numbers occur.",
     kernels=_FILE,
-    view="image-counts",
+    presentation=CountsPresentation(counted.KINDS),
     parameters=(
         Choice(
             name="of",
             label="Count",
+            role=Role.SUBJECT,
             help="Levels of an image, letters of a text, or numbers by ranges.",
             options=(LEVELS, LETTERS, RANGES),
             default=LEVELS,
@@ -188,6 +191,7 @@ PATTERN = Pattern(
         Integer(
             name="bins",
             label="Bins",
+            role=Role.BINS,
             help="How many equal ranges the levels are sorted into.",
             default=256,
             minimum=1,
@@ -197,6 +201,7 @@ PATTERN = Pattern(
         Text(
             name="text",
             label="Text",
+            role=Role.TEXT,
             help="Its letters are counted, capitals as small ones; other characters are counted apart.",
             default=SAMPLE_TEXT,
             maximum=2**20,
@@ -222,6 +227,7 @@ PATTERN = Pattern(
         Choice(
             name="numbers",
             label="Numbers",
+            role=Role.SOURCE,
             help="How the numbers are distributed, or that they come from a file.",
             options=counted.NUMBERS,
             default=counted.NUMBERS[0],
@@ -230,6 +236,7 @@ PATTERN = Pattern(
         Integer(
             name="n",
             label="How many",
+            role=Role.SIZE,
             help="How many numbers are made, where no file gives them.",
             unit="elements",
             default=2**20,
@@ -316,8 +323,7 @@ PATTERN = Pattern(
     accept=counted.accept,
     make_input=counted.make_input,
     helpers={"lost_update.cu": ("update_racy", "update_atomic")},
-    lessons=("atomics",),
-    input_kind=counted.kind,
+    lessons=(ATOMICS,),
     names=counted.names,
     step_params={"bins": 8, "text": "Programming massively parallel processors", "n": 64},
     step_input=_step_input,

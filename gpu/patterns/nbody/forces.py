@@ -117,9 +117,21 @@ PLANS: dict[str, Planner] = {
 """By the variant's name."""
 
 
-def block_of(params: Params) -> int | None:
-    """Return how many threads a block has by the parameter `block`; None for what suits the kernel."""
-    return None if params["block"] == AUTO else int(params["block"])
+@dataclass(frozen=True)
+class Motion:
+    """How bodies are moved: the length of a step, that of the softening, and the threads of a block.
+
+    `block` None is what suits the kernel.
+    """
+
+    time_step: float
+    softening: float
+    block: int | None = None
+
+
+def motion_of(params: Params) -> Motion:
+    """Return how the parameters say that bodies are moved."""
+    return Motion(params["dt"], params["softening"], None if params["block"] == AUTO else int(params["block"]))
 
 
 class Forces:

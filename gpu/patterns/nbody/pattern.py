@@ -22,10 +22,12 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
+from gpu.declaration.presentation import BodiesPresentation
+from gpu.declaration.roles import Role
 from gpu.engines.base import Engine
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
-from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, block_of
+from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_of
 from gpu.patterns.nbody.physics import accelerations
 from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
 from gpu.patterns.nbody.simulation import Simulation
@@ -38,12 +40,12 @@ _STEPPED_BODIES = 16
 
 def _host_program(variant: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block, softening, steps = block_of(params), params["softening"], params["steps"]
+        motion, steps = motion_of(params), params["steps"]
         simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
         try:
             yield Progress(0.0, "uploaded")
-            first = simulation.accelerations(variant, softening, block)
-            for done in simulation.advance(variant, steps, params["dt"], softening, block):
+            first = simulation.accelerations(variant, motion.softening, motion.block)
+            for done in simulation.advance(variant, steps, motion):
                 yield Progress(done / steps, f"step {done} of {steps}")
             return {"accelerations": first[probes(simulation.count)], "bodies": simulation.bodies()}
         finally:
@@ -104,11 +106,12 @@ PATTERN = Pattern(
     summary="Every body is pulled by every other; galaxies collide.",
     kernels=FILE,
     helpers={FILE: ("nbody_potential", "nbody_moments"), "splat.cu": ("splat_bodies", "splat_develop")},
-    view="bodies",
+    presentation=BodiesPresentation(),
     parameters=(
         Choice(
             name="preset",
             label="Preset",
+            role=Role.SOURCE,
             help="What it begins with.",
             options=tuple(GENERATORS),
             titles=("Two galaxies", "Plummer sphere", "Uniform cube", "Cold collapse", "Solar system", "Figure eight"),
@@ -117,6 +120,7 @@ PATTERN = Pattern(
         Integer(
             name="bodies",
             label="Bodies",
+            role=Role.SIZE,
             help="How many bodies are made.",
             unit="bodies",
             default=4096,
@@ -127,6 +131,7 @@ PATTERN = Pattern(
         Integer(
             name="steps",
             label="Steps",
+            role=Role.STEPS,
             help="Steps of time that a run takes; 0 computes the accelerations alone.",
             default=0,
             minimum=0,
@@ -135,6 +140,7 @@ PATTERN = Pattern(
         Real(
             name="dt",
             label="Time step",
+            role=Role.TIME_STEP,
             help="Simulated time of a step, in units where G is 1.",
             default=0.005,
             minimum=1e-6,
@@ -143,6 +149,7 @@ PATTERN = Pattern(
         Real(
             name="softening",
             label="Softening",
+            role=Role.SOFTENING,
             help="The length below which gravity fades, so that bodies pass through each other.",
             default=0.03,
             minimum=0.0,
@@ -151,6 +158,7 @@ PATTERN = Pattern(
         Choice(
             name="block",
             label="Block",
+            role=Role.BLOCK,
             help="Threads in a block, where the kernel lets one choose; auto is what suits it.",
             unit="threads",
             options=(AUTO, *(str(2**power) for power in range(3, 11))),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu.engines.base import Engine, Executed
 from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, Conserved
-from gpu.patterns.nbody.forces import FILE, Forces
+from gpu.patterns.nbody.forces import FILE, Forces, Motion
 from gpu.patterns.nbody.physics import half_mass_radius, softening_squared
 from gpu.patterns.nbody.picture import Painter
 from gpu.patterns.nbody.presets import shells
@@ -66,15 +66,15 @@ class Simulation:
         self._accelerate(Forces(self._engine, variant, self.count, block), softening_squared(softening))
         return np.ascontiguousarray(self._engine.download(self._accelerations)[:, :3])
 
-    def advance(self, variant: str, steps: int, dt: float, softening: float, block: int | None = None) -> Iterator[int]:
+    def advance(self, variant: str, steps: int, motion: Motion) -> Iterator[int]:
         """Do so many steps, and yield how many are done after each."""
-        forces = Forces(self._engine, variant, self.count, block)
-        squared = softening_squared(softening)
-        moved = block or _BLOCK
+        forces = Forces(self._engine, variant, self.count, motion.block)
+        squared = softening_squared(motion.softening)
+        moved = motion.block or _BLOCK
         module = self._engine.build(FILE, {"BLOCK_SIZE": moved})
         kick_drift, kick = module.kernel("leapfrog_kick_drift"), module.kernel("leapfrog_kick")
         grid, threads, count = (-(-self.count // moved), 1, 1), (moved, 1, 1), np.int32(self.count)
-        half, whole = np.float32(dt / 2), np.float32(dt)
+        half, whole = np.float32(motion.time_step / 2), np.float32(motion.time_step)
         if steps and self._softened_by != squared:
             self._accelerate(forces, squared)
         for step in range(steps):
@@ -92,7 +92,7 @@ class Simulation:
             self._accelerate(forces, squared)
             self._engine.launch(kick, grid, threads, self._velocities, self._accelerations, half, count)
             self.steps += 1
-            self.time += dt
+            self.time += motion.time_step
             yield step + 1
 
     def _accelerate(self, forces: Forces, squared: np.float32) -> None:

@@ -15,6 +15,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Variant, Work
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.patterns.sort import programs as sort_programs
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
 from gpu.patterns.sort.programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
@@ -47,7 +48,7 @@ PATTERN = Pattern(
     title="Sort",
     summary="Keys in order, from the least to the greatest or the other way, and the places where they were.",
     kernels=FILE,
-    view="array",
+    presentation=ArrayPresentation(),
     parameters=(
         input_parameter(KINDS),
         size_parameter(default=2**16, kinds=KINDS),

@@ -10,8 +10,8 @@ from typing import Any
 from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
-from gpu.declaration.arrays import FROM_FILE
 from gpu.declaration.pattern import Choice, Integer, Parameter, Pattern, Real
+from gpu.declaration.roles import FROM_FILE
 from gpu.errors import InputError
 from gpu.warp import WARP
 from gui.painting.theme import look

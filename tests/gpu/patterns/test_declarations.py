@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Choice, Integer, Matrix, Pattern, Real, Variant
+from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.engines.tracing import TracingEngine
@@ -59,18 +60,18 @@ def test_defaults_are_values_that_the_parameters_accept(pattern: Pattern) -> Non
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_what_is_stepped_is_small(pattern: Pattern) -> None:
     params = pattern.check(pattern.step_params)
-    if pattern.view == "matrices":
+    if isinstance(pattern.presentation, MatrixPresentation):
         assert pattern.make_input is not None
         rows, columns = pattern.make_input(params, 0)["values"].shape
         assert rows * columns == 64
         values = np.arange(500).reshape(20, 25)
         np.testing.assert_array_equal(pattern.step_input({"values": values})["values"], values[:rows, :columns])
-    elif pattern.view == "array":
+    elif isinstance(pattern.presentation, ArrayPresentation):
         assert pattern.make_input is not None
         assert pattern.make_input(params, 0)["values"].shape == (16,)
         values = np.arange(1000)
         assert pattern.step_input({"values": values})["values"].tolist() == list(range(32))
-    elif pattern.view == "bodies":
+    elif isinstance(pattern.presentation, BodiesPresentation):
         assert pattern.make_input is not None
         assert pattern.make_input(params, 0)["bodies"].shape == (16, 7)
         for n in (1, 15, 16, 17, 4000):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from gpu import engines
 from gpu.declaration.pattern import Choice
+from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
 from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
@@ -61,8 +62,12 @@ def test_every_rung_is_compiled_and_right(engine, pattern, variant, choice, bloc
     if variant.name == "racy":
         pytest.skip("its result is wrong by design, and differs from run to run")
     params = {each.name: each.options[choice] for each in pattern.parameters if isinstance(each, Choice)}
-    made = {"array": lambda: small_arrays(block), "matrices": small_matrices, "bodies": lambda: small_bodies(block)}
-    small = made.get(pattern.view, small_images)
+    made = {
+        ArrayPresentation: lambda: small_arrays(block),
+        MatrixPresentation: small_matrices,
+        BodiesPresentation: lambda: small_bodies(block),
+    }
+    small = made.get(type(pattern.presentation), small_images)
     if pattern.of_images and pattern.takes(pattern.check(params)) == "values":
         small = small_numbers
     for inputs, size in small():

@@ -260,9 +260,10 @@ def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
 
 
 def test_images_have_no_sizes_to_compare(qtbot, window):
-    assert window.page.pattern.view != "array"
+    assert window.page.pattern.of_images
     assert window.page.compare is None
-    assert window.page.tabs.count() == 2
+    titles = [window.page.tabs.tabText(number) for number in range(window.page.tabs.count())]
+    assert titles == ["Run", "Step"]
 
 
 def test_figures_are_read_in_either_theme(qtbot, comparing):

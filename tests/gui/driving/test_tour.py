@@ -5,6 +5,8 @@ import csv
 import pytest
 from PyQt6.QtGui import QImage
 
+from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
+from gpu.declaration.roles import Role
 from gpu.patterns import all_patterns
 from gui.driving.driven import SIZE
 from gui.driving.tour import tour
@@ -14,7 +16,7 @@ from gui.work.settings import Memory
 pytestmark = pytest.mark.timeout(300)
 
 
-LARGEST = {"array": {"n": 5000}, "matrices": {"n": 100, "rows": 100}, "bodies": {"bodies": 500}}
+SMALL_ENOUGH = {ArrayPresentation: 5000, MatrixPresentation: 100, BodiesPresentation: 500}
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +25,11 @@ def toured(tmp_path_factory, qapp):
     folder = tmp_path_factory.mktemp("tour") / "made"
 
     def small(_memory, pattern):
-        declared = {parameter.name for parameter in pattern.parameters}
-        sizes = LARGEST.get(pattern.view, {})
-        return pattern.check({name: size for name, size in sizes.items() if name in declared})
+        size = SMALL_ENOUGH.get(type(pattern.presentation))
+        if size is None:
+            return pattern.check({})
+        rows = {parameter.name: size for parameter in pattern.parameters if parameter.unit == "rows"}
+        return pattern.check({**rows, **pattern.with_value(Role.SIZE, size)})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory, "params", small)

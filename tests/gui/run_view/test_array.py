@@ -8,6 +8,7 @@ from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDropEvent
 from PyQt6.QtWidgets import QFileDialog
 
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.messages.requests import LoadArray, SaveArray
 from gui.painting.theme import look
 from gui.run_view.array import ArrayPlot
@@ -318,7 +319,7 @@ def test_numbers_dropped_on_the_window_are_named(qtbot, window, tmp_path, shown_
     window.dropEvent(event)
     qtbot.waitUntil(lambda: window.bench.values is not None)
     settle(qtbot, window)
-    assert window.page.pattern.view == "array"
+    assert isinstance(window.page.pattern.presentation, ArrayPresentation)
     qtbot.waitUntil(lambda: window.page.view._about_input.toolTip() == "2 × int32, sizes.csv")
 
 

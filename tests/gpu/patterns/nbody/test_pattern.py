@@ -11,7 +11,7 @@ from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.kernel.simulate import simulate
-from gpu.patterns.nbody.forces import PLANS, threads_per_body
+from gpu.patterns.nbody.forces import PLANS, Motion, threads_per_body
 from gpu.patterns.nbody.pattern import PATTERN, probes
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import Simulation
@@ -55,7 +55,7 @@ def random_bodies(n: int) -> Array:
 def advanced(engine: Engine, bodies: Array, steps: int, dt: float, softening: float = 0.0) -> Simulation:
     simulation = Simulation(engine, bodies)
     simulation.conserved(softening)
-    for _ in simulation.advance("naive", steps, dt, softening, 32):
+    for _ in simulation.advance("naive", steps, Motion(dt, softening, 32)):
         pass
     return simulation
 
@@ -162,7 +162,7 @@ def test_momentum_is_conserved_to_rounding(engine: Engine) -> None:
     bodies = generate("plummer", 70, 3)
     for variant in VARIANTS:
         simulation = Simulation(engine, bodies)
-        for _ in simulation.advance(variant, 4, 0.02, 0.05, 64):
+        for _ in simulation.advance(variant, 4, Motion(0.02, 0.05, 64)):
             pass
         conserved = simulation.conserved(0.05)
         np.testing.assert_allclose(conserved.momentum, 0, atol=1e-6)

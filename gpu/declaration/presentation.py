@@ -1,0 +1,107 @@
+"""How the results of a pattern are presented, and what it takes; a window has a view for each of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["image", "text", "values", "bodies"]
+"""What a pattern takes: `image` and `maxval`; `text`; `values`; or `bodies` of shape (n, 7)."""
+
+ATOMICS = "atomics"
+"""The lesson of what atomics cost, and of what is lost without them."""
+
+
+@dataclass(frozen=True)
+class ImagePresentation:
+    """An image that has become another one.
+
+    Parameters
+    ----------
+    weights : callable
+        params -> the filter that the image goes through, a square matrix.
+    words : callable
+        params -> what is said of that filter.
+    """
+
+    weights: Callable[[Mapping[str, Any]], npt.NDArray[np.float32]]
+    words: Callable[[Mapping[str, Any]], str]
+    kind: ClassVar[Kind] = "image"
+    dimensions: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class CountsPresentation:
+    """Counts, by the levels of an image or by bins that have names.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Kind
+        By the options of the parameter that is the subject: what is taken with each.
+    """
+
+    kinds: Mapping[str, Kind]
+    kind: ClassVar[Kind] = "image"
+    dimensions: ClassVar[int] = 1
+
+
+def _nothing(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say nothing of a result beside its variant."""
+    return ()
+
+
+@dataclass(frozen=True)
+class ArrayPresentation:
+    """An array that has become another one, or one value.
+
+    Parameters
+    ----------
+    folds : bool
+        Whether one value comes of all elements.
+    words : callable
+        params -> what is said of a result; nothing of one that has kept some elements and not others, which is told.
+    """
+
+    folds: bool = False
+    words: Callable[[Mapping[str, Any]], tuple[str, ...]] = _nothing
+    kind: ClassVar[Kind] = "values"
+    dimensions: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product, by the names that its matrices are presented under."""
+
+    left: str
+    right: str
+    result: str
+
+
+@dataclass(frozen=True)
+class MatrixPresentation:
+    """Matrices that have become a matrix.
+
+    Parameters
+    ----------
+    product : Product or None
+        Which of them is the product of which, where one is.
+    """
+
+    product: Product | None = None
+    kind: ClassVar[Kind] = "values"
+    dimensions: ClassVar[int] = 2
+
+
+@dataclass(frozen=True)
+class BodiesPresentation:
+    """Bodies that move, from step to step, for as long as somebody looks on."""
+
+    kind: ClassVar[Kind] = "bodies"
+    dimensions: ClassVar[int] = 0
+
+
+Presentation = ImagePresentation | CountsPresentation | ArrayPresentation | MatrixPresentation | BodiesPresentation

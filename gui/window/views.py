@@ -1,0 +1,46 @@
+"""Which view the results of a pattern have, by how it says that they are presented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu.declaration.pattern import Parameter, Pattern
+from gpu.declaration.presentation import (
+    ArrayPresentation,
+    BodiesPresentation,
+    CountsPresentation,
+    ImagePresentation,
+    MatrixPresentation,
+    Presentation,
+)
+from gpu.declaration.roles import Role
+from gui.bodies_view.view import BodiesView
+from gui.run_view.array import ArrayView
+from gui.run_view.filtered_image import FilteredImageView
+from gui.run_view.image_counts import ImageCountsView
+from gui.run_view.matrices import MatricesView
+from gui.run_view.view import RunView
+from gui.widgets.forms import ParameterForm
+from gui.work.jobs import Jobs
+
+_VIEWS: dict[type[Presentation], Callable[[Pattern, ParameterForm, Jobs], RunView]] = {
+    ArrayPresentation: lambda pattern, form, engine: ArrayView(pattern),
+    BodiesPresentation: lambda pattern, form, engine: BodiesView(pattern, engine),
+    CountsPresentation: lambda pattern, form, engine: ImageCountsView(pattern, form),
+    ImagePresentation: lambda pattern, form, engine: FilteredImageView(pattern, form),
+    MatrixPresentation: lambda pattern, form, engine: MatricesView(pattern),
+}
+
+_LEFT_OUT: dict[type[Presentation], tuple[Role, ...]] = {BodiesPresentation: (Role.STEPS, Role.BLOCK)}
+"""What is not set on the Run tab: of bodies what belongs to a run that ends."""
+
+
+def shown_parameters(pattern: Pattern) -> tuple[Parameter, ...]:
+    """Return the parameters that are set on the Run tab."""
+    left_out = _LEFT_OUT.get(type(pattern.presentation), ())
+    return tuple(each for each in pattern.parameters if each.role not in left_out)
+
+
+def view_for(pattern: Pattern, form: ParameterForm, engine: Jobs) -> RunView:
+    """Return a new view for a pattern's results; `engine` is the queue of the engine that is chosen."""
+    return _VIEWS[type(pattern.presentation)](pattern, form, engine)
