@@ -14,7 +14,9 @@ from PyQt6.QtGui import QIcon
 from PyQt6.QtWidgets import QApplication
 
 from gui.painting.style import ICONS
+from gui.qt.later import every
 
+_HEARTBEAT_MS = 200
 _MADE_MS = 10_000
 """After which the window has made its pages."""
 
@@ -65,8 +67,7 @@ def main(argv: Sequence[str] = ()) -> int:
     # a timer takes one now and then.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.close())
-    heartbeat = QTimer(interval=200)
-    heartbeat.timeout.connect(lambda: None)
+    heartbeat = every(_HEARTBEAT_MS, lambda: None, app)
     heartbeat.start()
     return app.exec()
 

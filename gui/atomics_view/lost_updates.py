@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from gpu.messages.atomics import AtomicsStudy, Interleaving, Moment
+from gui.qt.events import is_of
 from gui.widgets.basic import Badge, Card, Segments, label
 
 KINDS = ("read, add, write", "atomic")
@@ -24,16 +24,16 @@ class LostUpdates(Card):
     def __init__(self) -> None:
         super().__init__("Two threads add one each", margins=(12, 8, 8, 8))
         self.kind = Segments(KINDS, "How they add")
-        self.kind.group.buttonToggled.connect(lambda _, on: on and self._show())
+        self.kind.picked.connect(self._show)
         self.head.addStretch(1)
         self.head.addWidget(self.kind)
         self.summary = label("", "muted", wrap=True, name="How many orders are right")
         self.body.addWidget(self.summary)
-        self.scroll = QScrollArea()
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.scroll.setAccessibleName("Orders of the steps")
-        self.body.addWidget(self.scroll, 1)
+        self.listed = QScrollArea()
+        self.listed.setWidgetResizable(True)
+        self.listed.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.listed.setAccessibleName("Orders of the steps")
+        self.body.addWidget(self.listed, 1)
         self._study: AtomicsStudy | None = None
 
     def show_study(self, study: AtomicsStudy) -> None:
@@ -75,23 +75,23 @@ class LostUpdates(Card):
             grid.setRowStretch(line, 1)
         grid.setRowStretch(len(orders), max(0, _FULL - len(orders)))
         grid.setColumnStretch(len(orders[0].moments), 1)
-        self.scroll.setWidget(holder)
+        self.listed.setWidget(holder)
         self._make_room()
 
     def _make_room(self) -> None:
-        holder, bar = self.scroll.widget(), self.scroll.verticalScrollBar()
+        holder, bar = self.listed.widget(), self.listed.verticalScrollBar()
         if holder is not None and bar is not None and self.isVisible():
             for badge in holder.findChildren(Badge):
                 badge.ensurePolished()
-            self.scroll.setMinimumWidth(holder.sizeHint().width() + bar.sizeHint().width())
+            self.listed.setMinimumWidth(holder.sizeHint().width() + bar.sizeHint().width())
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._make_room()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._make_room()
 
 

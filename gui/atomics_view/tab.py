@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
 from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
 from gui.atomics_view.lost_updates import LostUpdates
+from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, label
 from gui.work.jobs import Jobs
 from gui.work.records import OpenImage
@@ -59,8 +62,7 @@ class AtomicsTab(QWidget):
         self.times: dict[str, float] = {}
         self._stale = True
         self._turn = 0
-        self._soon = QTimer(self, singleShot=True, interval=_WAIT_MS)
-        self._soon.timeout.connect(self.measure)
+        self._soon = after(_WAIT_MS, self.measure, self)
         self.about = ElidedLabel("caption", "What was counted")
         self.device = ElidedLabel("caption", "What was measured on", right=True)
         self.counted: dict[tuple[str, str, str], QLabel] = {}
@@ -142,13 +144,13 @@ class AtomicsTab(QWidget):
         layout.addLayout(left, 1)
         layout.addWidget(self.lost)
         # Figures and verdicts keep their width: in a window too small for them they are scrolled.
-        self.scroll = QScrollArea()
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.scroll.setWidget(cards)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setWidget(cards)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.scroll)
+        whole.addWidget(self.area)
 
     # --- asking
 
@@ -163,7 +165,7 @@ class AtomicsTab(QWidget):
         if self.isVisible():
             self._soon.start()
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         if self._stale:
             self._soon.start()
@@ -188,9 +190,7 @@ class AtomicsTab(QWidget):
             request = RunPattern(self._pattern.name, variant, params, dict(inputs), verify=False)
             # Twice: what is made for the first run is there for the second.
             for again in ("first", "again"):
-                self._engine.post(
-                    f"{_CHANNEL} {variant} {again}", request, lambda e, v=variant: self._take_time(turn, v, e)
-                )
+                self._engine.post(f"{_CHANNEL} {variant} {again}", request, partial(self._take_time, turn, variant))
 
     def _cut(self, side: Jobs) -> dict[str, Any]:
         """Return the image's top rows, as many as are counted, in the simulator's folder."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QImage, QMouseEvent, QPainter, QPainterPath, QWheelEvent
+from PyQt6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QFont,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import Camera
 from gui.bodies_view import camera as cameras
+from gui.painting.pyramid import as_qimage
 from gui.painting.theme import DARK, code_font, look
 
 _SKY = "#04060b"
@@ -62,9 +74,8 @@ class Canvas(QWidget):
 
     def show_picture(self, picture: Array) -> None:
         """Show a picture: uint8, shape (height, width, 3)."""
-        height, width = picture.shape[:2]
         self._pixels = picture  # the image looks at its memory
-        self._image = QImage(picture.data, width, height, 3 * width, QImage.Format.Format_RGB888)
+        self._image = as_qimage(picture)
         self._fresh = True
         self.update()
 
@@ -88,7 +99,7 @@ class Canvas(QWidget):
 
     # --- painting
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         outline = QPainterPath()
         outline.addRoundedRect(QRectF(self.rect()), _RADIUS, _RADIUS)
@@ -167,14 +178,16 @@ class Canvas(QWidget):
         self.camera, self._moved = camera, True
         self.camera_moved.emit(camera)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton):
             self._last = event.position()
             shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             self._orbits = event.button() == Qt.MouseButton.LeftButton and not shift
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if self._last is None:
             return
         moved = event.position() - self._last
@@ -182,30 +195,34 @@ class Canvas(QWidget):
         shares = self._shares(moved.x(), moved.y())
         self._move((cameras.orbit if self._orbits else cameras.pan)(self.camera, *shares))
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.buttons() == Qt.MouseButton.NoButton:
             self._last = None
             self.setCursor(Qt.CursorShape.OpenHandCursor)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
         self.home_wanted.emit()
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        assert event is not None
         notches = event.angleDelta().y() / _NOTCH
         at = event.position() - QRectF(self.rect()).center()
         self._move(cameras.zoom(self.camera, 1.15**notches, *self._shares(at.x(), at.y())))
         event.accept()
 
-    def contextMenuEvent(self, event: Any) -> None:
+    def contextMenuEvent(self, event: QContextMenuEvent | None) -> None:
+        assert event is not None
         event.accept()  # the right button moves the scene
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         directions = {
             Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
         }  # fmt: skip
         key = event.key()
         if key in directions:
-            right, down = directions[key]
+            right, down = directions[Qt.Key(key)]
             pans = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             move = cameras.pan if pans else cameras.orbit
             self._move(move(self.camera, _KEY_SHARE * right, _KEY_SHARE * down))
@@ -218,16 +235,17 @@ class Canvas(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: Any) -> None:
+    def focusInEvent(self, event: QFocusEvent | None) -> None:
+        assert event is not None
         super().focusInEvent(event)
         self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         self.update()
 
-    def focusOutEvent(self, event: Any) -> None:
+    def focusOutEvent(self, event: QFocusEvent | None) -> None:
         super().focusOutEvent(event)
         self._ringed = False
         self.update()
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self.resized.emit()

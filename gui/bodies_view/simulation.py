@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.requests import AdvanceBodies, Failure, Result
 from gpu.messages.shared_arrays import SharedArray
+from gui.qt.later import after
 from gui.work.jobs import Jobs
 
 CHANNEL = "bodies"
@@ -104,8 +105,8 @@ class Simulation(QObject):
         self._due = 0.0
         self._measured = float("-inf")
         self._cost = self._step_s = 0.0
-        self._pace = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
-        self._pace.timeout.connect(self.go_on)
+        self._pace = after(0, self.go_on, self)
+        self._pace.setTimerType(Qt.TimerType.PreciseTimer)
         jobs.ready.connect(self._lose)
 
     # --- what a user does

@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QCoreApplication, QEventLoop, QSettings, QTimer
+from PyQt6.QtCore import QCoreApplication, QEventLoop, QSettings
 
-from gui.work.background import wait_for_aside
+from gui.qt.background import wait_for_background
+from gui.qt.later import after, every
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
 
 SIZE = (1280, 720)
-_ASIDE_MS = 2000
+_LOOK_MS = 20
+_BACKGROUND_MS = 2000
 
 
 @contextmanager
@@ -48,7 +50,6 @@ def driven(engine: str) -> Iterator[MainWindow]:
 def wait(done: Callable[[], bool], patience_s: float) -> bool:
     """Let the window go on until something is done; return False when that takes too long."""
     loop = QEventLoop()
-    look, limit = QTimer(), QTimer(singleShot=True)
     in_time = True
 
     def check() -> None:
@@ -60,12 +61,10 @@ def wait(done: Callable[[], bool], patience_s: float) -> bool:
         in_time = False
         loop.quit()
 
-    look.timeout.connect(check)
-    limit.timeout.connect(give_up)
-    look.start(20)
-    limit.start(round(1000 * patience_s))
+    every(_LOOK_MS, check, loop).start()
+    after(round(1000 * patience_s), give_up, loop).start()
     loop.exec()
-    # Pictures' smaller copies are made aside; let the last of them be painted.
-    wait_for_aside(_ASIDE_MS)
+    # Pictures' smaller copies are made in the background; let the last of them be painted.
+    wait_for_background(_BACKGROUND_MS)
     QCoreApplication.processEvents()
     return in_time

@@ -25,8 +25,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 
 PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
 """The rungs that README plays, by pattern."""
-
-
 BODIES, FRAMES, STEPS_A_FRAME = 5000, 84, 16
 MOTION = Motion(time_step=0.01, softening=0.03)
 """Two galaxies that README plays: frames, steps from one to the next, and how they move."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from PyQt6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QColor,
+    QFocusEvent,
     QFontMetricsF,
+    QHelpEvent,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
+    QPaintEvent,
     QRegion,
+    QResizeEvent,
+    QShowEvent,
     QTextBlock,
     QTextCharFormat,
     QTextCursor,
@@ -24,6 +29,7 @@ from gui.editor.kernel_lines import kernel_lines
 from gui.editor.typing import closing_brace, indented_line, indented_selection
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
+from gui.qt.events import is_of
 from gui.widgets.basic import role
 
 
@@ -38,15 +44,17 @@ class _Gutter(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(self._code.number_width(), 0)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        assert event is not None
         self._code.paint_numbers(self, event.region())
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() == Qt.MouseButton.LeftButton and (line := self._code.line_at(event.pos())):
             self._code.line_clicked.emit(line)
 
-    def event(self, event: Any) -> bool:
-        if event.type() == QEvent.Type.ToolTip:
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             self._code.show_tip(event.globalPos(), self._code.line_at(event.pos()))
             return True
         return super().event(event)
@@ -212,7 +220,7 @@ class CodeEdit(QPlainTextEdit):
             for first, last, color in lines
         ]
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         # Not as selections of the text, one a line: those are laid out and painted much more slowly.
         painter = QPainter(self.viewport())
         document = self.document()
@@ -324,15 +332,16 @@ class CodeEdit(QPlainTextEdit):
 
     # --- typing
 
-    def event(self, event: Any) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and event.matches(QKeySequence.StandardKey.Save):
+    def event(self, event: QEvent | None) -> bool:
+        override = is_of(event, QEvent.Type.ShortcutOverride)
+        if override and isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Save):
             # Here Ctrl+S saves the text, elsewhere the result.
             event.accept()
             return True
         return super().event(event)
 
-    def viewportEvent(self, event: Any) -> bool:
-        if event.type() == QEvent.Type.ToolTip:
+    def viewportEvent(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             at = self.cursorForPosition(event.pos()).position()
             said = [
                 problem.diagnostic.message
@@ -343,7 +352,8 @@ class CodeEdit(QPlainTextEdit):
             return True
         return super().viewportEvent(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if event.matches(QKeySequence.StandardKey.Save):
@@ -366,15 +376,17 @@ class CodeEdit(QPlainTextEdit):
         change(cursor)
         self.setTextCursor(cursor)
 
-    def focusInEvent(self, event: Any) -> None:
+    def focusInEvent(self, event: QFocusEvent | None) -> None:
         super().focusInEvent(event)
         self.entered.emit()
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         super().mousePressEvent(event)
         self._pressed = event.pos() if event.button() == Qt.MouseButton.LeftButton else None
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         super().mouseReleaseEvent(event)
         if self._pressed is not None and (event.pos() - self._pressed).manhattanLength() < 4:
             block = self.cursorForPosition(event.pos()).block()
@@ -383,20 +395,20 @@ class CodeEdit(QPlainTextEdit):
 
     # --- looks
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._place_gutter()
         self._color()
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._restyle()
         if not self._placed:
             self._to_kernel()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and self.isVisible():
+        if is_of(event, QEvent.Type.StyleChange) and self.isVisible():
             self._restyle()
 
     def _restyle(self) -> None:

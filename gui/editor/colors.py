@@ -49,7 +49,7 @@ def spans(line: str, *, within_comment: bool) -> tuple[tuple[int, int, str], ...
 
 @cache
 def _lexer() -> Any:
-    from pygments.lexers.c_like import CudaLexer
+    from pygments.lexers.c_like import CudaLexer  # type: ignore[import-untyped]
 
     return CudaLexer()
 

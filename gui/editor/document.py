@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PyQt6.QtCore import QTimer, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import (
     QColor,
     QTextBlock,
@@ -23,6 +23,7 @@ from gpu.errors import Diagnostic, InputError
 from gpu.files.opening import replacing
 from gui.editor.colors import lines_within_comments, spans
 from gui.painting.theme import Look, look
+from gui.qt.later import after
 
 SETTLE_MS = 80
 """How long a text rests before it is checked."""
@@ -78,8 +79,7 @@ class KernelDocument(QTextDocument):
         self.original = _read(self.path) if text is None else text
         self.saved = self.original
         self._load(self.original)
-        self._rest = QTimer(self, singleShot=True, interval=SETTLE_MS)
-        self._rest.timeout.connect(self._settle)
+        self._rest = after(SETTLE_MS, self._settle, self)
         self.contentsChange.connect(self._take_change)
 
     @property
@@ -208,7 +208,7 @@ class KernelDocument(QTextDocument):
         self.setUndoRedoEnabled(False)
         self.setPlainText(text)
         spacing = QTextBlockFormat()
-        spacing.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        spacing.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)  # type: ignore[arg-type]
         cursor = QTextCursor(self)
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.setBlockFormat(spacing)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout
 
 from gui.editor.document import Problem
@@ -47,7 +47,7 @@ class ProblemStrip(QFrame):
         others = len(problems) - 1
         self.more.setText(f"Next of {len(problems)}" if others else "Show")
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._say(self._whole)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QWidget
@@ -16,6 +15,7 @@ from gui.editor.files import ask_kernel, ask_target, read_kernel
 from gui.editor.problem_strip import ProblemStrip
 from gui.editor.sources import KernelSources
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.widgets.basic import Badge, Card, button, column, label, row
 
 
@@ -69,7 +69,7 @@ class SourcePane(Card):
         self._document: KernelDocument | None = None
         self.code.line_clicked.connect(self.line_clicked)
         # Asked for beforehand, so that the first letter need not wait for the process that checks.
-        self.code.entered.connect(lambda: self._document and self.sources.check(self._document))
+        self.code.entered.connect(lambda: self.sources.check(self._document) if self._document else None)
         self.code.save_wanted.connect(self.ask_save)
         self.code.cursorPositionChanged.connect(self._show_problem)
         self.strip.next_wanted.connect(self.next_problem)
@@ -119,15 +119,15 @@ class SourcePane(Card):
         fits = sum(each.sizeHint().width() for each in own) + 8 * len(own) < self.width() - 24
         self.open.setVisible(self.sources.editable and self.note.isHidden() and fits)
 
-    def event(self, event: Any) -> bool:
+    def event(self, event: QEvent | None) -> bool:
         # Also when what stands there has become wider, as in larger text.
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+        if is_of(event, QEvent.Type.Resize, QEvent.Type.LayoutRequest):
             self._place()
         return super().event(event)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self.setMinimumWidth(look().px(220))
 
     @property

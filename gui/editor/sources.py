@@ -43,7 +43,7 @@ class KernelSources(QObject):
             made = self._documents[file] = self._make(file)
             made.setParent(self)
             made.settled.connect(lambda: self._take(made))
-            made.problems_changed.connect(lambda: made.sound and self.sound.emit(file))
+            made.problems_changed.connect(lambda: self.sound.emit(file) if made.sound else None)
         return self._documents[file]
 
     def _make(self, file: str) -> KernelDocument:

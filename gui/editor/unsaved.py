@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtBoundSignal, pyqtSignal
 from PyQt6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from gui.editor.document import KernelDocument
@@ -39,6 +39,6 @@ class UnsavedDialog(QDialog):
         layout.addWidget(text)
         layout.addLayout(row(0, self.save, self.discard, self.cancel))
 
-    def _choose(self, wanted: pyqtSignal) -> None:
+    def _choose(self, wanted: pyqtBoundSignal) -> None:
         self.accept()
         wanted.emit()

@@ -1,6 +1,8 @@
-"""Pictures ready to be painted at any zoom: a pyramid of halved copies, made aside so that nothing waits for it."""
+"""Pictures ready to be painted at any zoom: a pyramid of halved copies, which nothing waits for."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -8,7 +10,7 @@ from PyQt6.QtGui import QImage
 from PyQt6.sip import voidptr
 
 from gpu.declaration.pattern import Array
-from gui.work.background import aside
+from gui.qt.background import in_background
 
 _SMALLEST = 256
 _ROWS_AT_ONCE = 128
@@ -20,7 +22,8 @@ def as_qimage(picture: Array) -> QImage:
     height, width = picture.shape[:2]
     gray = picture.ndim == 2
     kind = QImage.Format.Format_Grayscale8 if gray else QImage.Format.Format_RGB888
-    return QImage(voidptr(picture.ctypes.data), width, height, picture.strides[0], kind)
+    memory: Any = voidptr(picture.ctypes.data)  # the stubs know another voidptr
+    return QImage(memory, width, height, picture.strides[0], kind)
 
 
 def halved(picture: Array) -> Array:
@@ -48,7 +51,7 @@ class Pyramid(QObject):
         self._images = [as_qimage(picture)]
         self._abandoned = False
         if max(self.shape) > 2 * _SMALLEST:
-            aside(self._grow)
+            in_background(self._grow)
 
     def _grow(self) -> None:
         smaller = self._arrays[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QSpinBox
 
 from gpu.declaration.pattern import Pattern
@@ -42,7 +43,7 @@ class FilterCard(Card):
         self.normalize = button("Sum to 1", "segment", tip="Divide by the sum, which keeps the brightness")
         self.normalize.clicked.connect(self._normalize)
         self.side = QSpinBox()
-        self.side.setRange(1, field.parameter.maximum)
+        self.side.setRange(1, field.largest)
         self.side.setSingleStep(2)
         self.side.setAccessibleName("Rows and columns of your filter")
         self.side.setToolTip("Rows and columns of your filter: an odd number")
@@ -55,11 +56,11 @@ class FilterCard(Card):
         self.body.addLayout(row(self.sum))
         self.body.setSpacing(6)
         self.field.editor.setMouseTracking(True)
-        self.field.editor.entered.connect(lambda cell: self._read(cell.row(), cell.column()))
+        self.field.editor.entered.connect(self._read)
         self.field.editor.left.connect(lambda: self.sum.setText(self._about))
         selection = self.field.editor.selectionModel()
         assert selection is not None
-        selection.currentChanged.connect(lambda cell, _: cell.isValid() and self._read(cell.row(), cell.column()))
+        selection.currentChanged.connect(self._read)
         self._about = ""
         self.field.editor.refused.connect(lambda message: form.refuse(message, parameter.name))
 
@@ -87,9 +88,10 @@ class FilterCard(Card):
             f"A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-gray.\n{rank}"
         )
 
-    def _read(self, line: int, column: int) -> None:
-        value = float(self.field.editor.values[line, column])
-        self.sum.setText(f"row {line}, column {column}: {value:.6g}")
+    def _read(self, cell: QModelIndex) -> None:
+        if cell.isValid():
+            value = float(self.field.editor.values[cell.row(), cell.column()])
+            self.sum.setText(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
 
     def _edit(self) -> None:
         choice = {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}

@@ -29,6 +29,8 @@ class FilteredImageView(RunView):
         Its parameters.
     """
 
+    levels: LevelsCard
+
     def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
         assert isinstance(pattern.presentation, ImagePresentation)

@@ -33,6 +33,8 @@ class ImageCountsView(RunView):
         Its parameters; the editor of the text is placed here.
     """
 
+    levels: LevelsCard
+
     def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
         self._pattern = pattern

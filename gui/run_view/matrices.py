@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
 
 from gpu.declaration.matrices import every
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
 from gui.run_view.view import RunView
@@ -65,9 +64,9 @@ class Shown(QFrame):
         self.text.setVisible(not beside)
         self.lines.setVisible(beside)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self.stand(beside=self._beside)
 
     def say(self, *parts: str) -> None:

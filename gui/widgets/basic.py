@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from PyQt6.QtCore import QSize, Qt
-from PyQt6.QtGui import QColor, QPainter
+from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -22,6 +21,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gui.painting.theme import look
+from gui.qt.events import is_of
 
 
 def role(widget: QWidget, name: str) -> None:
@@ -47,7 +47,8 @@ class Ground(QWidget):
         # Qt takes a ground that a style sheet paints to let everything through, and paints all that is below it.
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        assert event is not None
         painter = QPainter(self)
         painter.fillRect(event.rect(), QColor(look().theme.canvas))
         painter.end()
@@ -136,20 +137,20 @@ class ElidedLabel(QLabel):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter, style = QPainter(self), self.style()
         assert style is not None
         style.drawItemText(painter, self.contentsRect(), int(self.alignment()), self.palette(), self.isEnabled(),
                            self._shown, self.foregroundRole())  # fmt: skip
         painter.end()
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._elide()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.FontChange:
+        if is_of(event, QEvent.Type.FontChange):
             self._elide()
             self.updateGeometry()
 
@@ -227,6 +228,9 @@ class Card(QFrame):
 class Segments(QWidget):
     """A few exclusive choices side by side."""
 
+    picked = pyqtSignal(str)
+    """The name that is chosen now."""
+
     def __init__(self, names: tuple[str, ...], accessible: str) -> None:
         super().__init__()
         self.setAccessibleName(accessible)
@@ -243,6 +247,7 @@ class Segments(QWidget):
             self.buttons[name] = made
             layout.addWidget(made)
         self.buttons[names[0]].setChecked(True)
+        self.group.buttonToggled.connect(lambda _, on: self.picked.emit(self.chosen) if on else None)
 
     def choose(self, name: str) -> None:
         """Choose `name` as a click would."""

@@ -204,6 +204,8 @@ class MatrixField(Field):
 
     def __init__(self, parameter: Matrix) -> None:
         super().__init__(parameter)
+        self.largest = parameter.maximum
+        """How many rows and columns there may be."""
         self.editor = MatrixEditor(parameter.label)
         self.editor.setAccessibleDescription(parameter.help)
         self._value = np.asarray(parameter.initial)

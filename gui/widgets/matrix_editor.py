@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QRect, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QPen
+from PyQt6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QRect, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -22,6 +22,7 @@ from PyQt6.QtWidgets import (
 from gpu.declaration.pattern import Array
 from gui.painting.colors import mixed
 from gui.painting.theme import code_font, look
+from gui.qt.events import is_of
 
 _LEGIBLE = 30
 """A cell narrower than this, in pixels at the normal text size, shows its color only."""
@@ -104,8 +105,13 @@ def short_number(value: float) -> str:
 
 
 class _Painter(QStyledItemDelegate):
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        theme, model = look().theme, index.model()
+    def __init__(self, model: _Model, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._model = model
+
+    def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        assert painter is not None
+        theme, model = look().theme, self._model
         value = float(model.values[index.row(), index.column()])
         strength = (abs(value) / model.largest) ** 0.7
         ground = mixed(theme.accent if value >= 0 else theme.bad, theme.raised, 0.75 * strength)
@@ -121,7 +127,7 @@ class _Painter(QStyledItemDelegate):
             painter.setPen(QPen(QColor(theme.text), 2))
             painter.drawRect(area.adjusted(1, 1, -1, -1))
 
-    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
+    def createEditor(self, parent: QWidget | None, option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
         editor = QLineEdit(parent)
         editor.setAccessibleName(f"Coefficient in row {index.row()}, column {index.column()}")
         editor.setStyleSheet("padding: 0 2px; border-radius: 0; min-height: 0;")
@@ -143,8 +149,9 @@ class MatrixEditor(QTableView):
         self._model.edited.connect(self.changed)
         self._model.refused.connect(self.refused)
         self.setModel(self._model)
-        self.setItemDelegate(_Painter(self))
+        self.setItemDelegate(_Painter(self._model, self))
         for header in (self.horizontalHeader(), self.verticalHeader()):
+            assert header is not None
             header.hide()
             header.setMinimumSectionSize(2)
             header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -195,24 +202,26 @@ class MatrixEditor(QTableView):
         spare_x, spare_y = self.width() - wide * rows, self.height() - side * rows
         self.setViewportMargins(max(0, spare_x // 2), max(0, spare_y // 2), 0, 0)
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._fit()
 
-    def leaveEvent(self, event: Any) -> None:
+    def leaveEvent(self, event: QEvent | None) -> None:
         super().leaveEvent(event)
         self.left.emit()
 
-    def event(self, event: Any) -> bool:
+    def event(self, event: QEvent | None) -> bool:
         # A digit begins a number here: it must not choose a variant of the pattern.
-        if event.type() == event.Type.ShortcutOverride and not self.read_only:
+        override = is_of(event, QEvent.Type.ShortcutOverride)
+        if override and isinstance(event, QKeyEvent) and not self.read_only:
             plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
             if plain and event.text() and event.text().isprintable():
                 event.accept()
                 return True
         return bool(super().event(event))
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.state() != self.State.EditingState:
             self.edit(self.currentIndex())
             return

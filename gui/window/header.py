@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QStandardItemModel
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QStandardItemModel
 from PyQt6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -46,7 +44,7 @@ class ProgressLine(QWidget):
         self.setAccessibleDescription("" if not fraction else f"{fraction:.0%}")
         self.update()
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         color = QColor(look().theme.accent if self.fraction is not None else look().theme.accent_soft)
         share = 1.0 if self.fraction is None else self.fraction
@@ -74,7 +72,7 @@ class ElidedBox(QComboBox):
         room = style.subControlRect(box, option, field, self).width()
         return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)

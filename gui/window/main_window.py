@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from PyQt6.QtCore import QSize, QTimer
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
@@ -14,6 +14,7 @@ from gui.editor.clearance import Refusal
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
 from gui.own_kernel.opened import OwnKernel
+from gui.qt.background import finish_background
 from gui.widgets.banner import Banner
 from gui.widgets.basic import Ground, as_count
 from gui.window.actions import Actions
@@ -25,7 +26,6 @@ from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
 from gui.window.sidebar import Sidebar
 from gui.window.status_line import StatusLine, Survey, survey_devices
-from gui.work.background import finish_aside
 from gui.work.jobs import HostFactory, Jobs, engine_host, spelled
 from gui.work.records import LevelCounts, OpenImage, OpenValues, Outcome
 from gui.work.settings import Memory
@@ -375,17 +375,20 @@ class MainWindow(QMainWindow):
 
     # --- files dropped, and the end
 
-    def dragEnterEvent(self, event: Any) -> None:
+    def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
+        assert event is not None
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
-    def dropEvent(self, event: Any) -> None:
+    def dropEvent(self, event: QDropEvent | None) -> None:
+        assert event is not None
         path = next(Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
         event.acceptProposedAction()
         # Opened once the drop is over: the file manager waits for it.
         QTimer.singleShot(0, lambda: self.files.open(path))
 
-    def closeEvent(self, event: Any) -> None:
+    def closeEvent(self, event: QCloseEvent | None) -> None:
+        assert event is not None
         unsaved = [] if self._discard else self.bench.sources.unsaved
         if unsaved:
             event.ignore()
@@ -404,7 +407,7 @@ class MainWindow(QMainWindow):
         self.bench.close()
         super().closeEvent(event)
         self.hide()
-        finish_aside()
+        finish_background()
 
     def _save_and_close(self) -> None:
         for document in self.bench.sources.unsaved:

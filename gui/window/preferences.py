@@ -46,10 +46,6 @@ class Preferences(QDialog):
         layout.addWidget(label("Preferences", "title"))
         layout.addLayout(grid)
         layout.addLayout(row(label("Changes show at once and are remembered.", "caption"), 24, 0, close))
-        for segments, signal in ((self.theme, self.theme_chosen), (self.text_size, self.text_size_chosen)):
-            segments.group.buttonToggled.connect(
-                lambda _, on, segments=segments, signal=signal: signal.emit(segments.chosen) if on else None
-            )
-        self.engine.group.buttonToggled.connect(
-            lambda _, on: self.engine_chosen.emit(names[self.engine.chosen]) if on else None
-        )
+        self.theme.picked.connect(self.theme_chosen)
+        self.text_size.picked.connect(self.text_size_chosen)
+        self.engine.picked.connect(lambda text: self.engine_chosen.emit(names[text]))

@@ -6,12 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QHBoxLayout
 
 from gpu.engines.base import Device
+from gui.qt.later import after, queue
 from gui.widgets.basic import ElidedLabel, button, label, role
 
+_FADE_MS = 6000
+"""How long a passing word stays."""
 Survey = Callable[[], list[Any]]
 _ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Null engine"}
 
@@ -54,15 +57,14 @@ class StatusLine(QFrame):
         self._survey = survey
         self._found: list[Any] = []
         self._device: Device | None = None
-        self._fade = QTimer(self, singleShot=True, interval=6000)
-        self._fade.timeout.connect(self.word.clear)
+        self._fade = after(_FADE_MS, self.word.clear, self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 3, 12, 3)
         layout.setSpacing(16)
         layout.addWidget(self.device, 2)
         layout.addWidget(self.word, 1, Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self.gpu)
-        self.surveyed.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        queue(self.surveyed, self._take)
         self.gpu.clicked.connect(lambda: self.why_wanted.emit(self._found))
 
     def show_device(self, device: Device) -> None:
@@ -98,7 +100,7 @@ class StatusLine(QFrame):
             self.word.clear()
 
     def look_for_gpu(self) -> None:
-        """Find out, aside, whether there is a GPU."""
+        """Find out, in the background, whether there is a GPU."""
         threading.Thread(target=self._look, name="device-survey", daemon=True).start()
 
     def _look(self) -> None:
@@ -114,8 +116,8 @@ class StatusLine(QFrame):
 
     def _take(self, found: list[Any]) -> None:
         self._found = found
-        gpu = next((status for status in found if status.engine == "cuda"), None)
-        usable = gpu is not None and gpu.usable
-        self.gpu.setText(f"GPU: {gpu.name}" if usable else "GPU: none found (why?)")
+        gpu = next((status for status in found if status.engine == "cuda" and status.usable), None)
+        usable = gpu is not None
+        self.gpu.setText(f"GPU: {gpu.name}" if gpu is not None else "GPU: none found (why?)")
         self.gpu.setToolTip("What the machine has" if usable else "Why there is no GPU, and what can be done")
         self.gpu.show()

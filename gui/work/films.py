@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,8 @@ def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
 def _write_mp4(path: Path, frames: Iterator[Array], rate: float) -> None:
     import imageio.v2 as imageio
 
-    with imageio.get_writer(path, fps=rate, quality=8, macro_block_size=2) as writer:
+    writer: Any = imageio.get_writer(path, fps=rate, quality=8, macro_block_size=2)
+    with writer:
         for frame in frames:
             writer.append_data(frame)
 

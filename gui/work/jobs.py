@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from PyQt6.QtCore import QObject, Qt, pyqtSignal
+from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.requests import Event, Failure, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
+from gui.qt.later import queue
 
 
 def spelled(progress: Progress) -> str:
@@ -87,7 +88,7 @@ class Jobs(QObject):
         self._busy = False
         self.device: Device | None = None
         """What the engine runs on, once its process is up."""
-        self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        queue(self._arrived, self._take)
 
     @property
     def folder(self) -> SharedFolder:

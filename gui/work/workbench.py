@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QObject, QTimer, pyqtSignal
+from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import BodiesPresentation, CountsPresentation, ImagePresentation, Kind
@@ -21,6 +21,7 @@ from gpu.messages.shared_arrays import SharedArray
 from gpu.patterns import all_patterns
 from gui.editor.clearance import Clearance, Refusal
 from gui.editor.sources import KernelSources
+from gui.qt.later import after
 from gui.work.jobs import Jobs
 from gui.work.reading import Reading
 from gui.work.records import LevelCounts, OpenImage, OpenValues, Outcome, Settings
@@ -70,10 +71,8 @@ class Workbench(QObject):
         self.values: OpenValues | None = None
         self.outcomes: dict[str, Outcome] = {}
         self._wanted: tuple[Path, Path | None] | None = None
-        self._debounce = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
-        self._debounce.timeout.connect(self._run_live)
-        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
-        self._settle.timeout.connect(lambda: self.run(verify=True))
+        self._debounce = after(DEBOUNCE_MS, self._run_live, self)
+        self._settle = after(SETTLE_MS, lambda: self.run(verify=True), self)
 
     @property
     def side_jobs(self) -> Jobs:
@@ -436,10 +435,9 @@ class Workbench(QObject):
         if outcome is None:
             return
         pattern = self.patterns[outcome.pattern]
-        as_values = path.suffix.lower() in (".npy", ".csv") or outcome.image is None
-        handle = outcome.handles.get(pattern.result if as_values else "image", outcome.handles[pattern.result])
-
-        maxval = None if as_values else outcome.image.maxval
+        image = None if path.suffix.lower() in (".npy", ".csv") else outcome.image
+        handle = outcome.handles.get(pattern.result if image is None else "image", outcome.handles[pattern.result])
+        maxval = None if image is None else image.maxval
         self.reading.save(path, handle, maxval, lambda: self.saved.emit(str(path)))
 
 

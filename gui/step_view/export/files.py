@@ -1,4 +1,4 @@
-"""Pictures and animations of a recording: painted in small slices, written aside, so that the window never waits."""
+"""Pictures and animations of a recording, painted in small slices and written in the background: nothing waits."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 from gpu.messages.requests import Failure, StepPattern
 from gui.painting.theme import look
 from gui.painting.values import as_text
+from gui.qt.background import in_background
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.dataflow.words import who
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.stepper import Stepper
 from gui.widgets.basic import ElidedLabel, button, label, row
-from gui.work.background import aside
 from gui.work.jobs import Jobs
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def may_differ(models: Models) -> bool:
 
 
 class _Comparison(QObject):
-    """Compares recordings aside."""
+    """Compares recordings in the background."""
 
     found = pyqtSignal(int, object)
 
@@ -48,7 +48,7 @@ class _Comparison(QObject):
 
             self.found.emit(number, first_difference(first.layout.dataflow, second.layout.dataflow))
 
-        aside(compare)
+        in_background(compare)
 
 
 class OrdersView(QWidget):

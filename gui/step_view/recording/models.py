@@ -1,4 +1,4 @@
-"""A recording with everything that is read from it, put together aside so that the window never waits."""
+"""A recording with everything that is read from it, put together in the background so that the window never waits."""
 
 from __future__ import annotations
 

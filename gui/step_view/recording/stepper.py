@@ -1,4 +1,4 @@
-"""Asks the simulator's own process for recordings, and reads them aside."""
+"""Asks the simulator's own process for recordings, and reads them in the background."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import LockstepError
 from gpu.messages.requests import Failure, Result, StepPattern
+from gui.qt.background import in_background
 from gui.step_view.recording import models
-from gui.work.background import aside
 from gui.work.jobs import Jobs
 
 STALE_S = 2.0
@@ -65,14 +65,14 @@ class Stepper(QObject):
         self._newest += 1
         number = self._newest
         self._set_busy(True)
-        aside(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
+        in_background(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
 
     def rehearse(self, request: StepPattern) -> None:
         """Record and read a run that nobody looks at, after all that somebody waits for."""
 
         def read(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                aside(lambda: _loaded(event.path))
+                in_background(lambda: _loaded(event.path))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
 
@@ -93,7 +93,7 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-        aside(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
+        in_background(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
 
     def _tell(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
         with suppress(RuntimeError):  # the page may have gone in the meantime

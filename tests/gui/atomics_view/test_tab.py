@@ -43,14 +43,14 @@ def test_the_model_follows_its_cycles(tab):
 
 def test_every_order_has_its_verdict(tab):
     lost = tab.lost
-    words = [badge.text() for badge in lost.scroll.widget().findChildren(Badge)]
+    words = [badge.text() for badge in lost.listed.widget().findChildren(Badge)]
     assert len(words) == 20 * 7
     assert words.count("2  right") == 2
     assert words.count("1  lost") == 18
     assert "2 of 20 orders are right" in lost.summary.text()
     lost.kind.choose(KINDS[1])
     assert "2 of 2 orders are right" in lost.summary.text()
-    assert len(lost.scroll.widget().findChildren(Badge)) == 2 * 3
+    assert len(lost.listed.widget().findChildren(Badge)) == 2 * 3
 
 
 @pytest.mark.parametrize(("width", "size"), [(1280, "normal"), (1024, "normal"), (1280, "lecture hall")])
@@ -59,11 +59,11 @@ def test_a_window_too_small_for_it_cuts_nothing_off(qtbot, window, tab, width, s
     window.resize(width, 640)
     qtbot.waitUntil(lambda: window.width() == width)
     qtbot.wait(50)
-    bar, words = tab.scroll.horizontalScrollBar(), [*tab.counted.values(), *tab.timed.values()]
+    bar, words = tab.area.horizontalScrollBar(), [*tab.counted.values(), *tab.timed.values()]
     assert (bar.maximum() > 0) == ((width, size) != (1280, "normal"))
     assert all(word.width() >= word.sizeHint().width() for word in words)
     verdicts = [
-        each for each in tab.lost.scroll.widget().findChildren(Badge) if each.text().endswith(("right", "lost"))
+        each for each in tab.lost.listed.widget().findChildren(Badge) if each.text().endswith(("right", "lost"))
     ]
     bar.setValue(bar.maximum())
     right = max(each.mapTo(tab, each.rect().bottomRight()).x() for each in verdicts)

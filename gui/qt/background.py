@@ -13,17 +13,21 @@ def _pool() -> QThreadPool:
     return pool
 
 
-def aside(do: Callable[[], object]) -> None:
+def in_background(do: Callable[[], object]) -> None:
     """Do something on another thread."""
-    _pool().start(QRunnable.create(do))
+
+    def run() -> None:
+        do()
+
+    _pool().start(QRunnable.create(run))
 
 
-def wait_for_aside(patience_ms: int) -> None:
+def wait_for_background(patience_ms: int) -> None:
     """Wait until all that was asked for is done."""
     _pool().waitForDone(patience_ms)
 
 
-def finish_aside() -> None:
+def finish_background() -> None:
     """Wait for what is being done, and drop what has not begun: the interpreter must not end beside it."""
     _pool().clear()
     _pool().waitForDone()
