@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRect, QRectF, Qt, QTimer
-from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPolygonF
+from PyQt6.QtCore import QEvent, QPointF, QRect, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
@@ -16,6 +15,8 @@ from gpu.messages.bodies import BodyFigures
 from gui.bodies_view.history import History
 from gui.painting.colors import warp_color
 from gui.painting.theme import Theme, code_font, look
+from gui.plots.axes import tick_font
+from gui.qt.later import every
 
 _AXIS_ROOM = 58
 _GAP = 10
@@ -82,8 +83,7 @@ class Plots(QWidget):
         self.peak = 0.0
         """The device's roof in GFLOP/s; 0 where it is not known."""
         self._to_paint: list[int] = []
-        self._turns = QTimer(self, interval=_TURN_MS)
-        self._turns.timeout.connect(self._update_next)
+        self._turns = every(_TURN_MS, self._update_next, self)
 
     def clear(self) -> None:
         """Begin anew."""
@@ -112,7 +112,8 @@ class Plots(QWidget):
 
     # --- painting
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        assert event is not None
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         first, last = self._span()
@@ -203,7 +204,7 @@ class Plots(QWidget):
     def _paint_scale(self, painter: QPainter, plot: QRectF, low: float, high: float, *, empty: bool) -> None:
         if empty:
             return
-        painter.setFont(code_font(max(10, look().small_px - 1)))
+        painter.setFont(tick_font())
         painter.setPen(QColor(look().theme.muted))
         line = painter.fontMetrics().height()
         room = self._left - look().px(6)
@@ -214,7 +215,7 @@ class Plots(QWidget):
     def _paint_foot(self, painter: QPainter, box: QRectF, first: float, last: float) -> None:
         if not any(len(history.times) for history in self.histories):
             return
-        painter.setFont(code_font(max(10, look().small_px - 1)))
+        painter.setFont(tick_font())
         painter.setPen(QColor(look().theme.muted))
         inner = box.adjusted(self._left, 0, 0, 0)
         middle = Qt.AlignmentFlag.AlignVCenter
@@ -226,14 +227,15 @@ class Plots(QWidget):
 
     # --- the pointer
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         first, last = self._span()
         share = (event.position().x() - self._left) / max(1, self.width() - self._left - 1)
         there = 0 <= share <= 1 and any(len(history.times) for history in self.histories)
         self.read_at = first + share * (last - first) if there else None
         self.update()
 
-    def leaveEvent(self, event: Any) -> None:
+    def leaveEvent(self, event: QEvent | None) -> None:
         super().leaveEvent(event)
         self.read_at = None
         self.update()

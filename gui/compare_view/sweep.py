@@ -130,7 +130,8 @@ class Sweep(QObject):
 
         def progressed(_: Any) -> None:
             # Others' requests may go first: its own time begins with the first word of it.
-            begun or begun.append(time.perf_counter())
+            if not begun:
+                begun.append(time.perf_counter())
 
         asked = time.perf_counter()
         self._jobs.post(CHANNEL, request, done, progressed)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from PyQt6.QtCore import QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QPainter
+from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -21,10 +21,11 @@ from PyQt6.QtWidgets import (
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import Device
-from gui.compare_view.curves import Curves, as_power, variant_pen
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
 from gui.painting.theme import look
+from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
+from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
 from gui.work.jobs import Jobs
 
@@ -52,7 +53,7 @@ class LineSample(QWidget):
         self._number = number
         self.setFixedSize(QSize(24, 12))
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(variant_pen(self._number, 3))
@@ -95,11 +96,11 @@ class VariantRow(QWidget):
         self.figure.setToolTip(tip)
         restyle(self.figure, "tone", "best" if best else "muted" if tip else "")
 
-    def enterEvent(self, event: Any) -> None:
+    def enterEvent(self, event: QEnterEvent | None) -> None:
         self.entered.emit(self._number)
         super().enterEvent(event)
 
-    def leaveEvent(self, event: Any) -> None:
+    def leaveEvent(self, event: QEvent | None) -> None:
         self.entered.emit(None)
         super().leaveEvent(event)
 
@@ -163,10 +164,10 @@ class CompareTab(QWidget):
             "The least that must be read and written, per second of kernel time"
         )
         self.scale = Segments(("log", "linear"), "Scale")
-        self.unit.group.buttonToggled.connect(lambda _, on: on and self._show())
-        self.scale.group.buttonToggled.connect(lambda _, on: on and self._rescale())
+        self.unit.picked.connect(self._show)
+        self.scale.picked.connect(self._rescale)
         self.about = ElidedLabel("caption", "What is measured")
-        self.curves = Curves(n.unit)
+        self.curves = ThroughputPlot(n.unit)
         self.curves.hovered.connect(self._look_at)
         self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
@@ -333,16 +334,17 @@ class CompareTab(QWidget):
         """Give the ladder the width that goes with the text's size, but the curves the larger part."""
         self.ladder.setFixedWidth(min(look().px(380), round(0.4 * self.width())))
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._share_width()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._share_width()
 
-    def hideEvent(self, event: Any) -> None:
+    def hideEvent(self, event: QHideEvent | None) -> None:
+        assert event is not None
         super().hideEvent(event)
         if not event.spontaneous():  # a minimized window goes on
             self.stop()

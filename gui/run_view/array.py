@@ -14,7 +14,7 @@ from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.roles import Role
 from gui.painting.theme import look
-from gui.run_view.array_plot import ArrayPlot
+from gui.plots.array_plot import ArrayPlot
 from gui.run_view.examples import preset_of
 from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyqtgraph as pg
-from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
 from gui.painting.pyramid import Pyramid
 from gui.painting.theme import look
+from gui.plots.pointer import Pointer
+from gui.qt.events import is_of
+from gui.qt.later import queue
 
 
-class PictureItem(pg.GraphicsObject):
+class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no types
     """Paints a pyramid's best copy, smooth from afar and in clear squares from near by."""
 
     def __init__(self) -> None:
@@ -30,8 +31,13 @@ class PictureItem(pg.GraphicsObject):
             self.pyramid.grown.disconnect(self._refresh)
         self.prepareGeometryChange()
         self.pyramid = Pyramid(picture)
-        self.pyramid.grown.connect(self._refresh, Qt.ConnectionType.QueuedConnection)
+        queue(self.pyramid.grown, self._refresh)
         self.update()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the rows and columns of the picture; none where there is no picture."""
+        return (0, 0) if self.pyramid is None else self.pyramid.shape
 
     @pyqtSlot()
     def _refresh(self) -> None:
@@ -50,9 +56,7 @@ class PictureItem(pg.GraphicsObject):
             self.update()
 
     def boundingRect(self) -> QRectF:
-        if self.pyramid is None:
-            return QRectF()
-        height, width = self.pyramid.shape
+        height, width = self.shape
         return QRectF(0, 0, width, height)
 
     def paint(self, painter: QPainter, *_: object) -> None:
@@ -100,8 +104,9 @@ class ImagePane(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._widget)
-        self._widget.scene().sigMouseMoved.connect(self._moved)
-        self._widget.viewport().installEventFilter(self)
+        pointer = Pointer(self._widget, self.box, self)
+        pointer.moved.connect(self._follow)
+        pointer.home_wanted.connect(self.fit)
         self.box.sigRangeChangedManually.connect(self._let_go)
         self.box.sigResized.connect(self._resized)
         self.setMinimumSize(120, 90)
@@ -113,12 +118,12 @@ class ImagePane(QWidget):
 
     def show_picture(self, picture: Array) -> None:
         """Show another picture; the zoom stays where the size does."""
-        before = self.item.pyramid.shape if self.item.pyramid else None
+        before = self.item.shape
         self.item.show_picture(picture)
-        if before != self.item.pyramid.shape:
+        if before != self.item.shape:
             self._cursor = None
             self.item.mark(None)
-            height, width = self.item.pyramid.shape
+            height, width = self.item.shape
             reach = max(height, width)
             self.box.setLimits(
                 xMin=-reach,
@@ -152,32 +157,22 @@ class ImagePane(QWidget):
     def _let_go(self, *_: object) -> None:
         self._fitted = False
 
-    def eventFilter(self, watched: Any, event: Any) -> bool:
-        kind = event.type()
-        if kind == event.Type.Leave:
-            self._hover(None)
-        elif kind == event.Type.MouseButtonDblClick:
-            self.fit()
-            return True
-        elif kind == event.Type.MouseButtonPress:
-            self.setFocus(Qt.FocusReason.MouseFocusReason)
-        return False
-
     def _resized(self, *_: object) -> None:
         if self._fitted and self.item.pyramid is not None:
             self.fit()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._widget.setBackground(look().theme.surface)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         steps = {
             Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
         }  # fmt: skip
         if event.key() in steps and self.item.pyramid is not None:
-            height, width = self.item.pyramid.shape
+            height, width = self.item.shape
             x, y = self._cursor or (width // 2, height // 2)
             dx, dy = steps[Qt.Key(event.key())]
             self._hover((min(max(x + dx, 0), width - 1), min(max(y + dy, 0), height - 1)))
@@ -190,12 +185,12 @@ class ImagePane(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _moved(self, position: QPointF) -> None:
-        if self.item.pyramid is None:
+    def _follow(self, place: QPointF | None) -> None:
+        if place is None:
+            self._hover(None)
             return
-        point = self.box.mapSceneToView(position)
-        x, y = int(point.x() // 1), int(point.y() // 1)
-        height, width = self.item.pyramid.shape
+        x, y = int(place.x() // 1), int(place.y() // 1)
+        height, width = self.item.shape
         self._hover((x, y) if 0 <= x < width and 0 <= y < height else None)
 
     def _hover(self, pixel: tuple[int, int] | None) -> None:

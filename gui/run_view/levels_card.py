@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from PyQt6.QtGui import QResizeEvent
 
 from gpu.declaration.pattern import Array
 from gui.painting.theme import look
-from gui.run_view.histogram_plot import CHANNELS, HistogramPlot
+from gui.plots.histogram_plot import CHANNELS, HistogramPlot
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_count, label, row
 
 
@@ -45,11 +45,11 @@ class LevelsCard(Card):
         self._counts: dict[str, Array] = {}
         self._maxval = 255
         self._names: tuple[str, ...] = ()
-        self.scale.group.buttonToggled.connect(self._rescale)
-        self.side.group.buttonToggled.connect(lambda _, on: on and self._show())
+        self.scale.picked.connect(self._rescale)
+        self.side.picked.connect(self._show)
         self.plot.hovered.connect(self._read)
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         # What a narrow card has no room for would squeeze all the rest; the keyboard still reaches the scale.
         self.side.setVisible(self._sides and self.width() > look().px(380))
@@ -81,9 +81,8 @@ class LevelsCard(Card):
         """Choose "linear" or "log"."""
         self.scale.choose(name)
 
-    def _rescale(self, _: object, on: bool) -> None:
-        if on:
-            self.plot.set_logarithmic(self.scale.chosen == "log")
+    def _rescale(self, scale: str) -> None:
+        self.plot.set_logarithmic(scale == "log")
 
     def _chosen(self) -> tuple[Array | None, Array | None]:
         before, after = self._counts.get("before"), self._counts.get("after")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QSizePolicy
 
 from gpu.declaration.pattern import Pattern
-from gui.compare_view.curves import Curves, variant_pen
+from gui.plots.throughput_plot import ThroughputPlot, variant_pen
+from gui.qt.events import is_of
 from gui.widgets.basic import Card, as_figure, label
 from gui.work.records import Outcome
 
@@ -28,7 +28,7 @@ class RatesCard(Card):
         self.points: dict[int, dict[int, float]] = {}
         self._span = (0, 0)
         self._current = 0
-        self.curves = Curves("")
+        self.curves = ThroughputPlot("")
         self.curves.setMinimumSize(120, 70)
         self.legend = label("", "caption", name="Variants that have been run")
         self.legend.setTextFormat(Qt.TextFormat.RichText)
@@ -79,7 +79,7 @@ class RatesCard(Card):
             )
         )
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and self.points:
+        if is_of(event, QEvent.Type.StyleChange) and self.points:
             self._tell()

@@ -10,8 +10,8 @@ from PyQt6.QtCore import QPointF, Qt
 
 from gpu.messages.requests import Failure, LoadArray, RunPattern
 from gui.compare_view import sweep
-from gui.compare_view.curves import as_power
 from gui.painting.theme import look
+from gui.plots.throughput_plot import as_power
 from tests.gui.conftest import FakeHost, settle
 
 COMPARE = 2

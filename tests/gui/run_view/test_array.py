@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QFileDialog
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.messages.requests import LoadArray, SaveArray
 from gui.painting.theme import look
-from gui.run_view.array import ArrayPlot
+from gui.plots.array_plot import ArrayPlot
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -232,14 +232,14 @@ def test_the_pointer_reads_both_arrays(qtbot, scanning):
         qtbot.mouseMove(viewport, view.before.plot.mapFromScene(at))
         qtbot.waitUntil(lambda given=given: view._about_input.toolTip() == given)
         assert view._about_result.toolTip() == made
-        assert view.after._line.isVisible()
-        assert view.after._line.value() == index
+        assert view.after.line.isVisible()
+        assert view.after.line.value() == index
     view.after.setFocus()
     qtbot.keyClick(view.after, Qt.Key.Key_Left)
     assert view._about_result.toolTip() == "[3] = 6"
     view._read(None)
     assert view._about_input.toolTip() == "5 × int32, ramp"
-    assert not view.after._line.isVisible()
+    assert not view.after.line.isVisible()
 
 
 def test_a_column_of_many_elements_is_read_as_a_range(qtbot):

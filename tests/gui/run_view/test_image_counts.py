@@ -26,7 +26,7 @@ def test_a_text_that_is_typed_is_counted(qtbot, window):
     assert view.facts["pixels"].text() == "12"
     assert view.facts["counted"].text() == "9"
     assert view.facts["fullest bin"].text() == "a–d, 66.7%"
-    view.levels.plot._hover(7)
+    view.levels.plot.read(7)
     assert view.levels.note.text().startswith("other")
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtCore import QPointF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QKeyEvent
-from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtGui import QColor
 
 from gpu.declaration.pattern import Array
-from gui.painting.theme import Look, code_font, look
-from gui.run_view.axes import dress, settle
-from gui.widgets.basic import as_count
+from gui.painting.theme import look
+from gui.plots.axes import CountAxis, dress, tick_font
+from gui.plots.plot import Plot, label_axis
 
 LABELLED = 32
 """Up to so many elements each has its index below it and, where there is room, its value above."""
@@ -22,35 +20,7 @@ SEPARATE = 96
 """Up to so many elements there is a gap between bars."""
 
 
-class CountAxis(pg.AxisItem):
-    """An axis that writes whole numbers as people do: 262 144."""
-
-    def __init__(self, side: str) -> None:
-        super().__init__(side)
-        self.enableAutoSIPrefix(False)
-
-    def setRange(self, mn: float, mx: float) -> None:
-        if [mn, mx] != getattr(self, "range", None):
-            super().setRange(mn, mx)
-
-    def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
-        whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
-        return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)
-
-    def tickSpacing(self, low: float, high: float, size: float) -> list[tuple[float, float]]:
-        levels: list[tuple[float, float]] = super().tickSpacing(low, high, size)
-        # How high its figures are pyqtgraph does not ask: on a low axis they would stand on each other.
-        least = 1.3 * look().small_px * abs(high - low) / max(size, 1.0)
-        if self.orientation != "left" or not levels or levels[0][0] >= least:
-            return levels
-        power = 10.0 ** math.floor(math.log10(least))
-        return [(next(step * power for step in (1, 2, 5, 10) if step * power >= least), 0)]
-
-    def updateAutoSIPrefix(self) -> None:
-        """Leave numbers as they are: pyqtgraph divides large ones by 10^9, also where that is switched off."""
-
-
-class ArrayPlot(QWidget):
+class ArrayPlot(Plot):
     """Draws an outline over the index: a bar from the least to the greatest value of each column.
 
     Parameters
@@ -61,23 +31,13 @@ class ArrayPlot(QWidget):
         What the vertical axis is labelled with.
     """
 
-    hovered = pyqtSignal(object)
-    """The index of the element under the pointer, or None."""
     moved = pyqtSignal(float, float)
     """The range of indices that is shown."""
 
     def __init__(self, name: str, unit: str = "value") -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        super().__init__(name, CountAxis("left"), CountAxis("bottom"))
         self.setToolTip("Arrow keys or pointer: read an element. Wheel: zoom. Double click: all elements.")
         self.setMinimumSize(160, look().px(64))
-        axes = {side: CountAxis(side) for side in ("left", "bottom")}
-        self.plot = pg.PlotWidget(parent=self, axisItems=axes, enableMenu=False)
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.plot.hideButtons()
-        self.box = self.plot.getViewBox()
         self.box.setMouseEnabled(x=True, y=False)
         self._unit = unit
         self.outline: Array | None = None
@@ -85,21 +45,11 @@ class ArrayPlot(QWidget):
         self.floor: float | None = None
         self.elements = 0
         self.as_curve = False
-        self.index: int | None = None
         self.tone = ""
         self._room = 0
         self._items: list[Any] = []
         self._bars: pg.BarGraphItem | None = None
-        self._line = pg.InfiniteLine(angle=90, movable=False)
-        self._line.hide()
-        self.plot.addItem(self._line, ignoreBounds=True)
         self.box.sigXRangeChanged.connect(lambda _, shown: self.moved.emit(*shown))
-        self.plot.scene().sigMouseMoved.connect(self._moved)
-        self.plot.viewport().installEventFilter(self)
-        self._styled: Look | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
 
     def show_outline(
         self,
@@ -136,7 +86,7 @@ class ArrayPlot(QWidget):
         if changed:
             self.fit()
         self._fit_heights()
-        settle(self.box)
+        self.settle()
 
     def fit(self) -> None:
         """Show every element."""
@@ -160,8 +110,8 @@ class ArrayPlot(QWidget):
 
     def show_index_axis(self, shown: bool) -> None:
         """Show or hide the axis below, where a plot below this one has the same."""
-        self.plot.getAxis("bottom").setStyle(showValues=shown)
-        self.plot.getAxis("bottom").showLabel(shown)
+        self.bottom.setStyle(showValues=shown)
+        self.bottom.showLabel(shown)
 
     def set_tone(self, tone: str) -> None:
         """Draw in the accent's color (""), or in that of something "bad" or "muted"."""
@@ -183,8 +133,7 @@ class ArrayPlot(QWidget):
             self.plot.removeItem(item)
         self._items, self._bars = [], None
         few = self._room <= LABELLED
-        axis = self.plot.getAxis("bottom")
-        axis.setTicks([[(index, str(index)) for index in range(self._room)]] if few and self._room else None)
+        self.bottom.setTicks([[(index, str(index)) for index in range(self._room)]] if few and self._room else None)
         if self.outline is None or not self.outline.shape[1]:
             return
         theme = look().theme
@@ -239,7 +188,7 @@ class ArrayPlot(QWidget):
         for index, value in enumerate(values.tolist()):
             text = str(value) if isinstance(value, int) else f"{value:.3g}"
             written = pg.TextItem(text, color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
-            written.setFont(code_font(max(10, look().small_px - 1)))
+            written.setFont(tick_font())
             written.setPos(index, value)
             self._add(written)
 
@@ -247,60 +196,25 @@ class ArrayPlot(QWidget):
         self.plot.addItem(item)
         self._items.append(item)
 
-    # --- look
-
-    def _restyle(self) -> None:
-        if self._styled == look():
-            return
-        self._styled = look()
-        theme = look().theme
-        self.plot.setBackground(theme.surface)
+    def restyle(self) -> None:
         self.plot.showGrid(x=False, y=True, alpha=0.12)
-        for side, text in (("left", self._unit), ("bottom", "index")):
-            axis = self.plot.getAxis(side)
+        for axis, text in ((self.left, self._unit), (self.bottom, "index")):
             dress(axis)
-            axis.setLabel(text, color=theme.muted, **{"font-size": f"{look().small_px}px"})
-        self.plot.getAxis("left").setWidth(look().px(84))
-        self._line.setPen(pg.mkPen(theme.text, width=1))
+            label_axis(axis, text)
+        self.left.setWidth(look().px(84))
         self._redraw()
-
-    def changeEvent(self, event: Any) -> None:
-        super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and self.isVisible():
-            self._restyle()
-
-    def showEvent(self, event: Any) -> None:
-        super().showEvent(event)
-        self._restyle()
 
     # --- reading an element
 
-    def mark(self, index: int | None) -> None:
-        """Show a line at an element, or none."""
-        self.index = index
-        self._line.setVisible(index is not None and index < self._room)
-        if index is not None:
-            self._line.setPos(index)
+    @property
+    def count(self) -> int:
+        return self._room
 
-    def eventFilter(self, watched: Any, event: Any) -> bool:
-        if event.type() == event.Type.Leave:
-            self.hovered.emit(None)
-        elif event.type() == event.Type.MouseButtonDblClick:
-            self.fit()
-            return True
-        elif event.type() == event.Type.MouseButtonPress:
-            self.setFocus(Qt.FocusReason.MouseFocusReason)
-        return False
+    def number_at(self, x: float) -> int | None:
+        index = round(x)
+        return index if 0 <= index < self._room else None
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._room and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            start = self._room // 2 if self.index is None else self.index
-            by = 1 if event.key() == Qt.Key.Key_Right else -1
-            self.hovered.emit(min(max(start + by, 0), self._room - 1))
-        else:
-            super().keyPressEvent(event)
-
-    def _moved(self, position: QPointF) -> None:
-        index = round(self.box.mapSceneToView(position).x())
-        inside = self.box.sceneBoundingRect().contains(position)
-        self.hovered.emit(index if inside and 0 <= index < self._room else None)
+    def mark(self, number: int | None) -> None:
+        super().mark(number)
+        if number is not None and number >= self._room:
+            self.line.hide()

@@ -1,0 +1,57 @@
+"""The pointer over a pyqtgraph view: where it is in what the view shows, and what its buttons ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import QEvent, QObject, QPointF, Qt, pyqtSignal
+from PyQt6.QtGui import QMouseEvent
+from PyQt6.QtWidgets import QWidget
+
+from gui.qt.events import is_of
+
+
+class Pointer(QObject):
+    """Follows the pointer over a view.
+
+    pyqtgraph's own signal leaves out every move that comes within 10 ms of another, also the last one: what was read
+    out then was not what the pointer had come to rest on.
+
+    Parameters
+    ----------
+    view : pyqtgraph.GraphicsView
+    box : pyqtgraph.ViewBox
+        What the view shows, in whose coordinates places are given.
+    widget : QWidget
+        Gets the keyboard's focus where it is pressed on, if keys are for it.
+    """
+
+    moved = pyqtSignal(object)
+    """QPointF, or None where the pointer is not over the box."""
+    home_wanted = pyqtSignal()
+    """A double click: all is to be seen."""
+
+    def __init__(self, view: Any, box: Any, widget: QWidget) -> None:
+        super().__init__(widget)
+        self._view, self._box, self._widget = view, box, widget
+        view.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if is_of(event, QEvent.Type.Leave):
+            self.moved.emit(None)
+        elif isinstance(event, QMouseEvent):
+            if event.type() == QEvent.Type.MouseMove:
+                self.moved.emit(self._place(event.position()))
+            elif event.type() == QEvent.Type.MouseButtonDblClick:
+                self.home_wanted.emit()
+                return True
+            elif (
+                event.type() == QEvent.Type.MouseButtonPress and self._widget.focusPolicy() & Qt.FocusPolicy.ClickFocus
+            ):
+                self._widget.setFocus(Qt.FocusReason.MouseFocusReason)
+        return False
+
+    def _place(self, position: QPointF) -> QPointF | None:
+        in_scene = self._view.mapToScene(position.toPoint())
+        inside = self._box.sceneBoundingRect().contains(in_scene)
+        return QPointF(self._box.mapSceneToView(in_scene)) if inside else None

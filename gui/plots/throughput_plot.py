@@ -1,0 +1,120 @@
+"""Curves of throughput over n, one a variant, with a read-out at a size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QPen
+
+from gui.painting.colors import warp_color
+from gui.painting.theme import code_font, look
+from gui.plots.axes import FigureAxis, dress
+from gui.plots.plot import Plot, label_axis
+
+_COLORS = 8
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def variant_pen(number: int, width: float = 2.0) -> QPen:
+    """Return the pen of a variant, by its place in the ladder: past the eighth it is dashed."""
+    dashed = Qt.PenStyle.DashLine if number >= _COLORS else Qt.PenStyle.SolidLine
+    return QPen(pg.mkPen(warp_color(look().theme, number), width=width, style=dashed))
+
+
+def as_power(n: int) -> str:
+    """Return a power of two as 2¹⁰."""
+    return "2" + str(n.bit_length() - 1).translate(_SUPERSCRIPT)
+
+
+class ThroughputPlot(Plot):
+    """The plot. Sizes count what `of` says; those that `begin` is told are powers of two, and can be pointed at.
+
+    Without a unit, and where `of` is empty, nothing stands beside the axes.
+    """
+
+    def __init__(self, of: str = "elements") -> None:
+        super().__init__(f"Throughput against the number of {of}", FigureAxis("left"), keys=False)
+        self.setMinimumSize(200, 160)
+        self.box.setMouseEnabled(x=False, y=False)
+        self._of = of
+        self.points: dict[int, dict[int, float]] = {}
+        self._drawn: dict[int, pg.PlotDataItem] = {}
+        self._sizes: list[int] = []
+        self._unit = ""
+        self._strong: int | None = None
+        self.set_logarithmic(True)
+
+    def begin(self, sizes: list[int], unit: str) -> None:
+        """Forget all points; sizes to come, and the unit of their figures."""
+        self._sizes, self._unit = sorted(sizes), unit
+        self.points = {}
+        for item in self._drawn.values():
+            self.plot.removeItem(item)
+        self._drawn = {}
+        exponents = [size.bit_length() - 1 for size in self._sizes]
+        self.bottom.setTicks([[(exponent, as_power(2**exponent)) for exponent in exponents]])
+        if exponents:
+            self.plot.setXRange(exponents[0], max(exponents[-1], exponents[0] + 1), padding=0.03)
+        self._label()
+
+    def show_points(self, points: dict[int, dict[int, float]], unit: str) -> None:
+        """Show figures by variant's number and size."""
+        self._unit = unit
+        self._label()
+        for number in list(self._drawn):
+            if number not in points:
+                self.plot.removeItem(self._drawn.pop(number))
+        self.points = points
+        for number in points:
+            self._draw(number)
+
+    def set_logarithmic(self, logarithmic: bool) -> None:
+        """Choose the scale of the figures."""
+        self.plot.setLogMode(x=False, y=logarithmic)
+        self.box.enableAutoRange(axis="y")
+
+    def emphasize(self, number: int | None) -> None:
+        """Draw one variant's curve stronger."""
+        before, self._strong = self._strong, number
+        for each in {before, number}:
+            if each in self._drawn:
+                self._draw(each)
+
+    def _draw(self, number: int) -> None:
+        of_variant = sorted(self.points[number].items())
+        places = np.log2([size for size, _ in of_variant])
+        heights = np.array([figure for _, figure in of_variant])
+        strong = number == self._strong
+        pen = variant_pen(number, 4 if strong else 2)
+        item = self._drawn.get(number)
+        if item is None:
+            item = self._drawn[number] = self.plot.plot([], [])
+        item.setData(places, heights, pen=pen, symbol="o", symbolSize=8 if strong else 6, symbolPen=None,
+                     symbolBrush=pen.color(), antialias=True)  # fmt: skip
+        item.setZValue(1 if strong else 0)
+
+    def _label(self) -> None:
+        for axis, text in ((self.left, self._unit), (self.bottom, self._of)):
+            label_axis(axis, text)
+            axis.showLabel(bool(text))
+        self.left.setWidth(look().px(72 if self._unit else 44))
+
+    def restyle(self) -> None:
+        self.plot.showGrid(x=True, y=True, alpha=0.14)
+        dress(self.left, tickFont=code_font(max(11, look().small_px)), maxTickLevel=2, autoExpandTextSpace=True)
+        # Superscripts stand close together in the text's font only.
+        dress(self.bottom, tickFont=self.font(), maxTickLevel=2, autoExpandTextSpace=True)
+        self.line.setPen(pg.mkPen(look().theme.faint, width=1, style=Qt.PenStyle.DotLine))
+        self._label()
+        for number in self._drawn:
+            self._draw(number)
+
+    # --- reading at a size
+
+    def number_at(self, x: float) -> int | None:
+        exponent = round(x)
+        return 2**exponent if 0 <= exponent < 64 and 2**exponent in self._sizes else None
+
+    def place_of(self, number: int) -> float:
+        return number.bit_length() - 1
