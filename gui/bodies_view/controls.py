@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 
 from gui.bodies_view.simulation import Simulation
+from gui.painting.glyphs import glyph
 from gui.painting.theme import look
-from gui.step_view.time.transport import glyph
+from gui.qt.events import is_of
 from gui.widgets.basic import Segments, button, label, restyle, role, row
 from gui.widgets.wrapping import FlowLayout
 
@@ -53,7 +52,7 @@ class Controls(QWidget):
             self.speed.addItem(f"{speed}×", speed)
         self.speed.currentIndexChanged.connect(self._take_speed)
         self.color = Segments(COLORS, "Color by")
-        self.color.group.buttonToggled.connect(lambda _, on: on and self._take_color())
+        self.color.picked.connect(self._take_color)
         self.light = QSlider(Qt.Orientation.Horizontal)
         self.light.setAccessibleName("Light")
         self.light.setToolTip("How bright the bodies are")
@@ -104,9 +103,9 @@ class Controls(QWidget):
         play.setAccessibleName(text)
         play.setIcon(glyph("pause" if playing else "play", look().theme.on_accent))
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, pyqtSignal
-from PyQt6.QtWidgets import QFileDialog, QMenu
+from PyQt6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
+from gpu.messages.shared_arrays import SharedArray
+from gui.bodies_view.simulation import Frame, Simulation
 from gui.widgets.basic import as_count
 from gui.work.jobs import Jobs
-
-if TYPE_CHECKING:
-    from gui.bodies_view.view import BodiesView
 
 TIPSY = (".tipsy", ".bin")
 BODY_FILES = (".csv", ".npy", *TIPSY)
@@ -22,13 +20,15 @@ _WRITABLE = "Table (*.csv);;Tipsy (*.tipsy);;NumPy array (*.npy)"
 
 
 class BodyFiles(QObject):
-    """What a view of bodies opens and saves.
+    """What is opened and saved of a simulation.
 
     Parameters
     ----------
-    view : BodiesView
+    simulation : Simulation
     jobs : Jobs
         The engine's queue.
+    window : QWidget
+        What questions for names stand above.
     """
 
     said = pyqtSignal(str)
@@ -36,11 +36,21 @@ class BodyFiles(QObject):
     failed = pyqtSignal(object)
     """Failure"""
 
-    def __init__(self, view: BodiesView, jobs: Jobs) -> None:
-        super().__init__(view)
-        self._view, self._jobs = view, jobs
+    def __init__(self, simulation: Simulation, jobs: Jobs, window: QWidget) -> None:
+        super().__init__(window)
+        self._simulation, self._jobs, self._window = simulation, jobs, window
+        self._picture: SharedArray | None = None
+        simulation.begun.connect(self._forget_picture)
+        simulation.arrived.connect(self._take_picture)
         self.opened: Path | None = None
         """Where the bodies came from; None where they were made."""
+
+    def _forget_picture(self) -> None:
+        self._picture = None
+
+    def _take_picture(self, frame: Frame) -> None:
+        if frame.picture is not None:
+            self._picture = frame.handle
 
     def fill(self, menu: QMenu) -> None:
         """Put into a menu what can be done."""
@@ -53,13 +63,13 @@ class BodyFiles(QObject):
             action = menu.addAction(text)
             assert action is not None
             action.triggered.connect(lambda _=False, do=do: do())
-        menu.aboutToShow.connect(lambda: action.setEnabled(self.opened is not None))
+        back = menu.actions()[-1]
+        menu.aboutToShow.connect(lambda: back.setEnabled(self.opened is not None))
 
     def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
         """Ask for the name of a new file."""
-        simulation = self._view.simulation
-        stem = self.opened.stem if self.opened is not None else f"nbody-{simulation.params['preset']}"
-        name, chosen = QFileDialog.getSaveFileName(self._view, title, str(Path.home() / f"{stem}{suffix}"), kinds)
+        stem = self.opened.stem if self.opened is not None else f"nbody-{self._simulation.params['preset']}"
+        name, chosen = QFileDialog.getSaveFileName(self._window, title, str(Path.home() / f"{stem}{suffix}"), kinds)
         if not name:
             return None
         path = Path(name)
@@ -74,11 +84,10 @@ class BodyFiles(QObject):
 
     def save_picture(self, path: Path) -> None:
         """Save the picture that is shown, as the engine drew it."""
-        frame = self._view.frame
-        if frame is None or frame.handle is None:
+        if self._picture is None:
             self.failed.emit(Failure("input", "There is no picture to save yet."))
             return
-        self._save(path, SaveArray(str(path), frame.handle))
+        self._save(path, SaveArray(str(path), self._picture))
 
     def ask_save(self) -> None:
         """Ask where to, and save the bodies as they are now."""
@@ -88,7 +97,7 @@ class BodyFiles(QObject):
 
     def save(self, path: Path) -> None:
         """Save the bodies as they are now."""
-        self._save(path, SaveBodies(str(path), self._view.simulation.number))
+        self._save(path, SaveBodies(str(path), self._simulation.number))
 
     def _save(self, path: Path, request: SaveArray | SaveBodies) -> None:
         def done(event: Result | Failure) -> None:
@@ -103,7 +112,7 @@ class BodyFiles(QObject):
     def ask_open(self) -> None:
         """Ask for a file of bodies, and open it."""
         folder = self.opened.parent if self.opened is not None else Path.home()
-        name, _ = QFileDialog.getOpenFileName(self._view, "Open bodies", str(folder), _READABLE)
+        name, _ = QFileDialog.getOpenFileName(self._window, "Open bodies", str(folder), _READABLE)
         if name:
             self.open(Path(name))
 
@@ -111,7 +120,7 @@ class BodyFiles(QObject):
         """Begin with the preset's bodies again, not with a file's."""
         if self.opened is not None:
             self.opened = None
-            self._view.simulation.begin()
+            self._simulation.begin()
 
     def open(self, path: Path) -> None:
         """Begin with a file's bodies; when it cannot be read all stays as it was."""
@@ -123,7 +132,7 @@ class BodyFiles(QObject):
                 return
             bodies = event.arrays["bodies"]
             self.opened = path
-            self._view.simulation.begin(bodies)
+            self._simulation.begin(bodies)
             self.said.emit(f"{path.name}: {as_count(bodies.shape[0])} bodies")
 
         self._jobs.post("open", LoadBodies(str(path)), done, priority=3)

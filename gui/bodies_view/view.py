@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
 from gpu.declaration.pattern import Pattern, Preset, Progress
@@ -43,6 +44,8 @@ class BodiesView(RunView):
         The engine's queue.
     """
 
+    about: ElidedLabel
+    beside: Card
     said = pyqtSignal(str)
     """What has been done."""
     over = pyqtSignal(str)
@@ -57,7 +60,7 @@ class BodiesView(RunView):
         self.canvas = Canvas()
         self.controls = Controls(self.simulation)
         self.plots = Plots()
-        self.files = BodyFiles(self, jobs)
+        self.files = BodyFiles(self.simulation, jobs, self)
         self.filming = Filming(self.simulation, self)
         self.frame: Frame | None = None
         """The newest that has a picture."""
@@ -145,14 +148,15 @@ class BodiesView(RunView):
 
     # --- frames
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
+        assert event is not None
         super().showEvent(event)
         self._take_size()
         self.simulation.wake(True)
         if not event.spontaneous():
             self.canvas.setFocus()
 
-    def hideEvent(self, event: Any) -> None:
+    def hideEvent(self, event: QHideEvent | None) -> None:
         super().hideEvent(event)
         self.simulation.wake(False)
 
@@ -280,7 +284,8 @@ class BodiesView(RunView):
 
     # --- keys
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         match event.key():
             case Qt.Key.Key_Space:
                 self.simulation.play(not self.playing)

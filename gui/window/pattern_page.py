@@ -251,9 +251,7 @@ class PatternPage(Ground):
         stack = QStackedWidget()
         stack.addWidget(self.view.beside)
         stack.addWidget(kernel)
-        self.beside.group.buttonToggled.connect(
-            lambda _, on: on and stack.setCurrentIndex(int(self.beside.chosen == "Kernel"))
-        )
+        self.beside.picked.connect(lambda name: stack.setCurrentIndex(int(name == "Kernel")))
         return stack
 
     def show_variant(self, name: str) -> None:
