@@ -355,7 +355,7 @@ class StepTab(Panes):
     # --- choosing
 
     def _click_cell(self, row: int, cell: int) -> None:
-        self.flow.select(None if self.flow.selected == (row, cell) else (row, cell))
+        self.flow.select(None if self.flow.marks.selected == (row, cell) else (row, cell))
 
     def _follow(self, block: int, thread: int) -> None:
         self.followed = None if self.followed == (block, thread) else (block, thread)
@@ -391,7 +391,7 @@ class StepTab(Panes):
     @property
     def anything_chosen(self) -> bool:
         """Whether an element is lit, a thread is followed, or the settings are open."""
-        return self.flow.selected is not None or self.followed is not None or self.settings.isVisible()
+        return self.flow.marks.selected is not None or self.followed is not None or self.settings.isVisible()
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)

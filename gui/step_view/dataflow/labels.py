@@ -8,7 +8,7 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from gui.painting.colors import mixed
 from gui.painting.lettering import Lettering
 from gui.painting.theme import Look, text_families
-from gui.step_view.dataflow.layout import FlowLayout, Metrics
+from gui.step_view.dataflow.layout import DataflowLayout, Metrics
 from gui.step_view.dataflow.words import row_title
 
 
@@ -17,12 +17,12 @@ class FlowLabels:
 
     Parameters
     ----------
-    layout : FlowLayout
+    layout : DataflowLayout
     sizes : Metrics
     look : Look
     """
 
-    def __init__(self, layout: FlowLayout, sizes: Metrics, look: Look) -> None:
+    def __init__(self, layout: DataflowLayout, sizes: Metrics, look: Look) -> None:
         self.layout, self.sizes, self.look = layout, sizes, look
         self.theme = look.theme
         bold = label_font(look)
@@ -85,7 +85,7 @@ def label_font(look: Look) -> QFont:
     return font
 
 
-def label_width(layout: FlowLayout, look: Look, most: float) -> float:
+def label_width(layout: DataflowLayout, look: Look, most: float) -> float:
     """Return the room that labels take at the left of a picture, at most `most` and their margins."""
     font = label_font(look)
     font.setBold(True)

@@ -116,7 +116,7 @@ def metrics(look: Look, column: float, label: float, pitch: float | None = None)
     return Metrics(column, cell + gap, cell, label, look.px(14))
 
 
-class FlowLayout:
+class DataflowLayout:
     """The lines of a dataflow, each drawn from the last row that shows its source.
 
     Parameters
@@ -185,6 +185,14 @@ class FlowLayout:
             there = above.value[np.searchsorted(above.column, row.column[kept])]
             kept = kept[there == row.value[kept]]
         return Edges(kept, np.full(kept.size, before), row.column[kept])
+
+    def row_at(self, moment: int) -> int:
+        """Return the row of the statement that has just been executed at a moment; -1 where there is none."""
+        return int(self.dataflow.row_at(moment)) if self.rows and moment > 0 else -1
+
+    def cells_at(self, number: int, moment: int) -> Array:
+        """Return the cells of a row that the event just before a moment made."""
+        return np.flatnonzero(self.rows[number].moment == moment - 1) if moment else np.zeros(0, int)
 
     def phase(self, number: int, moment: int) -> int:
         """Return how far a row is at a moment: -1 not begun, else how many of its cells have their value."""

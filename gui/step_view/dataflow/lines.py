@@ -11,7 +11,7 @@ from PyQt6 import sip
 from PyQt6.QtCore import QLineF, QRectF
 
 from gpu.declaration.pattern import Array
-from gui.step_view.dataflow.layout import Cells, FlowLayout, Metrics
+from gui.step_view.dataflow.layout import Cells, DataflowLayout, Metrics
 
 KEPT, FAR, NEAR, DONE = range(4)
 """Looks: to a cell that is as it was; to one that is to come, from rows further up or just above; to one that is there.
@@ -56,7 +56,7 @@ class FlowLines:
 
     Parameters
     ----------
-    layout : FlowLayout
+    layout : DataflowLayout
     sizes : Metrics
     warps : sequence of int
         The warps of a block, by launch.
@@ -64,7 +64,7 @@ class FlowLines:
         How far above a cell the operation begins that its lines lead to.
     """
 
-    def __init__(self, layout: FlowLayout, sizes: Metrics, warps: tuple[int, ...], above: float) -> None:
+    def __init__(self, layout: DataflowLayout, sizes: Metrics, warps: tuple[int, ...], above: float) -> None:
         self._layout, self._sizes, self._warps, self._above = layout, sizes, warps, above
 
     def groups(

@@ -19,7 +19,7 @@ from gui.painting.values import texts
 from gui.step_view.dataflow.bands import BandGroup, band_groups, bands
 from gui.step_view.dataflow.clip import clipped_to, outside, region_of
 from gui.step_view.dataflow.labels import FlowLabels
-from gui.step_view.dataflow.layout import AGGREGATED, LABELLED, Cells, FlowLayout, Metrics
+from gui.step_view.dataflow.layout import AGGREGATED, LABELLED, Cells, DataflowLayout, Metrics
 from gui.step_view.dataflow.lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
 
 _SMALLEST_TEXT = 8
@@ -36,7 +36,7 @@ class FlowPainter:
 
     Parameters
     ----------
-    layout : FlowLayout
+    layout : DataflowLayout
     sizes : Metrics
     look : Look
     warps : sequence of int
@@ -45,7 +45,7 @@ class FlowPainter:
         Whether an operation says its block too.
     """
 
-    def __init__(self, layout: FlowLayout, sizes: Metrics, look: Look, warps: Sequence[int], several_blocks: bool):
+    def __init__(self, layout: DataflowLayout, sizes: Metrics, look: Look, warps: Sequence[int], several_blocks: bool):
         self.layout, self.sizes, self.look, self.warps = layout, sizes, look, warps
         self.theme = look.theme
         self.several_blocks = several_blocks
@@ -139,7 +139,7 @@ class FlowPainter:
         Parameters
         ----------
         phase : int
-            `FlowLayout.phase` of the row.
+            `DataflowLayout.phase` of the row.
         done : bool array
             Which rows have all of their values.
         """

@@ -1,60 +1,168 @@
-"""The dataflow under the hand: clicked, dragged, zoomed, and told about."""
+"""The dataflow under the hand: it follows the moment, and is clicked, dragged, zoomed, and told about."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-from PyQt6.QtCore import QPointF, Qt, pyqtSignal
-from PyQt6.QtWidgets import QToolTip
+from PyQt6.QtCore import QEvent, QPointF, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PyQt6.QtWidgets import QToolTip, QWidget
 
-from gui.step_view.dataflow.canvas import Cell, FlowCanvas
-from gui.step_view.dataflow.layout import LABELLED
+from gui.step_view.dataflow.canvas import Canvas, Marks
+from gui.step_view.dataflow.layout import DataflowLayout
+from gui.step_view.dataflow.viewport import Cell, Viewport
 from gui.step_view.dataflow.words import describe_cell
 
+_GLIDE_MS = 16
+_WIDEST, _WIDEST_OF_FILMS = 52, 72
 
-class FlowView(FlowCanvas):
-    """Rows of time that are clicked.
+
+class FlowView(QWidget):
+    """Rows of time with an element a column, which are clicked.
 
     The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether all columns are to be seen at once even where that leaves no room for all of their values.
+    patient : bool
+        Whether there is time for each picture, as where it is saved.
     """
 
     cell_clicked = pyqtSignal(int, int)
     thread_clicked = pyqtSignal(int, int)
     cleared = pyqtSignal()
 
-    def __init__(self, *, whole: bool = False) -> None:
-        super().__init__(whole=whole)
+    def __init__(self, *, whole: bool = False, patient: bool = False) -> None:
+        super().__init__()
+        self.setAccessibleName("Dataflow")
+        self.setMinimumSize(240, 160)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        self.viewport = Viewport(whole=whole, widest=_WIDEST_OF_FILMS if patient else _WIDEST)
+        self.canvas = Canvas(self.viewport, patient=patient)
+        self.marks = Marks()
+        self.moment = 0
+        self.complete = True
+        """Whether nothing of the picture was left for the next frame."""
+        self._several_blocks = False
         self._pressed: QPointF | None = None
         self._dragged = False
+        self._glide = QTimer(self)
+        self._glide.setInterval(_GLIDE_MS)
+        self._glide.timeout.connect(self._glide_on)
+        # A timer, which lets keys and the mouse go first.
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self.update)
 
-    def cell_at(self, point: QPointF) -> tuple[Cell | None, bool]:
-        """Return the cell under a point, and whether it is its operation that is there."""
-        if self.layout_ is None or not self.layout_.rows:
-            return None, False
-        sizes, origin = self.sizes, self._origin()
-        x, y = point.x() - origin.x(), point.y() - origin.y() - sizes.head
-        gap = sizes.pitch - sizes.cell
-        number = int((y + gap) // sizes.pitch)
-        if point.x() < sizes.label or not 0 <= number < len(self.layout_.rows):
-            return None, False
-        row = self.layout_.rows[number]
-        within = y + gap - number * sizes.pitch
-        cell = int(np.searchsorted(row.column, int(x // sizes.column))) if row.column.size else 0
-        if x < 0 or cell >= row.column.size or row.column[cell] != int(x // sizes.column):
-            return None, False
-        if row.moment[cell] >= self.moment or self.layout_.phase(number, self.moment) < 0:
-            return None, False
-        above = within < gap
-        on_circle = within > gap * 0.35 and sizes.column >= LABELLED and bool(row.made[cell])
-        return ((number, cell), above) if not above or on_circle else (None, False)
+    # --- what is shown
 
-    def mousePressEvent(self, event: Any) -> None:
-        self._pressed, self._dragged = event.position(), False
+    def open(self, layout: DataflowLayout | None, warps: Sequence[int], *, several_blocks: bool) -> None:
+        """Show another dataflow, from its beginning; `warps` are those of a block, by launch."""
+        self.moment, self.marks, self._several_blocks = 0, Marks(), several_blocks
+        self.canvas.open(warps, several_blocks=several_blocks)
+        self.viewport.open(layout)
+        self._moved()
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    @property
+    def current_row(self) -> int:
+        """The row of the statement that has just been executed; -1 where there is none."""
+        return -1 if self.viewport.layout is None else self.viewport.layout.row_at(self.moment)
+
+    def show_moment(self, moment: int) -> None:
+        """Show the picture as it is just before a moment."""
+        self.moment = moment
+        self.viewport.follow(moment, at_once=not self.isVisible())
+        self._moved()
+
+    def select(self, cell: Cell | None) -> None:
+        """Light up a cell with all that it was made from; None lights up nothing."""
+        lit: dict[int, list[int]] = {}
+        if cell is not None and self.viewport.layout is not None:
+            for row, number in self.viewport.layout.dataflow.ancestry(*cell) | {cell}:
+                lit.setdefault(int(row), []).append(int(number))
+        self.marks.selected, self.marks.lit = cell, lit
+        self.update()
+
+    def show_differing(self, cell: Cell | None) -> None:
+        """Mark a cell as one that another order of the warps gives another value."""
+        self.marks.differing = cell
+        self.update()
+
+    def follow_thread(self, thread: tuple[int, int] | None) -> None:
+        """Mark the operations of one thread of one block."""
+        self.marks.followed = thread
+        self.update()
+
+    def fit(self) -> None:
+        """Make all columns fit, as long as that leaves them readable."""
+        self.viewport.fit(self.moment)
+        self._moved()
+
+    def zoom(self, factor: float, at: QPointF | None = None) -> None:
+        """Make columns wider by a factor; the point `at`, else the middle, stays where it is."""
+        self.viewport.zoom(factor, at or QPointF(self.width() / 2, self.height() / 2))
+        self._moved()
+
+    def scroll_by(self, way: QPointF) -> None:
+        """Move what is seen, as far as there is more to see."""
+        self.viewport.scroll_by(way)
+        self._moved()
+
+    @property
+    def gliding(self) -> bool:
+        """Whether the picture is still on its way to where it follows the moment to."""
+        return self.viewport.gliding
+
+    def _moved(self) -> None:
+        """Paint what is seen now, and go on gliding where there is a way left."""
+        if self.viewport.gliding:
+            self._glide.start()
+        else:
+            self._glide.stop()
+        self.update()
+
+    def _glide_on(self) -> None:
+        self.viewport.glide()
+        self._moved()
+
+    # --- painting
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.complete = self.canvas.paint(painter, self.moment, self.marks, self.devicePixelRatioF())
+        painter.end()
+        if not self.complete:
+            self._later.start(0)
+
+    def prepare(self, moment: int) -> bool:
+        """Paint a part of what will be in view at a moment; return whether all has been painted."""
+        return self.canvas.prepare(moment, self.devicePixelRatioF())
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self.viewport.resize(self.width(), self.height(), self.moment)
+        self._moved()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if event is not None and event.type() in (QEvent.Type.StyleChange, QEvent.Type.FontChange):
+            self.viewport.restyle(self.moment)
+            self._moved()
+
+    # --- mouse and keys
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        if event is not None:
+            self._pressed, self._dragged = event.position(), False
+
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        if event is None:
+            return
         if self._pressed is not None and event.buttons():
             way = event.position() - self._pressed
             if self._dragged or abs(way.x()) + abs(way.y()) > 4:
@@ -63,34 +171,34 @@ class FlowView(FlowCanvas):
                 self._pressed = event.position()
                 self.setCursor(Qt.CursorShape.ClosedHandCursor)
             return
-        cell, _ = self.cell_at(event.position())
+        cell, _ = self.viewport.cell_at(event.position(), self.moment)
         self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
-        if cell and self.layout_ is not None:
-            text = describe_cell(self.layout_, cell, several_blocks=self._several)
+        if cell and self.viewport.layout is not None:
+            text = describe_cell(self.viewport.layout, cell, several_blocks=self._several_blocks)
             QToolTip.showText(event.globalPosition().toPoint(), text, self)
         else:
             QToolTip.hideText()
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         dragged, self._pressed, self._dragged = self._dragged, None, False
         self.setCursor(Qt.CursorShape.ArrowCursor)
-        if dragged or event.button() != Qt.MouseButton.LeftButton:
+        if event is None or dragged or event.button() != Qt.MouseButton.LeftButton:
             return
-        cell, operation = self.cell_at(event.position())
-        if cell is None or self.layout_ is None:
+        cell, operation = self.viewport.cell_at(event.position(), self.moment)
+        if cell is None or self.viewport.layout is None:
             self.cleared.emit()
         elif operation:
-            row = self.layout_.rows[cell[0]]
+            row = self.viewport.layout.rows[cell[0]]
             self.thread_clicked.emit(int(row.block[cell[1]]), int(row.thread[cell[1]]))
         else:
             self.cell_clicked.emit(*cell)
 
-    def mouseDoubleClickEvent(self, event: Any) -> None:
-        if self.cell_at(event.position())[0] is None:
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
+        if event is not None and self.viewport.cell_at(event.position(), self.moment)[0] is None:
             self.fit()
 
-    def wheelEvent(self, event: Any) -> None:
-        if self.layout_ is None:
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        if event is None or self.viewport.layout is None:
             return
         angle = event.angleDelta()
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
@@ -100,7 +208,9 @@ class FlowView(FlowCanvas):
             self.scroll_by(QPointF(angle.y(), 0) if sideways else QPointF(angle.x(), angle.y()) * 0.6)
         event.accept()
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if event is None:
+            return
         if event.key() in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
             self.zoom(1.2)
         elif event.key() == Qt.Key.Key_Minus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gui.painting.values import as_text
-from gui.step_view.dataflow.layout import Cells, FlowLayout
+from gui.step_view.dataflow.layout import Cells, DataflowLayout
 
 
 def row_title(row: Cells) -> str:
@@ -22,7 +22,7 @@ def where(row: Cells, cell: int) -> str:
     return name if row.place.space == "register" else f"{name}[{int(row.column[cell])}]"
 
 
-def describe_cell(layout: FlowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
+def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
     """Return which element a cell is, its value, who made it, from what, and at which line."""
     number, place = cell
     row = layout.rows[number]

@@ -18,7 +18,7 @@ from PyQt6.QtSvg import QSvgGenerator
 from gpu.declaration.pattern import Array
 from gui.painting.theme import code_font, look
 from gui.step_view.dataflow.labels import label_font, label_width
-from gui.step_view.dataflow.layout import FlowLayout, metrics
+from gui.step_view.dataflow.layout import DataflowLayout, metrics
 from gui.step_view.dataflow.paint import FlowPainter
 from gui.work.films import write_film
 
@@ -42,7 +42,7 @@ class FlowPicture:
 
     Parameters
     ----------
-    layout : FlowLayout
+    layout : DataflowLayout
     warps : sequence of int
         The warps of a block, by launch.
     caption : Caption
@@ -50,7 +50,7 @@ class FlowPicture:
 
     def __init__(
         self,
-        layout: FlowLayout,
+        layout: DataflowLayout,
         warps: Sequence[int],
         caption: Caption,
         *,

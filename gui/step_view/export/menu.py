@@ -97,7 +97,7 @@ class Exports(QObject):
             self.failed.emit("There is nothing to save yet.", "")
             return False
         if tab.shows_flow:
-            well = self._flow_picture().write(path, tab.player.moment, tab.flow.lit)
+            well = self._flow_picture().write(path, tab.player.moment, tab.flow.marks.lit)
         else:
             well = _write_widget(tab.pictures.currentWidget() or tab, path)
         if well:
@@ -112,7 +112,7 @@ class Exports(QObject):
         if tab.models is None or clipboard is None:
             return
         if tab.shows_flow:
-            clipboard.setImage(self._flow_picture().image(tab.player.moment, tab.flow.lit))
+            clipboard.setImage(self._flow_picture().image(tab.player.moment, tab.flow.marks.lit))
         else:
             clipboard.setPixmap((tab.pictures.currentWidget() or tab).grab())
         self.said.emit("Copied the picture")
@@ -120,8 +120,10 @@ class Exports(QObject):
     def _flow_picture(self) -> FlowPicture:
         tab = self._tab
         assert tab.models is not None
-        assert tab.flow.layout_ is not None
-        return FlowPicture(tab.flow.layout_, tab.models.warps, self._caption, several_blocks=tab.models.several_blocks)
+        assert tab.flow.viewport.layout is not None
+        return FlowPicture(
+            tab.flow.viewport.layout, tab.models.warps, self._caption, several_blocks=tab.models.several_blocks
+        )
 
     # --- the recording
 
@@ -192,8 +194,7 @@ class Exports(QObject):
             view = MemoryView()
             view.hidden_too = True
         else:
-            view = FlowView()
-            view.patient = True
+            view = FlowView(patient=True)
         self._view = view
         view.resize(QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD))
         if isinstance(view, FlowView):

@@ -129,7 +129,7 @@ class OrdersView(QWidget):
 
     def _place(self) -> None:
         """Put the pictures side by side, or one above the other where half of the width is too narrow for values."""
-        beside = self.views[0].holds_values(self.width() / 2)
+        beside = self.views[0].viewport.holds_values(self.width() / 2)
         self._sides.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
 
     def resizeEvent(self, event: Any) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu.declaration.pattern import Array
-from gui.step_view.dataflow.layout import FlowLayout
+from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow import Dataflow
@@ -37,7 +37,7 @@ class Models:
 
     Parameters
     ----------
-    layout : FlowLayout
+    layout : DataflowLayout
         Its dataflow, laid out.
     lines : int array
         The source line of each event of all launches.
@@ -52,7 +52,7 @@ class Models:
     """
 
     recording: Recording
-    layout: FlowLayout
+    layout: DataflowLayout
     lanes: LaneStates
     tally: Tally
     lines: Array
@@ -130,7 +130,7 @@ def load(path: str | Path) -> Models:
     borders = _borders(recording, kinds)
     segments = tuple(_segments(recording, dataflow, borders))
     return Models(
-        recording, FlowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
+        recording, DataflowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
         most_addresses(recording), launch_tree(recording),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from PyQt6.QtCore import Qt
 
 from gui.step_view.arrays.view import MemoryView
-from gui.step_view.dataflow.layout import FlowLayout
+from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.launches import LaunchesView
 from gui.step_view.pictures.variables import VariablesView
@@ -21,12 +21,12 @@ ZOOMS = {"+": 1.25, "−": 1 / 1.25}
 def fresh_flow(tab, zooms):
     made, models = FlowView(), tab.models
     _place(made, tab, tab.flow)
-    made.open(FlowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
+    made.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
     for each in zooms:
         made.zoom(ZOOMS[each])
     made.show_moment(tab.player.moment)
     made.follow_thread(tab.followed)
-    made._offset = tab.flow._offset  # where it was scrolled to on its way
+    made.viewport.offset = tab.flow.viewport.offset  # where it was scrolled to on its way
     return made
 
 
@@ -79,15 +79,14 @@ def whole(view):
     """Return a view's picture when nothing of it is left for the next frame."""
     for _ in range(500):
         image = view.grab().toImage()
-        tiles = getattr(view, "_tiles", None)
-        if tiles is None or not tiles.late:
+        if getattr(view, "complete", True):
             return image
     pytest.fail("the picture is never finished")
 
 
 def rest(qtbot, tab):
     """Let the picture come to rest, and all be prepared that is worked out ahead."""
-    qtbot.waitUntil(lambda: not (tab.ahead.busy or tab.flow._glide.isActive()))
+    qtbot.waitUntil(lambda: not (tab.ahead.busy or tab.flow.gliding))
 
 
 def check(qtbot, tab, kind, zooms=""):

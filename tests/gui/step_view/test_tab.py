@@ -43,7 +43,7 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 def test_it_shows_a_small_run_of_the_variant_that_is_chosen(tab):
     assert tab.player.end > 20
-    rows = tab.flow.layout_.rows
+    rows = tab.flow.viewport.layout.rows
     assert rows[0].value.size == 16
     sums = next(row for row in reversed(rows) if row.value.size == 16)
     assert sums.value.tolist() == np.cumsum(rows[0].value).tolist()
@@ -125,7 +125,9 @@ def test_going_back_shows_what_was_there(tab):
     def state(moment):
         tab.player.go(moment)
         lanes = tab.lanes.grid.lanes.state.tolist()
-        phases = [tab.flow.layout_.phase(row, tab.flow.moment) for row in range(len(tab.flow.layout_.rows))]
+        phases = [
+            tab.flow.viewport.layout.phase(row, tab.flow.moment) for row in range(len(tab.flow.viewport.layout.rows))
+        ]
         return lanes, phases, tab.counters.text("so far", "operations"), tab.variables._whole
 
     forwards = [state(moment) for moment in range(1, tab.player.end + 1)]
@@ -181,14 +183,14 @@ def test_a_click_on_a_line_goes_to_its_next_execution(tab):
 def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, window, tab):
     tab.player.go(tab.player.end)
     qtbot.wait(300)
-    row = max(number for number, each in enumerate(tab.flow.layout_.rows) if each.value.size == 16)
-    tab.flow._offset = QPointF(0, 0)
-    center = (tab.flow._ready().cell_rect(row, 14).center() + tab.flow._origin()).toPoint()
+    row = max(number for number, each in enumerate(tab.flow.viewport.layout.rows) if each.value.size == 16)
+    tab.flow.viewport.offset = QPointF(0, 0)
+    center = (tab.flow.canvas.flow.cell_rect(row, 14).center() + tab.flow.viewport.origin()).toPoint()
     qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
-    assert tab.flow.selected == (row, 14)
-    assert sorted(tab.flow.lit[0]) == list(range(15))
+    assert tab.flow.marks.selected == (row, 14)
+    assert sorted(tab.flow.marks.lit[0]) == list(range(15))
     qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
-    assert tab.flow.selected is None
+    assert tab.flow.marks.selected is None
     qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
     qtbot.mouseClick(tab.lanes.grid, Qt.MouseButton.LeftButton, pos=tab.lanes.grid._box(3).center().toPoint())
     assert tab.followed == (0, 3)
@@ -196,7 +198,7 @@ def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, w
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_Escape)
-    assert tab.flow.selected is None
+    assert tab.flow.marks.selected is None
     assert tab.followed is None
 
 
@@ -206,7 +208,7 @@ def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(ta
     for moment in range(1, tab.player.end + 1):
         tab.player.go(moment)
         told.append((tab.statement._whole, tab.variables._whole))
-    values = tab.flow.layout_.rows[0].value
+    values = tab.flow.viewport.layout.rows[0].value
     # Thread 3 adds elements 6 and 7 first.
     assert any(said.startswith("thread 3:") and f"{values[6]} + {values[7]} = {values[6] + values[7]}" in said
                for said, _ in told)  # fmt: skip
@@ -310,7 +312,7 @@ def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, ta
     tab.player.go(7)
     tab.settings.form.change(n=8)
     shown(qtbot, tab)
-    assert tab.flow.layout_.rows[0].value.size == 8
+    assert tab.flow.viewport.layout.rows[0].value.size == 8
     assert tab.player.moment == 7
     tab.settings.order.choose("shuffle")
     tab.settings.seed.setValue(3)
@@ -415,7 +417,7 @@ def test_a_recording_that_nobody_waits_for_makes_way(qtbot, monkeypatch, tab):
     tab.settings.form.change(n=8)
     shown(qtbot, tab)
     assert host.cancels == 1
-    assert tab.flow.layout_.rows[0].value.size == 8
+    assert tab.flow.viewport.layout.rows[0].value.size == 8
 
 
 def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
@@ -524,9 +526,9 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
     tab.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     for view in tab.orders.views:
-        left = view._origin().x()
-        assert left >= view.sizes.label
-        assert left + view.layout_.width(view.sizes) <= view.width()
+        left = view.viewport.origin().x()
+        assert left >= view.viewport.sizes.label
+        assert left + view.viewport.layout.width(view.viewport.sizes) <= view.width()
 
 
 # --- files
@@ -541,7 +543,7 @@ def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
     assert image.width() > 1000
     assert len({image.pixel(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 7)}) > 10
     text = svg.read_text()
-    total = str(int(tab.flow.layout_.rows[0].value.sum()))
+    total = str(int(tab.flow.viewport.layout.rows[0].value.sum()))
     assert "<svg" in text
     assert total in text
     tab.exports.copy()

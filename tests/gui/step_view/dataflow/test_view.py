@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QApplication
 from gui.painting.colors import warp_color
 from gui.painting.theme import code_font, look
 from gui.painting.values import texts
-from gui.step_view.dataflow.layout import FlowLayout
+from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.dataflow.words import describe_cell
 from tests.gui.step_view.fakes import FakeDataflow
@@ -24,18 +24,18 @@ def view(qtbot):
     made = FlowView()
     qtbot.addWidget(made)
     made.resize(800, 560)
-    made.open(FlowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
+    made.open(DataflowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
     with qtbot.waitExposed(made):
         made.show()
     return made
 
 
 def row_named(view, label):
-    return next(number for number, row in enumerate(view.layout_.rows) if row.label == label)
+    return next(number for number, row in enumerate(view.viewport.layout.rows) if row.label == label)
 
 
 def middle_of(view, row, cell):
-    center = view._ready().cell_rect(row, cell).center() + view._origin()
+    center = view.canvas.flow.cell_rect(row, cell).center() + view.viewport.origin()
     return center.toPoint()
 
 
@@ -48,7 +48,7 @@ def test_the_fake_is_a_scan():
 
 
 def test_lines_begin_at_the_last_row_that_shows_the_value():
-    layout = FlowLayout(FakeDataflow(VALUES))
+    layout = DataflowLayout(FakeDataflow(VALUES))
     last = len(layout.rows) - 1
     edges = layout.edges[last]
     own = edges.row[edges.cell == 2]
@@ -58,7 +58,7 @@ def test_lines_begin_at_the_last_row_that_shows_the_value():
 
 
 def rowless():
-    layout = FlowLayout(FakeDataflow(VALUES))
+    layout = DataflowLayout(FakeDataflow(VALUES))
     layout.rows = layout.edges = layout.kept = ()
     return layout
 
@@ -84,58 +84,60 @@ def test_where_there_is_nothing_to_see_keys_wheel_and_mouse_do_nothing(qtbot, vi
 
 def test_the_future_is_empty_and_the_past_is_not(view):
     first, last = row_named(view, "up 1"), row_named(view, "up 8")
-    view.show_moment(view.layout_.rows[first].last + 1)
-    assert view.layout_.phase(first, view.moment) == 16
-    assert view.layout_.phase(last, view.moment) == -1
+    view.show_moment(view.viewport.layout.rows[first].last + 1)
+    assert view.viewport.layout.phase(first, view.moment) == 16
+    assert view.viewport.layout.phase(last, view.moment) == -1
     view.show_moment(0)
-    assert view.layout_.phase(first, 0) == -1
-    assert view.layout_.phase(0, 0) == 16
+    assert view.viewport.layout.phase(first, 0) == -1
+    assert view.viewport.layout.phase(0, 0) == 16
 
 
 def test_the_current_operation_is_as_bright_as_its_warp(qtbot, view):
     row = row_named(view, "up 2")
-    view.show_moment(view.layout_.rows[row].last + 1)
+    view.show_moment(view.viewport.layout.rows[row].last + 1)
     qtbot.wait(400)
     assert view.current_row == row
-    above = view._ready().circle_at(row, 3) + view._origin()
+    above = view.canvas.flow.circle_at(row, 3) + view.viewport.origin()
     seen = color_at(view, (above + QPointF(-6, 0)).toPoint())
     wanted = warp_color(look().theme, 0)
     assert abs(seen.red() - wanted.red()) + abs(seen.green() - wanted.green()) + abs(seen.blue() - wanted.blue()) < 40
     view.show_moment(0)
     qtbot.wait(400)
-    assert color_at(view, (view._ready().circle_at(row, 3) + view._origin()).toPoint()) != seen
+    assert color_at(view, (view.canvas.flow.circle_at(row, 3) + view.viewport.origin()).toPoint()) != seen
 
 
 def test_a_click_on_an_element_lights_all_that_it_was_made_of(qtbot, view):
     row = row_named(view, "up 8")
-    view.show_moment(view.layout_.dataflow.moments)
+    view.show_moment(view.viewport.layout.dataflow.moments)
     qtbot.wait(400)
     with qtbot.waitSignal(view.cell_clicked) as clicked:
         qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle_of(view, row, 15))
     assert clicked.args == [row, 15]
     view.select((row, 15))
-    assert sorted(view.lit[0]) == list(range(16))
-    made = [cell for row, cells in view.lit.items() for cell in cells if view.layout_.rows[row].made[cell]]
+    assert sorted(view.marks.lit[0]) == list(range(16))
+    made = [
+        cell for row, cells in view.marks.lit.items() for cell in cells if view.viewport.layout.rows[row].made[cell]
+    ]
     assert len(made) == 15
     view.select(None)
-    assert not view.lit
+    assert not view.marks.lit
 
 
 def test_a_kept_value_leads_to_the_row_that_made_it(qtbot, view):
     made, kept = row_named(view, "up 1"), row_named(view, "up 4")
-    view.show_moment(view.layout_.dataflow.moments)
+    view.show_moment(view.viewport.layout.dataflow.moments)
     qtbot.wait(400)
     view.select((kept, 1))
-    assert 1 in view.lit[made]
-    assert sorted(view.lit[0]) == [0, 1]
+    assert 1 in view.marks.lit[made]
+    assert sorted(view.marks.lit[0]) == [0, 1]
 
 
 def test_a_click_on_an_operation_follows_its_thread(qtbot, view):
     row = row_named(view, "up 1")
-    view.show_moment(view.layout_.dataflow.moments)
+    view.show_moment(view.viewport.layout.dataflow.moments)
     qtbot.wait(400)
-    view._offset = QPointF(0, 0)
-    point = (view._ready().circle_at(row, 5) + view._origin()).toPoint()
+    view.viewport.offset = QPointF(0, 0)
+    point = (view.canvas.flow.circle_at(row, 5) + view.viewport.origin()).toPoint()
     with qtbot.waitSignal(view.thread_clicked) as clicked:
         qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     assert clicked.args == [0, 2]
@@ -151,24 +153,24 @@ def test_nothing_of_the_future_can_be_clicked(qtbot, view):
 
 def test_words_say_who_made_a_value_from_what(view):
     row = row_named(view, "up 2")
-    text = describe_cell(view.layout_, (row, 3), several_blocks=False)
+    text = describe_cell(view.viewport.layout, (row, 3), several_blocks=False)
     assert text.splitlines() == ["s[3] = 11", "thread 0, line 67", "from s[1] = 4, s[3] = 7"]
-    assert describe_cell(view.layout_, (0, 2), several_blocks=False) == "data[2] = 7"
+    assert describe_cell(view.viewport.layout, (0, 2), several_blocks=False) == "data[2] = 7"
 
 
 def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_f_fits(qtbot, view):
-    before = view.sizes.column
+    before = view.viewport.sizes.column
     point = QPointF(600, 200)
-    column = (point.x() - view._origin().x()) / before
+    column = (point.x() - view.viewport.origin().x()) / before
     event = QWheelEvent(
         point, view.mapToGlobal(point), QPoint(), QPoint(0, 240), Qt.MouseButton.NoButton,
         Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
     QApplication.sendEvent(view, event)
-    assert view.sizes.column > before
-    assert abs((point.x() - view._origin().x()) / view.sizes.column - column) < 0.05
+    assert view.viewport.sizes.column > before
+    assert abs((point.x() - view.viewport.origin().x()) / view.viewport.sizes.column - column) < 0.05
     qtbot.keyClick(view, Qt.Key.Key_F)
-    assert view.sizes.column == before
+    assert view.viewport.sizes.column == before
 
 
 def send(view, kind, x, y, buttons):
@@ -181,18 +183,18 @@ def send(view, kind, x, y, buttons):
 
 
 def test_dragging_moves_the_picture_and_clicks_nothing(qtbot, view):
-    view.show_moment(view.layout_.dataflow.moments)
+    view.show_moment(view.viewport.layout.dataflow.moments)
     qtbot.wait(300)
     view.zoom(3)
-    view._offset = QPointF(100, 0)
+    view.viewport.offset = QPointF(100, 0)
     with qtbot.assertNotEmitted(view.cell_clicked), qtbot.assertNotEmitted(view.cleared):
         send(view, QEvent.Type.MouseButtonPress, 500, 60, buttons=True)
         for x in range(490, 400, -10):
             send(view, QEvent.Type.MouseMove, x, 60, buttons=True)
         send(view, QEvent.Type.MouseButtonRelease, 410, 60, buttons=False)
-    assert view._offset.x() == 190
+    assert view.viewport.offset.x() == 190
     send(view, QEvent.Type.MouseMove, 10, 540, buttons=False)
-    assert view._offset.x() == 190
+    assert view.viewport.offset.x() == 190
 
 
 @pytest.mark.parametrize("columns", [8, 64, 1024])
@@ -201,7 +203,7 @@ def test_a_frame_takes_less_than_a_60th_of_a_second(qtbot, columns):
     qtbot.addWidget(view)
     view.resize(900, 480)
     flow = FakeDataflow(np.arange(columns) % 10)
-    view.open(FlowLayout(flow), (max(1, columns // 64),), several_blocks=False)
+    view.open(DataflowLayout(flow), (max(1, columns // 64),), several_blocks=False)
     with qtbot.waitExposed(view):
         view.show()
 
@@ -224,17 +226,17 @@ def test_narrow_columns_still_show_who_worked(qtbot):
     qtbot.addWidget(view)
     view.resize(900, 600)
     flow = FakeDataflow(np.arange(512))
-    view.open(FlowLayout(flow), (8,), several_blocks=False)
+    view.open(DataflowLayout(flow), (8,), several_blocks=False)
     with qtbot.waitExposed(view):
         view.show()
     view.show_moment(flow.moments)
     qtbot.wait(500)
-    view._offset = QPointF(0, 0)
+    view.viewport.offset = QPointF(0, 0)
     view.repaint()
     row = row_named(view, "up 1")
     image = view.grab().toImage()
-    y = round(view._origin().y() + view.sizes.top(row) + view.sizes.cell / 2)
-    shades = {image.pixelColor(x, y).name() for x in range(round(view.sizes.label) + 20, 880)}
+    y = round(view.viewport.origin().y() + view.viewport.sizes.top(row) + view.viewport.sizes.cell / 2)
+    shades = {image.pixelColor(x, y).name() for x in range(round(view.viewport.sizes.label) + 20, 880)}
     assert len(shades - {QColor(look().theme.surface).name()}) >= 4
 
 
@@ -242,16 +244,16 @@ def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
     made = FlowView()
     qtbot.addWidget(made)
     made.resize(600, 400)
-    made.open(FlowLayout(FakeDataflow(range(32))), (1,), several_blocks=False)
+    made.open(DataflowLayout(FakeDataflow(range(32))), (1,), several_blocks=False)
     made.show()
-    assert made.layout_.width(made.sizes) > made.width(), "not all columns fit"
-    assert QFontMetricsF(code_font(11)).horizontalAdvance("496") < made.sizes.column
-    number = next(at for at, row in enumerate(made.layout_.rows) if row.label == "up 16")
-    made.show_moment(made.layout_.rows[number].first + 1)
-    qtbot.waitUntil(lambda: not made._glide.isActive())
+    assert made.viewport.layout.width(made.viewport.sizes) > made.width(), "not all columns fit"
+    assert QFontMetricsF(code_font(11)).horizontalAdvance("496") < made.viewport.sizes.column
+    number = next(at for at, row in enumerate(made.viewport.layout.rows) if row.label == "up 16")
+    made.show_moment(made.viewport.layout.rows[number].first + 1)
+    qtbot.waitUntil(lambda: not made.gliding)
     for row, column in ((number, 31), (number - 1, 31), (number - 1, 15)):
         place = middle_of(made, row, column)
-        assert made.sizes.label < place.x() < made.width()
+        assert made.viewport.sizes.label < place.x() < made.width()
 
 
 def test_numbers_of_which_too_little_would_be_left_are_left_out():
@@ -263,18 +265,18 @@ def test_numbers_of_which_too_little_would_be_left_are_left_out():
 def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
     tab = stepping("reduction", "atomic").page.step
     tab.kinds.choose("Flow")
-    flow, rows = tab.flow, tab.flow.layout_.rows
+    flow, rows = tab.flow, tab.flow.viewport.layout.rows
     last = len(rows) - 1
-    above = int(flow.layout_.edges[last].row.min())
+    above = int(flow.viewport.layout.edges[last].row.min())
     assert above < last - 2, "a line over several rows"
 
     # What is read is framed.
-    framed = {int(each) for number in (last - 1, last) for each in flow.layout_.edges[number].row} | {last - 1}
+    framed = {int(each) for number in (last - 1, last) for each in flow.viewport.layout.edges[number].row} | {last - 1}
 
     def cells():
-        image, origin = flow.grab().toImage(), flow._origin()
+        image, origin = flow.grab().toImage(), flow.viewport.origin()
         boxes = {
-            (row, cell): flow._ready().cell_rect(row, cell).translated(origin).toRect().adjusted(2, 2, -2, -2)
+            (row, cell): flow.canvas.flow.cell_rect(row, cell).translated(origin).toRect().adjusted(2, 2, -2, -2)
             for row in set(range(above + 1, last)) - framed
             for cell in np.flatnonzero(rows[row].block == 0).tolist()
         }
