@@ -251,6 +251,20 @@ WARP_OPERATIONS = frozenset(
     }
 )
 
+# What gives the same bits, or the same number, in another type.
+CONVERSIONS = frozenset(
+    {
+        "__float_as_int",
+        "__float_as_uint",
+        "__int_as_float",
+        "__uint_as_float",
+        "__double_as_longlong",
+        "__longlong_as_double",
+        "__lockstep_from_half",
+        "__lockstep_to_half",
+    }
+)
+
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 
 # What orders memory between threads. A batch's lanes go together, so there is nothing left to order.

@@ -27,7 +27,7 @@ from gpu.simulator.trace.data import gather
 from gpu.simulator.trace.findings import FindingEvents, packed
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
 from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.tracing import TracingCompiler
+from gpu.simulator.trace.traced_values import TracedValues
 from gpu.simulator.trace.types import TraceFinding
 
 Array = npt.NDArray[Any]
@@ -82,7 +82,7 @@ class SimulatedModule:
             for variable in program.variables.values():
                 if variable.name not in self._variables:
                     self._variables[variable.name] = Address(_memory_of(variable))
-            self._kernels[name] = SimulatedKernel(function, LockstepCompiler().function(function), self._variables)
+            self._kernels[name] = SimulatedKernel(function, LockstepCompiler(), self._variables)
         return self._kernels[name]
 
     def compiled(self, name: str) -> CompiledKernel:
@@ -144,7 +144,7 @@ class SimulatedModule:
         message = ""
         failure: tuple[TraceFinding, ...] = ()
         try:
-            plain.executed_by(TracingCompiler(recorder)).launch(
+            plain.executed_by(LockstepCompiler(TracedValues(recorder))).launch(
                 grid,
                 block,
                 arguments,

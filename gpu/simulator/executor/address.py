@@ -167,26 +167,13 @@ class Address:
 
 
 @contextmanager
-def as_one_access(batch: BlockBatch, address: Address, size: int, mask: Mask, site: Site) -> Iterator[Any]:
-    """Show observers the members of a vector type of `size` bytes as the one access that they are on a GPU.
-
-    What is yielded is called with the values. A size of 0 means that members go one by one.
-    """
-    if not size or address.mixed:
-        yield lambda values: None
-        return
-    memory, element = address.element(batch, size, mask, site)  # before anything is touched: it must be aligned
-    observer = batch.observer
-    if observer is None:
-        yield lambda values: None
-        return
-    batch.observer = None
+def unobserved(batch: BlockBatch) -> Iterator[None]:
+    """Let no observer see what is accessed meanwhile."""
+    observer, batch.observer = batch.observer, None
     try:
-        made: list[Any] = []
-        yield made.append
+        yield
     finally:
         batch.observer = observer
-    observer.access(batch, Access(site, memory, element, size, mask, made[0]))
 
 
 def from_number(number: Any) -> Address:

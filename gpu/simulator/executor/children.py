@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
 
 if TYPE_CHECKING:
     from gpu.simulator.executor.frame import Evaluator, Frame
     from gpu.simulator.executor.lanes import BlockBatch, Mask
-    from gpu.simulator.executor.lockstep import CompiledFunction
     from gpu.simulator.executor.observe import Observer
     from gpu.simulator.executor.schedule import Chooser
 
@@ -39,7 +39,7 @@ class Child:
 
     Parameters
     ----------
-    compiled : CompiledFunction
+    function : ir.Function
         The kernel that is launched.
     grid, block : tuple of int
         Extents in x, y and z.
@@ -55,7 +55,7 @@ class Child:
         Who launched it.
     """
 
-    compiled: CompiledFunction
+    function: ir.Function
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared_bytes: int
@@ -161,7 +161,7 @@ def wait_for_children(batch: BlockBatch) -> None:
 def launch_lanes(
     frame: Frame,
     mask: Mask,
-    compiled: CompiledFunction,
+    function: ir.Function,
     configuration: Sequence[Evaluator],
     arguments: Sequence[Evaluator],
     position: SourcePosition,
@@ -173,7 +173,7 @@ def launch_lanes(
     values = [evaluate(frame, mask) for evaluate in arguments]
     for lane in map(int, mask.lanes):
         child = Child(
-            compiled,
+            function,
             _extents(grid, lane),
             _extents(block, lane),
             int(_of_lane(shared_bytes, lane)),

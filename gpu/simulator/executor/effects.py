@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
-from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.address import Address, unobserved
 from gpu.simulator.executor.frame import Frame
 from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import Site
+from gpu.simulator.executor.observe import Step
 from gpu.simulator.executor.printf import format_c
+from gpu.simulator.executor.schedule import check_barrier
 
 # A text that no zero ends is printed so far.
 _LONGEST_TEXT = 1024
@@ -38,16 +40,13 @@ class _Letters:
         bits = np.zeros(self._batch.geometry.lanes, bool)
         bits[self._lane] = True
         mask, site, letters = Mask(bits, 1), Site(SourcePosition("", 0), "read"), bytearray()
-        observer, self._batch.observer = self._batch.observer, None
-        try:
+        with unobserved(self._batch):
             while len(letters) < _LONGEST_TEXT:
                 found = self._address.load(self._batch, np.int64(len(letters)), np.dtype(np.uint8), mask, site)
                 letter = int(found[self._lane] if isinstance(found, np.ndarray) else found)
                 if letter == 0:
                     break
                 letters.append(letter)
-        finally:
-            self._batch.observer = observer
         return letters.decode("latin-1")
 
 
@@ -61,6 +60,21 @@ def tell_fence(frame: Frame, name: str, mask: Mask, named: Any) -> None:
     """Let an observer know of a fence; lanes that go together have nothing left to order."""
     if frame.batch.observer is not None:
         frame.batch.observer.fence(frame.batch, name, mask, named)
+
+
+def pass_barrier(frame: Frame, mask: Mask, position: SourcePosition, votes: Any = False) -> tuple[Mask, Any]:
+    """Pass where all threads of each block that comes here, but for those that have ended, are here.
+
+    Return those that met, whole blocks, and how they voted: one value for all, or one a lane.
+    """
+    batch, gone = frame.batch, (frame.kernel or frame).returned
+    if batch.warps is not None:
+        return batch.warps.meet(gone, mask, position, votes)
+    batch.begin(Step(position, "barrier", 0), mask)
+    check_barrier(batch, batch.geometry.everyone.without(gone), mask, position)
+    if batch.observer is not None:
+        batch.observer.barrier(batch, position, mask)
+    return mask, votes
 
 
 def pass_grid_barrier(frame: Frame, mask: Mask, position: SourcePosition) -> None:

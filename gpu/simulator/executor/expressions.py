@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,14 +12,22 @@ from gpu.simulator import ir
 from gpu.simulator.executor import warp
 from gpu.simulator.executor.address import Address, from_number
 from gpu.simulator.executor.children import launch_lanes, wait_for_children
-from gpu.simulator.executor.effects import assert_lanes, pass_grid_barrier, print_lanes, tell_fence, tell_time
-from gpu.simulator.executor.frame import Evaluator, Frame, assign_local, load_value, store_value
+from gpu.simulator.executor.effects import (
+    assert_lanes,
+    pass_barrier,
+    pass_grid_barrier,
+    print_lanes,
+    tell_fence,
+    tell_time,
+)
+from gpu.simulator.executor.frame import Callee, Evaluator, Frame
 from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.executor.memory import LocalMemory, Site
+from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import Work
-from gpu.simulator.intrinsics import BLOCK_VOTES, INTRINSICS
+from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS
 from gpu.simulator.operations import UNARY, binary, cast
-from gpu.simulator.types import INT64, Pointer, Scalar, Type, has_union, leaves, vector_size
+from gpu.simulator.types import INT64, VOID, Pointer, Scalar, Type, has_union, leaves, vector_size
 
 MAXIMUM_DEPTH = 64
 
@@ -46,64 +53,68 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
             return False
 
 
-class ExpressionCompiler(ABC):
-    """Compiles expressions; how functions are compiled is left to the compiler of statements."""
+# What changes something keeps whole values, wherever it stands.
+_STORES = ir.Assign | ir.Update | ir.Atomic | ir.Call | ir.IndirectCall | ir.Temporary
 
-    def __init__(self) -> None:
-        self._work = Work()
 
-    @abstractmethod
-    def function(self, function: ir.Function) -> Any:
-        """Return a function, ready to be called."""
+class ExpressionCompiler:
+    """Compiles expressions over an algebra of values.
 
-    @abstractmethod
-    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition, votes: Any = False) -> tuple[Mask, Any]:
-        """Pass a barrier of the block, and return who met there and how they voted."""
+    Parameters
+    ----------
+    values : PlainValues
+        The algebra.
+    function : callable
+        Returns a function, ready to be called.
+    work : Work
+        Knows the operations of the sides of `?:`, `&&` and `||`.
+    storing : ExpressionCompiler or None
+        Who compiles what changes something, where this compiler's values are the bare ones of another one's.
+    """
+
+    def __init__(
+        self,
+        values: PlainValues,
+        function: Callable[[ir.Function], Callee],
+        work: Work,
+        storing: ExpressionCompiler | None = None,
+    ) -> None:
+        self.values = values
+        self._function = function
+        self._work = work
+        self._storing = storing
+        # Compiles addresses and conditions.
+        self.bare = self if values.bare is values else ExpressionCompiler(values.bare, function, work, self)
 
     def expression(self, expression: ir.Expression) -> Evaluator:
         """Return the closure of an expression."""
+        if self._storing is not None and isinstance(expression, _STORES):
+            return self._storing.values.stripped(self._storing.expression(expression))
         match expression:
-            case ir.Const(_, value):
-                return lambda frame, mask: value
-            case ir.Null():
-                null = Address(None)
-                return lambda frame, mask: null
             case ir.Local(_, slot, _):
-                return lambda frame, mask: frame.values[slot]
-            case ir.Global(_, name):
-                return lambda frame, mask: frame.globals[name]
-            case ir.Special(_, name, axis):
-                return lambda frame, mask: frame.batch.special[name][axis]
+                return self.values.variable(slot)
             case ir.Unary(_, op, operand):
-                return self._apply(UNARY[op], operand)
+                return self._apply(op, UNARY[op], operand)
             case ir.Binary(_, op, left, right):
                 assert isinstance(left.type, Scalar)
-                return self._apply(binary(op, left.type), left, right)
-            case ir.Intrinsic(type, name, arguments):
-                return self._intrinsic(type, name, arguments)
-            case ir.Cast(type, operand):
-                return self._cast(type, operand)
+                return self._apply(op, binary(op, left.type), left, right)
+            case ir.Intrinsic():
+                return self._intrinsic(expression)
+            case ir.Cast(type, operand) if isinstance(type, Scalar) and isinstance(operand.type, Scalar):
+                return self.values.conversion(cast(operand.type, type), self.expression(operand))
             case ir.Logical():
                 return self._logical(expression)
             case ir.Select():
                 return self._select(expression)
             case ir.Sequence(_, first, second):
-                before, after = self.expression(first), self.expression(second)
+                before, after = self.bare.expression(first), self.expression(second)
                 return lambda frame, mask: (before(frame, mask), after(frame, mask))[1]
-            case ir.Offset(type, pointer, index):
-                start, by, size = self.expression(pointer), self.expression(index), type.element.size
-                return lambda frame, mask: start(frame, mask).moved(by(frame, mask), size)
-            case ir.Member(_, pointer, offset):
-                start = self.expression(pointer)
-                return lambda frame, mask: start(frame, mask).moved(offset, 1)
-            case ir.Temporary():
-                return self._temporary(expression)
             case ir.Construct(_, parts):
                 return self._construct(parts)
             case ir.Extract(type, operand, first):
-                return self._extract(type, self.expression(operand), first)
-            case ir.Distance():
-                return self._distance(expression)
+                last = first + len(leaves(type))
+                which = first if isinstance(type, Scalar | Pointer) else slice(first, last)
+                return self.values.part(self.expression(operand), which)
             case ir.Load(_, place):
                 return self._load(place)
             case ir.Assign(_, place, value):
@@ -112,8 +123,41 @@ class ExpressionCompiler(ABC):
                 return self._update(expression)
             case ir.Atomic():
                 return self._atomic(expression)
-            case ir.Warp():
-                return self._warp(expression)
+            case ir.Temporary():
+                return self._temporary(expression)
+            case ir.Call(_, function, arguments):
+                return self._call(function, arguments)
+            case ir.IndirectCall():
+                return self._indirect_call(expression)
+            case ir.Warp(_, _, arguments) if arguments:
+                return self._exchange(expression)
+        return self.values.lifted(self.bare._of_nothing(expression))  # noqa: SLF001
+
+    def _of_nothing(self, expression: ir.Expression) -> Evaluator:
+        """Return the closure of an expression that no other value flows into: constants, addresses, effects."""
+        match expression:
+            case ir.Const(_, value):
+                return lambda frame, mask: value
+            case ir.Null():
+                null = Address(None)
+                return lambda frame, mask: null
+            case ir.Global(_, name):
+                return lambda frame, mask: frame.globals[name]
+            case ir.Special(_, name, axis):
+                return lambda frame, mask: frame.batch.special[name][axis]
+            case ir.Cast(type, operand):
+                return self._pointer_cast(type, operand)
+            case ir.Offset(type, pointer, index):
+                start, by, size = self.expression(pointer), self.expression(index), type.element.size
+                return lambda frame, mask: start(frame, mask).moved(by(frame, mask), size)
+            case ir.Member(_, pointer, offset):
+                start = self.expression(pointer)
+                return lambda frame, mask: start(frame, mask).moved(offset, 1)
+            case ir.Distance():
+                return self._distance(expression)
+            case ir.Warp(scalar, op):
+                dtype = scalar.dtype
+                return lambda frame, mask: warp.run(op, frame.batch, mask, []).astype(dtype, copy=False)
             case ir.Fence(_, name, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask))
@@ -122,41 +166,31 @@ class ExpressionCompiler(ABC):
             case ir.Assertion(_, condition, text, position):
                 holds = self.expression(condition)
                 return lambda frame, mask: assert_lanes(frame, mask, holds(frame, mask), text, position)
-            case ir.Call(_, function, arguments):
-                return self._call(function, arguments)
-            case ir.IndirectCall():
-                return self._indirect_call(expression)
             case ir.GridBarrier(_, position):
                 return lambda frame, mask: pass_grid_barrier(frame, mask, position)
-            case ir.Clock(type):
-                return lambda frame, mask: tell_time(frame, type.dtype)
+            case ir.Clock(scalar):
+                dtype = scalar.dtype
+                return lambda frame, mask: tell_time(frame, dtype)
             case ir.Launch():
                 return self._launch(expression)
             case ir.WaitForChildren():
                 return lambda frame, mask: wait_for_children(frame.batch)
+        raise AssertionError(expression)
 
-    def _apply(self, operation: Callable[..., Any], *operands: ir.Expression) -> Evaluator:
-        evaluators = [self.expression(operand) for operand in operands]
-        if len(evaluators) == 1:
-            (only,) = evaluators
-            return lambda frame, mask: operation(only(frame, mask))
-        if len(evaluators) == 2:
-            left, right = evaluators
-            return lambda frame, mask: operation(left(frame, mask), right(frame, mask))
-        return lambda frame, mask: operation(*(run(frame, mask) for run in evaluators))
+    def _apply(self, op: str, function: Callable[..., Any], *operands: ir.Expression) -> Evaluator:
+        return self.values.apply(op, function, [self.expression(operand) for operand in operands])
 
-    def _intrinsic(self, type: Scalar, name: str, arguments: tuple[ir.Expression, ...]) -> Evaluator:
-        function, dtype = INTRINSICS[name], type.dtype
-        run = self._apply(function, *arguments)
-        if all(argument.type == type for argument in arguments):
-            return run
-        return lambda frame, mask: run(frame, mask).astype(dtype)
+    def _intrinsic(self, expression: ir.Intrinsic) -> Evaluator:
+        name, arguments, dtype = expression.name, expression.arguments, expression.type.dtype
+        function = plain = INTRINSICS[name]
+        if any(argument.type != expression.type for argument in arguments):
+            function = lambda *values: plain(*values).astype(dtype)  # noqa: E731
+        if name in CONVERSIONS:
+            return self.values.conversion(function, self.expression(arguments[0]))
+        return self._apply(name, function, *arguments)
 
-    def _cast(self, type: Type, operand: ir.Expression) -> Evaluator:
+    def _pointer_cast(self, type: Type, operand: ir.Expression) -> Evaluator:
         run = self.expression(operand)
-        if isinstance(operand.type, Scalar) and isinstance(type, Scalar):
-            convert = cast(operand.type, type)
-            return lambda frame, mask: convert(run(frame, mask))
         if isinstance(operand.type, Pointer) and isinstance(type, Scalar):
             narrow = cast(INT64, type)
             return lambda frame, mask: narrow(run(frame, mask).number())
@@ -165,9 +199,9 @@ class ExpressionCompiler(ABC):
             return lambda frame, mask: from_number(widen(run(frame, mask)))
         return run
 
-    def side(self, side: ir.Expression) -> Evaluator:
+    def _counted(self, side: ir.Expression, run: Evaluator) -> Evaluator:
         """Return the closure of a side of `?:`, `&&` or `||`, which tells of its operations where it is needed."""
-        run, counted = self.expression(side), self._work.of_side(side)
+        counted = self._work.of_side(side)
         if counted is None:
             return run
         position, operations = counted
@@ -179,51 +213,45 @@ class ExpressionCompiler(ABC):
 
         return counting
 
-    def _is_eager(self, *sides: ir.Expression) -> Callable[[Frame], bool]:
-        """Return whether sides may run in lanes that do not need them, as nobody counts what they do there."""
-        if not all(map(_runs_in_any_lane, sides)):
-            return lambda frame: False
-        if all(self._work.of_side(side) is None for side in sides):
-            return lambda frame: True
-        return lambda frame: frame.batch.observer is None
-
     def _logical(self, expression: ir.Logical) -> Evaluator:
-        left, right = self.expression(expression.left), self.side(expression.right)
-        conjunction = expression.op == "&&"
-        eager, combine = self._is_eager(expression.right), np.logical_and if conjunction else np.logical_or
-
-        def run(frame: Frame, mask: Mask) -> Any:
-            first = left(frame, mask)
-            if eager(frame):
-                return combine(first, right(frame, mask))
-            true, false = mask.split(first)
-            needed = true if conjunction else false
-            if needed is None:
-                return np.bool_(not conjunction)
-            second = right(frame, needed)
-            if needed is mask:
-                return second
-            return first & second if conjunction else first | (second & needed.bits)
-
-        return run
+        op, values = expression.op, self.values
+        left, right = self.expression(expression.left), self.expression(expression.right)
+        lazy = values.logical(op, left, self._counted(expression.right, right))
+        if not values.speculates or not _runs_in_any_lane(expression.right):
+            return lazy
+        eager = values.apply(op, np.logical_and if op == "&&" else np.logical_or, [left, right])
+        if self._work.of_side(expression.right) is None:
+            return eager
+        return lambda frame, mask: (eager if frame.batch.observer is None else lazy)(frame, mask)
 
     def _select(self, expression: ir.Select) -> Evaluator:
-        condition = self.expression(expression.condition)
-        chosen, other = self.side(expression.chosen), self.side(expression.other)
-        eager, simple = self._is_eager(expression.chosen, expression.other), isinstance(expression.type, Scalar)
+        match expression:
+            case ir.Select(_, decision, ir.Const(_, yes), ir.Const(_, no)):
+                # Between two constants the choice is all there is to know: the condition makes the value.
+                return self._apply("?:", lambda decided: _picked(decided, yes, no), decision)
+        sides = (expression.chosen, expression.other)
+        condition = self.bare.expression(expression.condition)
+        chosen, other = (self._counted(side, self.expression(side)) for side in sides)
+        eager = self.values.speculates and isinstance(expression.type, Scalar) and all(map(_runs_in_any_lane, sides))
+        is_counted = any(self._work.of_side(side) is not None for side in sides)
+        merged = self.values.merged
 
         def run(frame: Frame, mask: Mask) -> Any:
             decided = condition(frame, mask)
-            if simple and isinstance(decided, np.ndarray) and eager(frame):
+            if eager and isinstance(decided, np.ndarray) and (not is_counted or frame.batch.observer is None):
                 return np.where(decided, chosen(frame, mask), other(frame, mask))
             true, false = mask.split(decided)
             if false is None:
                 return chosen(frame, mask)
             if true is None:
                 return other(frame, mask)
-            return assign_local(other(frame, false), chosen(frame, true), true)
+            return merged(other(frame, false), chosen(frame, true), true)
 
         return run
+
+    def _construct(self, parts: tuple[ir.Expression, ...]) -> Evaluator:
+        evaluators, composed = [self.expression(part) for part in parts], self.values.composed
+        return lambda frame, mask: composed([evaluate(frame, mask) for evaluate in evaluators])
 
     def _distance(self, expression: ir.Distance) -> Evaluator:
         left, right = self.expression(expression.left), self.expression(expression.right)
@@ -245,210 +273,197 @@ class ExpressionCompiler(ABC):
 
         return run
 
-    def _temporary(self, expression: ir.Temporary) -> Evaluator:
-        type = expression.type.element
-        parts = leaves(type)
-        value = self.expression(expression.value) if expression.value is not None else None
-        site, punned = Site(SourcePosition("", 0), "write"), has_union(type)
-
-        def run(frame: Frame, mask: Mask) -> Address:
-            address = Address(LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned))
-            if value is not None:
-                store_value(frame, address, parts, value(frame, mask), mask, site)
-            return address
-
-        return run
-
-    def _construct(self, parts: tuple[ir.Expression, ...]) -> Evaluator:
-        evaluators = [self.expression(part) for part in parts]
-
-        def run(frame: Frame, mask: Mask) -> Any:
-            flat: list[Any] = []
-            for evaluate in evaluators:
-                value = evaluate(frame, mask)
-                if isinstance(value, tuple):
-                    flat += value
-                else:
-                    flat.append(value)
-            return tuple(flat)
-
-        return run
-
-    def _extract(self, type: Type, whole: Evaluator, first: int) -> Evaluator:
-        if isinstance(type, Scalar | Pointer):
-            return lambda frame, mask: whole(frame, mask)[first]
-        last = first + len(leaves(type))
-        return lambda frame, mask: whole(frame, mask)[first:last]
-
-    def _warp(self, expression: ir.Warp) -> Evaluator:
-        values = [self.expression(argument) for argument in expression.arguments]
-        op, dtype, position = expression.op, expression.type.dtype, expression.position
+    def _exchange(self, expression: ir.Warp) -> Evaluator:
+        op, position = expression.op, expression.position
         if op in BLOCK_VOTES:
-            (predicate,) = values
+            (predicate,) = expression.arguments
+            return self.values.vote(
+                op, self.expression(predicate), lambda frame, mask, votes: pass_barrier(frame, mask, position, votes)
+            )
+        named, given, *others = expression.arguments
+        return self.values.exchange(
+            op,
+            expression.type.dtype,
+            self.bare.expression(named),
+            self.expression(given),
+            [self.bare.expression(other) for other in others],
+        )
 
-            def vote(frame: Frame, mask: Mask) -> Any:
-                voted = np.not_equal(predicate(frame, mask), 0)
-                met, votes = self.barrier(frame, mask, position, voted)
-                return warp.block_vote(op, frame.batch, met, votes)
+    # Memory.
 
-            return vote
-
-        def run(frame: Frame, mask: Mask) -> Any:
-            return warp.run(op, frame.batch, mask, [value(frame, mask) for value in values]).astype(dtype, copy=False)
-
-        return run
-
-    def _element(self, place: ir.Element) -> tuple[Evaluator, Callable[[Frame, Mask], Any], int]:
-        """Return what gives the address, what gives the index, and the size that the index counts in."""
-        pointer = self.expression(place.pointer)
+    def _where(self, place: ir.Element) -> tuple[Evaluator, Evaluator]:
+        """Return what gives the address, and what gives the index of a scalar there; that of others is None."""
+        pointer = self.bare.expression(place.pointer)
         if place.index is None:
-            return pointer, lambda frame, mask: None, place.type.size
-        return pointer, self.expression(place.index), place.type.size
+            return pointer, lambda frame, mask: None
+        index, size = self.bare.expression(place.index), place.type.size
+        if isinstance(place.type, Scalar):
+            return pointer, index
+        return (lambda frame, mask: pointer(frame, mask).moved(index(frame, mask), size)), lambda frame, mask: None
 
     def _load(self, place: ir.Element) -> Evaluator:
-        pointer, index, size = self._element(place)
-        site = Site(place.position, "read", place.volatile)
-        if isinstance(place.type, Scalar):
-            dtype = place.type.dtype
-            return lambda frame, mask: pointer(frame, mask).load(frame.batch, index(frame, mask), dtype, mask, site)
-        parts, vector = leaves(place.type), vector_size(place.type)
-        whole = not isinstance(place.type, Pointer)
-
-        def run(frame: Frame, mask: Mask) -> Any:
-            address = pointer(frame, mask)
-            at = index(frame, mask)
-            if at is not None:
-                address = address.moved(at, size)
-            values = load_value(frame, address, parts, mask, site, vector)
-            return values if whole else values[0]
-
-        return run
+        pointer, index = self._where(place)
+        type, site, values = place.type, Site(place.position, "read", place.volatile), self.values
+        if isinstance(type, Scalar):
+            dtype, read = type.dtype, values.read
+            return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
+        if isinstance(type, Pointer):
+            return lambda frame, mask: load_leaf(values, frame.batch, pointer(frame, mask), None, type, mask, site)
+        parts, vector = leaves(type), vector_size(type)
+        return lambda frame, mask: load(values, frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
     def _assign(self, place: ir.Place, value: Evaluator) -> Evaluator:
         if isinstance(place, ir.Local):
-            slot = place.slot
+            return self._assign_variable(place.slot, value)
+        pointer, index = self._where(place)
+        type, site, values = place.type, Site(place.position, "write", place.volatile), self.values
+        if isinstance(type, Scalar):
+            dtype, write = type.dtype, values.write
 
-            def run_local(frame: Frame, mask: Mask) -> Any:
+            def run_scalar(frame: Frame, mask: Mask) -> Any:
                 new = value(frame, mask)
-                if frame.owners[slot] is mask:
-                    frame.values[slot] = new
-                else:
-                    frame.values[slot] = assign_local(frame.values[slot], new, mask)
+                write(pointer(frame, mask), frame.batch, index(frame, mask), dtype, new, mask, site)
                 return new
 
-            return run_local
-        pointer, index, size = self._element(place)
-        site = Site(place.position, "write", place.volatile)
-        parts, vector = leaves(place.type), vector_size(place.type)
+            return run_scalar
+        parts, vector = leaves(type), vector_size(type)
 
         def run(frame: Frame, mask: Mask) -> Any:
             new = value(frame, mask)
-            address = pointer(frame, mask)
-            at = index(frame, mask)
-            if isinstance(new, tuple | Address):
-                address = address.moved(at, size) if at is not None else address
-                store_value(frame, address, parts, new, mask, site, vector)
-            else:
-                address.store(frame.batch, at, dtype, new, mask, site)
+            store(values, frame.batch, pointer(frame, mask), parts, vector, new, mask, site)
             return new
 
-        dtype = place.type.dtype if isinstance(place.type, Scalar) else None
+        return run
+
+    def _assign_variable(self, slot: int, value: Evaluator) -> Evaluator:
+        merged, noted = self.values.merged, self.values.noted
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            new = value(frame, mask)
+            frame.values[slot] = new if frame.owners[slot] is mask else merged(frame.values[slot], new, mask)
+            if noted is not None:
+                noted(slot, new, mask)
+            return new
+
         return run
 
     def _update(self, expression: ir.Update) -> Evaluator:
         """C++ evaluates the right side of a compound assignment first."""
         change, value = self._change(expression), self.expression(expression.value)
-        gives_old, place = expression.gives_old, expression.place
+        gives_old, place, values = expression.gives_old, expression.place, self.values
         if isinstance(place, ir.Local):
-            slot = place.slot
+            slot, merged, noted = place.slot, values.merged, values.noted
 
             def run_local(frame: Frame, mask: Mask) -> Any:
                 by = value(frame, mask)
                 old = frame.values[slot]
-                new = change(old, by)
-                frame.values[slot] = new if frame.owners[slot] is mask else assign_local(old, new, mask)
+                new = change(mask, old, by)
+                frame.values[slot] = new if frame.owners[slot] is mask else merged(old, new, mask)
+                if noted is not None:
+                    noted(slot, new, mask)
                 return old if gives_old else new
 
             return run_local
-        pointer, index, size = self._element(place)
-        read, write = Site(place.position, "read", place.volatile), Site(place.position, "write", place.volatile)
-        parts = leaves(place.type)
+        pointer, index = self._where(place)
+        reading, writing = Site(place.position, "read", place.volatile), Site(place.position, "write", place.volatile)
+        ((_, leaf),) = leaves(place.type)
 
         def run(frame: Frame, mask: Mask) -> Any:
             by = value(frame, mask)
-            address = pointer(frame, mask)
-            at = index(frame, mask)
-            if at is not None:
-                address = address.moved(at, size)
-            (old,) = load_value(frame, address, parts, mask, read)
-            new = change(old, by)
-            store_value(frame, address, parts, new, mask, write)
+            address, at = pointer(frame, mask), index(frame, mask)
+            old = load_leaf(values, frame.batch, address, at, leaf, mask, reading)
+            new = change(mask, old, by)
+            store_leaf(values, frame.batch, address, at, leaf, new, mask, writing)
             return old if gives_old else new
 
         return run
 
-    def _change(self, expression: ir.Update) -> Callable[[Any, Any], Any]:
+    def _change(self, expression: ir.Update) -> Callable[[Mask, Any, Any], Any]:
         """Return what computes the new value of an update from the old one and the right side."""
-        compute, held = expression.compute, expression.type
+        op, compute, held = expression.op, expression.compute, expression.type
         if isinstance(compute, Pointer):
             size = compute.element.size
-            return lambda old, by: old.moved(by, size)
+            return self.values.operation(op, lambda old, by: old.moved(by, size))
         assert isinstance(held, Scalar)
-        operation = binary(expression.op, compute)
+        operation = binary(op, compute)
         if held == compute:
-            return operation
+            return self.values.operation(op, operation)
         widen, narrow = cast(held, compute), cast(compute, held)
-        return lambda old, by: narrow(operation(widen(old), by))
+        return self.values.operation(op, lambda old, by: narrow(operation(widen(old), by)))
 
     def _atomic(self, expression: ir.Atomic) -> Evaluator:
-        pointer, index, _ = self._element(expression.place)
-        values = [self.expression(argument) for argument in expression.arguments]
-        site = Site(expression.place.position, "atomic")
+        pointer, index = self._where(expression.place)
+        evaluators = [self.expression(argument) for argument in expression.arguments]
+        site, atomic = Site(expression.place.position, "atomic"), self.values.atomic
         op, used, dtype = expression.op, expression.used, expression.type.dtype
 
         def run(frame: Frame, mask: Mask) -> Any:
-            address = pointer(frame, mask)
-            at = index(frame, mask)
-            operands = [value(frame, mask) for value in values]
-            return address.atomic(frame.batch, at, dtype, op, operands, mask, site, used)
+            address, at = pointer(frame, mask), index(frame, mask)
+            operands = [evaluate(frame, mask) for evaluate in evaluators]
+            return atomic(address, frame.batch, at, dtype, op, operands, mask, site, used)
 
         return run
 
+    def _temporary(self, expression: ir.Temporary) -> Evaluator:
+        type, values = expression.type.element, self.values
+        parts, punned = leaves(type), has_union(type)
+        value = self.expression(expression.value) if expression.value is not None else None
+        site = Site(SourcePosition("", 0), "write")
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            address = Address(LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned))
+            if value is not None:
+                store(values, frame.batch, address, parts, 0, value(frame, mask), mask, site)
+            return values.lift(address)
+
+        return run
+
+    # Functions.
+
+    def _call(self, function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Evaluator:
+        compiled = self._function(function)
+        evaluators = [self.expression(argument) for argument in arguments]
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            if frame.depth >= MAXIMUM_DEPTH:
+                raise _too_deep(frame, mask, function)
+            return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
+
+        return self.values.lifted(run) if function.type == VOID else run
+
     def _indirect_call(self, expression: ir.IndirectCall) -> Evaluator:
-        number = self.expression(expression.function)
+        number, values = self.bare.expression(expression.function), self.values
         evaluators = [self.expression(argument) for argument in expression.arguments]
 
         def run(frame: Frame, mask: Mask) -> Any:
             numbers = number(frame, mask)
             given = [evaluate(frame, mask) for evaluate in evaluators]
             result: Any = None
-            for function, lanes in called_functions(frame, mask, numbers, expression):
-                limit_depth(frame, lanes, function)
-                made = self.function(function).call(frame, lanes, [*own_object(function), *given])
-                result = assign_local(result, made, lanes)
+            for function, lanes in _called_functions(frame, mask, numbers, expression):
+                if frame.depth >= MAXIMUM_DEPTH:
+                    raise _too_deep(frame, lanes, function)
+                own = [values.lift(each) for each in _own_object(function)]
+                made = self._function(function).call(frame, lanes, [*own, *given])
+                result = values.merged(result, made, lanes)
             return result
 
-        return run
+        return values.lifted(run) if expression.type == VOID else run
 
     def _launch(self, expression: ir.Launch) -> Evaluator:
-        compiled, position = self.function(expression.function), expression.position
+        function, position = expression.function, expression.position
         parts = (expression.grid, expression.block, expression.shared_bytes, expression.stream)
         configuration = [self.expression(part) for part in parts]
         arguments = [self.expression(argument) for argument in expression.arguments]
-        return lambda frame, mask: launch_lanes(frame, mask, compiled, configuration, arguments, position)
-
-    def _call(self, function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Evaluator:
-        compiled = self.function(function)
-        evaluators = [self.expression(argument) for argument in arguments]
-
-        def run(frame: Frame, mask: Mask) -> Any:
-            limit_depth(frame, mask, function)
-            return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
-
-        return run
+        return lambda frame, mask: launch_lanes(frame, mask, function, configuration, arguments, position)
 
 
-def called_functions(
+def _picked(decided: Any, yes: Any, no: Any) -> Any:
+    if isinstance(decided, np.ndarray):
+        return np.where(decided, yes, no)
+    return yes if decided else no
+
+
+def _called_functions(
     frame: Frame, mask: Mask, numbers: Any, expression: ir.IndirectCall
 ) -> Iterator[tuple[ir.Function, Mask]]:
     """Yield the functions that a pointer leads to, each with its lanes."""
@@ -468,16 +483,15 @@ def called_functions(
         yield expression.functions[int(number)], lanes
 
 
-def own_object(function: ir.Function) -> list[Any]:
+def _own_object(function: ir.Function) -> list[Any]:
     """Return what a function that is called through a pointer needs before its arguments: a lambda's has no object."""
     return [Address(None)] if function.parameters and function.parameters[0][0] == "this" else []
 
 
-def limit_depth(frame: Frame, mask: Mask, function: ir.Function) -> None:
-    """Refuse a call of `function` from a frame that is too deep already."""
-    if frame.depth >= MAXIMUM_DEPTH:
-        raise LaunchError(
-            f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
-            kind="endless",
-            thread=frame.batch.describe(int(mask.lanes[0])),
-        )
+def _too_deep(frame: Frame, mask: Mask, function: ir.Function) -> LaunchError:
+    """Return the error of a call of `function` from a frame that is as deep as one may be."""
+    return LaunchError(
+        f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
+        kind="endless",
+        thread=frame.batch.describe(int(mask.lanes[0])),
+    )

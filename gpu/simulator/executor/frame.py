@@ -1,18 +1,15 @@
-"""A running call: its variables, and how values of any type get into variables and memory and out again."""
+"""A running call: its variables, and how some lanes give one a new value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from gpu.simulator.executor.address import Address, as_one_access, from_number, merged
+from gpu.simulator import ir
+from gpu.simulator.executor.address import Address, merged
 from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import Site
-from gpu.simulator.types import INT64, Pointer, Scalar
-
-Leaves = tuple[tuple[int, Scalar | Pointer], ...]
 
 
 class Frame:
@@ -39,6 +36,9 @@ class Frame:
 
 
 Evaluator = Callable[[Frame, Mask], Any]
+"""The closure of an expression."""
+Step = Callable[[Frame, Mask], Mask | None]
+"""The closure of a statement: it returns the lanes that go on to the next one."""
 
 
 def assign_local(old: Any, new: Any, mask: Mask) -> Any:
@@ -52,37 +52,10 @@ def assign_local(old: Any, new: Any, mask: Mask) -> Any:
     return np.where(mask.bits, new, old)
 
 
-def load_value(
-    frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site, vector: int = 0
-) -> tuple[Any, ...]:
-    """Return the leaves of a value in memory; `vector` is its size where it is loaded as a whole."""
-    with as_one_access(frame.batch, address, vector, mask, site) as done:
-        values = _load_leaves(frame, address, parts, mask, site)
-        done(values)
-    return values
+class Callee(Protocol):
+    """A function of the module that is ready to be called."""
 
+    function: ir.Function
 
-def _load_leaves(frame: Frame, address: Address, parts: Leaves, mask: Mask, site: Site) -> tuple[Any, ...]:
-    values = []
-    for offset, leaf in parts:
-        place = address.moved(offset, 1) if offset else address
-        if isinstance(leaf, Pointer):
-            values.append(from_number(place.load(frame.batch, None, INT64.dtype, mask, site)))
-        else:
-            values.append(place.load(frame.batch, None, leaf.dtype, mask, site))
-    return tuple(values)
-
-
-def store_value(
-    frame: Frame, address: Address, parts: Leaves, value: Any, mask: Mask, site: Site, vector: int = 0
-) -> None:
-    """Write the leaves of a value to memory."""
-    values = value if isinstance(value, tuple) else (value,)
-    with as_one_access(frame.batch, address, vector, mask, site) as done:
-        for (offset, leaf), part in zip(parts, values, strict=True):
-            place = address.moved(offset, 1) if offset else address
-            if isinstance(leaf, Pointer):
-                place.store(frame.batch, None, INT64.dtype, part.number(), mask, site)
-            else:
-                place.store(frame.batch, None, leaf.dtype, part, mask, site)
-        done(values)
+    def call(self, caller: Frame, mask: Mask, arguments: Sequence[Any]) -> Any:
+        """Run it in the lanes of `mask` and return its value, None where it has none."""

@@ -17,7 +17,7 @@ from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.batches import BATCH_LANES, cut, reachable, waits
 from gpu.simulator.executor.children import Child, Tree
 from gpu.simulator.executor.lanes import BlockBatch, Geometry, Mask
-from gpu.simulator.executor.lockstep import CompiledFunction, LockstepCompiler
+from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
 from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Chooser, Warps, chooser_of
@@ -30,10 +30,10 @@ Array = npt.NDArray[Any]
 class SimulatedKernel:
     """A `__global__` function, lowered and ready to launch."""
 
-    def __init__(self, function: ir.Function, compiled: CompiledFunction, variables: dict[str, Address]) -> None:
+    def __init__(self, function: ir.Function, compiler: LockstepCompiler, variables: dict[str, Address]) -> None:
         self.name = function.name
         self._function = function
-        self._compiled = compiled
+        self._compiler = compiler
         self._variables = variables
         self._syncs_grid = any(called.syncs_grid for called in reachable(function))
         self._one_by_one = any(waits(called.body) for called in reachable(function))
@@ -56,7 +56,7 @@ class SimulatedKernel:
 
     def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, run by another executor."""
-        return SimulatedKernel(self._function, compiler.function(self._function), self._variables)
+        return SimulatedKernel(self._function, compiler, self._variables)
 
     def launch(
         self,
@@ -104,12 +104,13 @@ class SimulatedKernel:
         """
         self.check(grid, block, shared_bytes)
         values = self._bind(arguments)
-        kernels = {self._compiled: self}
+        kernels = {id(self._function): self}
 
         def run_child(child: Child, depth: int) -> None:
-            if child.compiled not in kernels:
-                kernels[child.compiled] = SimulatedKernel(child.compiled.function, child.compiled, self._variables)
-            kernel = kernels[child.compiled]
+            function = child.function
+            if id(function) not in kernels:
+                kernels[id(function)] = SimulatedKernel(function, self._compiler, self._variables)
+            kernel = kernels[id(function)]
             try:
                 kernel.check(child.grid, child.block, child.shared_bytes)
             except LaunchError as error:
@@ -177,7 +178,7 @@ class SimulatedKernel:
         return 1 if self._one_by_one else BATCH_LANES
 
     def _enter(self, batch: BlockBatch, values: Sequence[Any], mask: Mask) -> Mask | None:
-        return self._compiled.launch(batch, list(values), self._variables, mask)
+        return self._compiler.function(self._function).launch(batch, values, self._variables, mask)
 
     def check(
         self,

@@ -7,7 +7,7 @@ of those that go on to the next one; lanes that break, continue or return wait i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,15 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.effects import pass_barrier
 from gpu.simulator.executor.expressions import ExpressionCompiler
-from gpu.simulator.executor.frame import Frame, assign_local, store_value
+from gpu.simulator.executor.frame import Evaluator, Frame, Step
 from gpu.simulator.executor.lanes import BlockBatch, Mask, union
 from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
 from gpu.simulator.executor.observe import Step as Told
-from gpu.simulator.executor.schedule import check_barrier
+from gpu.simulator.executor.values import PLAIN, PlainValues, store
+from gpu.simulator.executor.work import Work
 from gpu.simulator.types import Scalar, leaves
-
-Step = Callable[[Frame, Mask], Mask | None]
 
 
 class CompiledFunction:
@@ -32,35 +32,42 @@ class CompiledFunction:
     def __init__(self, function: ir.Function, compiler: LockstepCompiler) -> None:
         self.function = function
         self._compiler = compiler
+        self._values = compiler.values
         self._body: Step | None = None
 
-    def call(self, caller: Frame, mask: Mask, arguments: list[Any]) -> Any:
+    def call(self, caller: Frame, mask: Mask, arguments: Sequence[Any]) -> Any:
         """Run a `__device__` function in the lanes of `mask` and return its value."""
         frame = Frame(caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
         self._run(frame, mask, arguments)
         return frame.result
 
-    def launch(self, batch: BlockBatch, arguments: list[Any], variables: dict[str, Address], mask: Mask) -> Mask | None:
+    def launch(
+        self, batch: BlockBatch, arguments: Sequence[Any], variables: dict[str, Address], mask: Mask
+    ) -> Mask | None:
         """Run a kernel in some lanes of a batch, and return those that come to its end without a return."""
-        return self._run(Frame(batch, self.function.slots, None, variables, 0), mask, arguments)
+        values = self._values.launched(self.function, arguments, variables)
+        return self._run(Frame(batch, self.function.slots, None, variables, 0), mask, values)
 
-    def _run(self, frame: Frame, mask: Mask, arguments: list[Any]) -> Mask | None:
+    def _run(self, frame: Frame, mask: Mask, arguments: Sequence[Any]) -> Mask | None:
         if self._body is None:
             self._body = self._compiler.body(self.function)
         for shared in self.function.shared:
-            frame.values[shared.slot] = shared_memory(frame.batch, shared)
+            frame.values[shared.slot] = self._values.lift(shared_memory(frame.batch, shared))
         for slot, argument in enumerate(arguments):
             frame.values[slot] = argument
             frame.owners[slot] = mask
         return self._body(frame, mask)
 
 
-class LockstepCompiler(ExpressionCompiler):
-    """Compiles statements to steps, of a kernel and all that it calls. Each is compiled when first called."""
+class LockstepCompiler:
+    """Compiles statements over an algebra of values: a kernel and all that it calls, each when it is first called."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, values: PlainValues = PLAIN) -> None:
+        self.values = values
         self._functions: dict[int, CompiledFunction] = {}
+        self._work = Work()
+        compiler = ExpressionCompiler(values, self.function, self._work)
+        self._value, self._bare = compiler.expression, compiler.bare.expression
 
     def function(self, function: ir.Function) -> CompiledFunction:
         """Return a function, ready to be called."""
@@ -71,7 +78,7 @@ class LockstepCompiler(ExpressionCompiler):
     def body(self, function: ir.Function) -> Step:
         """Return the step of a function's body."""
         self._work.enter(function)
-        return self.statement(function.body)
+        return self.values.body(function, self.statement(function.body))
 
     def statement(self, statement: ir.Statement) -> Step:
         """Return the step of a statement of the function whose body is being compiled."""
@@ -99,29 +106,15 @@ class LockstepCompiler(ExpressionCompiler):
             case ir.Barrier(position):
                 return self._barrier(position)
 
-    def barrier(self, frame: Frame, mask: Mask, position: SourcePosition, votes: Any = False) -> tuple[Mask, Any]:
-        """Pass where all threads of each block that comes here, but for those that have ended, are here.
-
-        Return those that met, whole blocks, and how they voted: one value for all, or one a lane.
-        """
-        batch, gone = frame.batch, (frame.kernel or frame).returned
-        if batch.warps is not None:
-            return batch.warps.meet(gone, mask, position, votes)
-        batch.begin(Told(position, "barrier", 0), mask)
-        check_barrier(batch, batch.geometry.everyone.without(gone), mask, position)
-        if batch.observer is not None:
-            batch.observer.barrier(batch, position, mask)
-        return mask, votes
-
     def _barrier(self, position: SourcePosition) -> Step:
         def step(frame: Frame, mask: Mask) -> Mask:
-            self.barrier(frame, mask, position)
+            pass_barrier(frame, mask, position)
             return mask
 
         return step
 
     def _evaluate(self, statement: ir.Evaluate) -> Step:
-        run = self.expression(statement.expression)
+        run = self._bare(statement.expression)
         told = Told(statement.position, "evaluate", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
@@ -132,17 +125,20 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
     def _declare(self, statement: ir.Declare) -> Step:
-        slot, type = statement.slot, statement.type
+        slot, type, noted = statement.slot, statement.type, self.values.noted
         if statement.value is None:
-            empty = type.dtype.type(0) if isinstance(type, Scalar) else Address(None)
-            run: Callable[[Frame, Mask], Any] = lambda frame, mask: empty  # noqa: E731
+            empty = self.values.lift(type.dtype.type(0) if isinstance(type, Scalar) else Address(None))
+            run: Evaluator = lambda frame, mask: empty  # noqa: E731
         else:
-            run = self.expression(statement.value)
+            run = self._value(statement.value)
         told = Told(statement.position, "declare", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
-            _declare_slot(frame, slot, run(frame, mask), mask)
+            value = run(frame, mask)
+            frame.values[slot], frame.owners[slot] = value, mask
+            if noted is not None:
+                noted(slot, value, mask)
             return mask
 
         return step
@@ -150,22 +146,23 @@ class LockstepCompiler(ExpressionCompiler):
     def _declare_memory(self, statement: ir.DeclareMemory) -> Step:
         slot, size, name = statement.slot, statement.size, statement.name
         zeroed, punned = statement.zeroed, statement.punned
-        values = [(offset, leaves(value.type), self.expression(value)) for offset, value in statement.values]
+        values = self.values
+        initial = [(offset, leaves(value.type), self._value(value)) for offset, value in statement.values]
         site = Site(statement.position, "write")
         told = Told(statement.position, "declare", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> Mask:
             frame.batch.begin(told, mask)
             address = Address(local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned))
-            for offset, parts, value in values:
-                store_value(frame, address.moved(offset, 1), parts, value(frame, mask), mask, site)
-            _declare_slot(frame, slot, address, mask)
+            for offset, parts, value in initial:
+                store(values, frame.batch, address.moved(offset, 1), parts, 0, value(frame, mask), mask, site)
+            frame.values[slot], frame.owners[slot] = values.lift(address), mask
             return mask
 
         return step
 
     def _switch(self, statement: ir.Switch) -> Step:
-        value = self.expression(statement.value)
+        value = self._bare(statement.value)
         sections = [
             (section.values, section.is_default, self.statement(section.body)) for section in statement.sections
         ]
@@ -193,7 +190,7 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
     def _if(self, statement: ir.If) -> Step:
-        condition = self.expression(statement.condition)
+        condition = self._bare(statement.condition)
         then = self.statement(statement.then)
         orelse = self.statement(statement.orelse) if statement.orelse is not None else None
 
@@ -213,8 +210,8 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
     def _loop(self, statement: ir.Loop) -> Step:
-        condition = self.expression(statement.condition) if statement.condition is not None else None
-        advance = self.expression(statement.step) if statement.step is not None else None
+        condition = self._bare(statement.condition) if statement.condition is not None else None
+        advance = self._bare(statement.step) if statement.step is not None else None
         body = self.statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
         told = Told(position, "loop", self._work.of(statement))
@@ -239,6 +236,8 @@ class LockstepCompiler(ExpressionCompiler):
                 tests = True
                 live = _next_round(frame, body(frame, live), live)
                 if live is not None and advance is not None:
+                    if frame.batch.observer is not None:
+                        frame.batch.observer.advance(frame.batch, position, live)
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.rounds > frame.batch.max_rounds:
@@ -249,14 +248,15 @@ class LockstepCompiler(ExpressionCompiler):
         return step
 
     def _return(self, statement: ir.Return) -> Step:
-        run = self.expression(statement.value) if statement.value is not None else None
+        run = self._value(statement.value) if statement.value is not None else None
+        merged = self.values.merged
         told = Told(statement.position, "return", self._work.of(statement))
 
         def step(frame: Frame, mask: Mask) -> None:
             frame.batch.begin(told, mask)
             if run is not None:
                 result = run(frame, mask)
-                frame.result = result if frame.result is None else assign_local(frame.result, result, mask)
+                frame.result = result if frame.result is None else merged(frame.result, result, mask)
             frame.returned = union(frame.returned, mask)
 
         return step
@@ -277,12 +277,6 @@ def local_memory(
     if batch.warps is not None:
         return batch.warps.local(declaration, name, size, zeroed=zeroed, punned=punned)
     return LocalMemory(name, size, batch.geometry.lanes, zeroed=zeroed, punned=punned)
-
-
-def _declare_slot(frame: Frame, slot: int, value: Any, mask: Mask) -> None:
-    """Let a variable come to life in the lanes of a mask; no other lane of this round can see it."""
-    frame.values[slot] = value
-    frame.owners[slot] = mask
 
 
 def _is_one_of(value: Any, cases: Sequence[int]) -> Any:

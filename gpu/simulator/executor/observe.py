@@ -102,6 +102,9 @@ class Observer:
         statement's.
         """
 
+    def advance(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+        """Take note that the lanes of `mask` are about to do the step of a `for`, which stands at its position."""
+
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         """Take note that of the lanes of `mask` those of `taken` (none: None) go one way, the others the other."""
 
@@ -161,6 +164,10 @@ class Observers(Observer):
     def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
         for observer in self._observers:
             observer.side(batch, position, operations, mask)
+
+    def advance(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+        for observer in self._observers:
+            observer.advance(batch, position, mask)
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
         for observer in self._observers:

@@ -159,6 +159,9 @@ class Recorder(Observer):
         self.lane_events += mask.count
         self._begin(step, mask, resumed=False)
 
+    def advance(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+        self.step(batch, Step(position, "advance", 0), mask)
+
     def _stop(self, what: str) -> None:
         self.stopped = (
             f"The recording ends after {what}; the launch went on to its end. "

@@ -1,0 +1,291 @@
+"""Values that are accompanied by the nodes that made them: the compiler's algebra while a recorder looks on.
+
+A value's nodes are one number, one a lane, or, of a struct, a tuple with those of each leaf. Addresses and conditions
+are bare: nobody asks where they came from, and what they compute on their way is not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator import ir
+from gpu.simulator.executor import warp
+from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.frame import Evaluator, Frame, Step, assign_local
+from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.simulator.executor.memory import Site
+from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.values import Barrier, PlainValues
+from gpu.simulator.trace.recorded_memory import NONE
+from gpu.simulator.trace.recorder import Recorder
+from gpu.simulator.trace.warp_nodes import combined_nodes, voted_nodes
+
+
+class Traced:
+    """A value, and the nodes that made it."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, value: Any, node: Any = NONE) -> None:
+        self.value = value
+        self.node = node
+
+
+class BareValues(PlainValues):
+    """Values as they are, while what is kept in variables is traced."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def variable(self, slot: int) -> Evaluator:
+        return lambda frame, mask: frame.values[slot].value
+
+    def interrupting(self, barrier: Barrier) -> Barrier:
+        return _interrupting(self._recorder, barrier)
+
+
+class TracedValues(PlainValues):
+    """Values with their nodes.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        It must be among the observers of the launch too.
+    """
+
+    # What a lane does not need it does not do: the recording would show it.
+    speculates = False
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._bare = BareValues(recorder)
+        # Of each block of a batch, by its first lane: the votes at the last barrier, and the nodes of their outcome.
+        self._votes: dict[int, tuple[Any, Any]] = {}
+
+    @property
+    def bare(self) -> PlainValues:
+        return self._bare
+
+    def lift(self, value: Any) -> Traced:
+        return Traced(value)
+
+    def lifted(self, run: Evaluator) -> Evaluator:
+        return lambda frame, mask: Traced(run(frame, mask))
+
+    def strip(self, value: Traced) -> Any:
+        return value.value
+
+    def stripped(self, run: Evaluator) -> Evaluator:
+        return lambda frame, mask: run(frame, mask).value
+
+    # Values from values.
+
+    def apply(self, op: str, function: Callable[..., Any], operands: Sequence[Evaluator]) -> Evaluator:
+        def run(frame: Frame, mask: Mask) -> Traced:
+            return self._operate(op, function, mask, [evaluate(frame, mask) for evaluate in operands])
+
+        return run
+
+    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[Mask, Any, Any], Traced]:
+        return lambda mask, left, right: self._operate(op, function, mask, (left, right))
+
+    def _operate(self, op: str, function: Callable[..., Any], mask: Mask, operands: Sequence[Traced]) -> Traced:
+        values = [operand.value for operand in operands]
+        made = function(*values)
+        if isinstance(made, Address):
+            return Traced(made)
+        return Traced(made, self._recorder.operation(op, mask, made, [operand.node for operand in operands], values))
+
+    def converted(self, function: Callable[[Any], Any], value: Traced) -> Traced:
+        return Traced(function(value.value), value.node)
+
+    def conversion(self, function: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
+        return lambda frame, mask: self.converted(function, operand(frame, mask))
+
+    def logical(self, op: str, left: Evaluator, right: Evaluator) -> Evaluator:
+        conjunction = op == "&&"
+        combine = np.logical_and if conjunction else np.logical_or
+
+        def run(frame: Frame, mask: Mask) -> Traced:
+            first, second = left(frame, mask), Traced(np.bool_(conjunction))
+            true, false = mask.split(first.value)
+            needed = true if conjunction else false
+            if needed is not None:
+                second = self.merged(second, right(frame, needed), needed)
+            return self._operate(op, combine, mask, (first, second))
+
+        return run
+
+    def merged(self, old: Traced | None, new: Any, mask: Mask) -> Any:
+        if old is None:
+            return new
+        return Traced(assign_local(old.value, new.value, mask), merged_nodes(old.node, new.node, mask))
+
+    def composed(self, parts: Sequence[Traced]) -> Traced:
+        values: list[Any] = []
+        nodes: list[Any] = []
+        for part in parts:
+            own = part.value if isinstance(part.value, tuple) else (part.value,)
+            values += own
+            nodes += _of_leaves(part.node, len(own))
+        return Traced(tuple(values), tuple(nodes))
+
+    def part(self, whole: Evaluator, which: int | slice) -> Evaluator:
+        def run(frame: Frame, mask: Mask) -> Traced:
+            found = whole(frame, mask)
+            return Traced(found.value[which], _of_leaves(found.node, len(found.value))[which])
+
+        return run
+
+    def parts(self, value: Traced) -> Sequence[Traced]:
+        if not isinstance(value.value, tuple):
+            return (value,)
+        return [*map(Traced, value.value, _of_leaves(value.node, len(value.value)))]
+
+    # Memory.
+
+    def read(
+        self, address: Address, batch: BlockBatch, index: Any, dtype: np.dtype[Any], mask: Mask, site: Site
+    ) -> Traced:
+        found = self._recorder.outgoing = []
+        value = address.load(batch, index, dtype, mask, site)
+        self._recorder.outgoing = None
+        node: Any = NONE
+        for number, (lanes, (each, *_)) in enumerate(found):  # several where lanes point into different memories
+            node = merged_nodes(node, each, lanes) if number else each
+        return Traced(value, node)
+
+    def write(
+        self,
+        address: Address,
+        batch: BlockBatch,
+        index: Any,
+        dtype: np.dtype[Any],
+        value: Traced,
+        mask: Mask,
+        site: Site,
+    ) -> None:
+        self._recorder.incoming = (value.node,)
+        address.store(batch, index, dtype, value.value, mask, site)
+
+    def atomic(
+        self,
+        address: Address,
+        batch: BlockBatch,
+        index: Any,
+        dtype: np.dtype[Any],
+        op: str,
+        operands: Sequence[Traced],
+        mask: Mask,
+        site: Site,
+        used: bool,
+    ) -> Traced:
+        values, nodes = [operand.value for operand in operands], [operand.node for operand in operands]
+        old = address.atomic(batch, index, dtype, op, values, mask, site, True)
+        return Traced(old, self._recorder.atomic(batch, op, values, nodes, old))
+
+    def tell_read(self, batch: BlockBatch, access: Access) -> Traced:
+        found = self._recorder.outgoing = []
+        super().tell_read(batch, access)
+        self._recorder.outgoing = None
+        return Traced(access.values, found[0][1][: len(access.values)])
+
+    def tell_write(self, batch: BlockBatch, access: Access, value: Traced) -> None:
+        self._recorder.incoming = _of_leaves(value.node, len(value.value))
+        super().tell_write(batch, access, value)
+
+    # Between lanes.
+
+    def exchange(
+        self, op: str, dtype: np.dtype[Any], named: Evaluator, given: Evaluator, others: Sequence[Evaluator]
+    ) -> Evaluator:
+        def run(frame: Frame, mask: Mask) -> Traced:
+            here, own = named(frame, mask), given(frame, mask)
+            by = [other(frame, mask) for other in others]
+            if op.startswith("__shfl"):
+                node = warp.run(op, frame.batch, mask, [here, own.node, *by])
+            else:
+                node = combined_nodes(self._recorder, op, frame.batch, mask, here, own.value, own.node)
+            made = warp.run(op, frame.batch, mask, [here, own.value, *by]).astype(dtype, copy=False)
+            return Traced(made, node)
+
+        return run
+
+    def vote(self, op: str, predicate: Evaluator, barrier: Barrier) -> Evaluator:
+        barrier = self.interrupting(barrier)
+
+        def run(frame: Frame, mask: Mask) -> Traced:
+            given = predicate(frame, mask)
+            voted = np.not_equal(given.value, 0)
+            node = self._recorder.operation(op, mask, voted.astype(np.int32), [given.node], [given.value])
+            # A lane brings what it votes, and where that comes from.
+            met, votes = barrier(frame, mask, np.asarray(node, np.int64) << 1 | voted)
+            return Traced(warp.block_vote(op, frame.batch, met, votes & 1), self._outcome(op, frame.batch, met, votes))
+
+        return run
+
+    def _outcome(self, op: str, batch: BlockBatch, met: Mask, votes: Any) -> Any:
+        """Return the nodes of a vote's outcome, which the first of the warps that run on their own records."""
+        first = int(met.lanes[0])
+        before, nodes = self._votes.get(first, (None, None))
+        if before is not votes:
+            lanes = np.broadcast_to(votes, batch.geometry.lanes)
+            nodes = voted_nodes(self._recorder, op, batch, met, lanes & 1, (lanes >> 1).astype(np.int32))
+            self._votes[first] = (votes, nodes)
+        return nodes
+
+    def interrupting(self, barrier: Barrier) -> Barrier:
+        return _interrupting(self._recorder, barrier)
+
+    # Functions and variables.
+
+    def noted(self, slot: int, value: Traced, mask: Mask) -> None:
+        self._recorder.register(slot, value.value, value.node, mask)
+
+    def launched(self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, Address]) -> Sequence[Any]:
+        self._recorder.arguments(function.parameters, arguments, variables)
+        return [Traced(argument) for argument in arguments]
+
+    def body(self, function: ir.Function, body: Step) -> Step:
+        recorder, parameters = self._recorder, len(function.parameters)
+
+        def run(frame: Frame, mask: Mask) -> Mask | None:
+            caller = recorder.enter(function, is_kernel=frame.kernel is None)
+            for slot, argument in enumerate(frame.values[:parameters]):
+                recorder.parameter(slot, argument.value, argument.node, mask)
+            through = body(frame, mask)
+            recorder.leave(caller)
+            return through
+
+        return run
+
+
+def merged_nodes(old: Any, new: Any, mask: Mask) -> Any:
+    """Return `new` in the lanes of the mask and `old` elsewhere."""
+    if isinstance(new, tuple) or isinstance(old, tuple):
+        size = len(new) if isinstance(new, tuple) else len(old)
+        pairs = zip(_of_leaves(old, size), _of_leaves(new, size), strict=True)
+        return tuple(merged_nodes(before, after, mask) for before, after in pairs)
+    if new is old:
+        return new
+    return np.where(mask.bits, new, old)
+
+
+def _of_leaves(node: Any, count: int) -> tuple[Any, ...]:
+    """Return the nodes of each leaf of a value."""
+    return node if isinstance(node, tuple) else (node,) * count
+
+
+def _interrupting(recorder: Recorder, barrier: Barrier) -> Barrier:
+    """Return a barrier after which the statement in whose middle it stands goes on."""
+
+    def wait(frame: Frame, mask: Mask, votes: Any) -> tuple[Mask, Any]:
+        statement = recorder.suspend()
+        met = barrier(frame, mask, votes)
+        recorder.leave(statement)
+        return met
+
+    return wait
