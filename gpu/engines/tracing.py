@@ -17,7 +17,7 @@ from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import Recording
+from gpu.stepping.recording import RecordedLaunch, Recording, Shape
 
 MAXIMUM_LANE_EVENTS = 4_000_000
 """Statements of single lanes that are recorded of a whole host program: some 100 MB."""
@@ -67,7 +67,7 @@ class TracingEngine(SimulatorEngine):
         self._left = max_lane_events
         # What was allocated, and by now neither filled nor given to a kernel.
         self._empty: set[SimulatedBuffer] = set()
-        self._traces: list[tuple[Trace, tuple[int | None, ...]]] = []
+        self._traces: list[RecordedLaunch] = []
         self._texts: dict[str, str] = {}
         self._stopped = ""
         # The number of each buffer and of each variable of a module.
@@ -81,10 +81,9 @@ class TracingEngine(SimulatorEngine):
 
     def recording(self, failure: str = "") -> Recording:
         """Return what was launched so far; `failure` is the mistake that ended the host program."""
-        for trace, _ in self._traces:
-            for file, *_ in trace.about["positions"]:
-                with suppress(KernelError):  # a header from elsewhere has no text
-                    self._texts.setdefault(file, kernel_text(file, self.sources))
+        for file in dict.fromkeys(place.file for launch in self._traces for place in launch.trace.data.positions):
+            with suppress(KernelError):  # a header from elsewhere has no text
+                self._texts.setdefault(file, kernel_text(file, self.sources))
         return Recording.of(self._traces, self._texts, failure=failure, stopped=self._stopped)
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> TracedModule:
@@ -123,8 +122,9 @@ class TracingEngine(SimulatorEngine):
                 uninitialized=empty,
             )
         self._empty -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
-        trace.about["shapes"] = self._shapes(trace, kernel, given)
-        self._traces.append((trace, self._buffers(trace, kernel, given)))
+        self._traces.append(
+            RecordedLaunch(trace, self._buffers(trace, kernel, given), self._shapes(trace, kernel, given))
+        )
         self._left = 0 if trace.stopped else self._left - trace.lane_events
         self._stopped = self._stopped or trace.stopped
         if trace.failure:
@@ -150,17 +150,17 @@ class TracingEngine(SimulatorEngine):
             numbers.append(self._number(key))
         return tuple(numbers)
 
-    def _shapes(self, trace: Trace, kernel: TracedKernel, given: dict[str, Argument]) -> list[list[int] | None]:
+    def _shapes(self, trace: Trace, kernel: TracedKernel, given: dict[str, Argument]) -> tuple[Shape, ...]:
         """Return the extents of each array of a trace: the host program's, or those that the kernel declares."""
         known = dict(kernel.constants)
         known.update((name, each.shape) for name, each in given.items() if isinstance(each, SimulatedBuffer))
         shared = kernel.plain.shared_shapes
-        found = []
+        found: list[Shape] = []
         for array in trace.arrays:
             shape = (shared if array.space == "shared" else known).get(array.name)
             whole = shape is not None and math.prod(shape) == array.count
-            found.append(list(shape) if shape is not None and whole else None)
-        return found
+            found.append(tuple(shape) if shape is not None and whole else None)
+        return tuple(found)
 
     def _number(self, key: Hashable) -> int:
         if key not in self._numbers:

@@ -23,8 +23,8 @@ from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
-from gpu.simulator.trace.data import gather
-from gpu.simulator.trace.findings import FindingEvents, packed
+from gpu.simulator.trace.data import LaunchRecord, gather
+from gpu.simulator.trace.findings import FindingEvents
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.traced_values import TracedValues
@@ -159,18 +159,10 @@ class SimulatedModule:
                 raise
             message = error.message
             failure = (TraceFinding(recorder.running_event, finding_of(error)),)
-        about = {
-            "kernel": name,
-            "source": self._source[0],
-            "file": str(self._source[1]),
-            "defines": {key: str(value) for key, value in self._source[2].items()},
-            "grid": [*grid],
-            "block": [*block],
-            "schedule": schedule,
-            "failure": message,
-            "findings": [packed(found) for found in (*dated.findings, *failure)],
-        }
-        return Trace(gather(recorder, about))
+        source, file, defines = self._source
+        macros = {key: str(value) for key, value in defines.items()}
+        findings = (*dated.findings, *failure)
+        return Trace(gather(recorder, LaunchRecord(name, source, str(file), macros, schedule, message, findings)))
 
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""

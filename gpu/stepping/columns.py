@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.stepping.history import Array, History
+from gpu.simulator.trace.packing import Array
+from gpu.stepping.history import History
 
 
 class Columns:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu.errors import SourcePosition
+from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
-from gpu.stepping.history import Array, History
+from gpu.stepping.history import History
 from gpu.stepping.labels import Labels
 from gpu.stepping.last_seen import LastSeen
 from gpu.stepping.recording import Recording

@@ -60,7 +60,7 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
         return Explanation("")
     event = scene.event
     text = recording.text(event.position.file) or launch.trace.source
-    scene.constants = constants_of(text, launch.trace.about.get("defines", {}))
+    scene.constants = constants_of(text, launch.trace.data.launch.defines)
     statement = statement_at(text, event.position.line, event.position.column, event.kind)
     return Explanation(_explain(scene, statement, event.kind), scene.variables)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.recorder import EVENT, REGISTER
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.types import Register
 from gpu.stepping.recording import Recording
@@ -78,41 +77,38 @@ class Labels:
             self._loops[launch] = self._variables_of_loops(trace)
         loops = self._loops[launch]
         found: _Variables = {}
-        callers = dict(trace.about["callers"])
-        events = trace.data.arrays["events"]
-        lanes = trace.lanes_of_mask(int(events[event, EVENT.index("mask")]))
+        callers = dict(trace.data.calls.tolist())
+        events = trace.data.events
+        lanes = trace.lanes.of_mask(int(events["mask"][event]))
         while event >= 0:
-            row = events[event]
-            function, position, frame = (int(row[EVENT.index(name)]) for name in ("function", "position", "frame"))
-            statements = trace.about["functions"][function]["statements"]
-            around = next((loops for at, loops in statements if at == position), ())
+            function, position, frame = events[event][["function", "position", "frame"]].tolist()
+            around = trace.data.functions[function].loops_at(position)
             names = [name for loop in around for name in sorted(_of_loop(loops, function, loop))]
             registers = trace.registers(event, names) if names else {}
             here = {name: text for name in names if (text := _text(registers.get(name), lanes))}
             found = {**here, **found}
             caller = callers.get(frame, -1)
-            earlier = np.flatnonzero(events[:event, EVENT.index("frame")] == caller) if caller >= 0 else np.zeros(0)
+            earlier = np.flatnonzero(events["frame"][:event] == caller) if caller >= 0 else np.zeros(0)
             event = int(earlier[-1]) if earlier.size else -1
         return found
 
     def _variables_of_loops(self, trace: Trace) -> dict[tuple[int, int], set[str]]:
         """Return the names of the variables that each loop advances: in its header, else those named there."""
-        events, registers = trace.data.arrays["events"], trace.data.arrays["registers"]
-        kinds = trace.about["kinds"]
-        of = registers[:, REGISTER.index("event")]
-        own = (of >= 0) & (events[of, EVENT.index("frame")] == registers[:, REGISTER.index("frame")])
-        columns = [events[of[own], EVENT.index(name)] for name in ("function", "position", "kind")]
-        written = np.unique(np.stack([*columns, registers[own, REGISTER.index("slot")]], axis=1), axis=0)
+        events, registers, kinds = trace.data.events, trace.data.registers, trace.data.kinds
+        of = registers["event"]
+        own = (of >= 0) & (events["frame"][of] == registers["frame"])
+        columns = [events[name][of[own]] for name in ("function", "position", "kind")]
+        written = np.unique(np.stack([*columns, registers["slot"][own]], axis=1), axis=0)
         found: dict[tuple[int, int], set[str]] = {}
         fallback: dict[tuple[int, int], set[str]] = {}
         for function, position, kind, slot in written.tolist():
-            description = trace.about["functions"][function]
-            name = description["slots"].get(str(slot))
-            around = next((loops for at, loops in description["statements"] if at == position), ())
+            description = trace.data.functions[function]
+            name = description.variables.get(slot)
+            around = description.loops_at(position)
             if not around or name is None or kinds[kind] == "declare":
                 continue
             advances = kinds[kind] == "advance"
-            if not advances and name not in self._header(trace, description["statements"][around[-1]][0]):
+            if not advances and name not in self._header(trace, description.statements[around[-1]].position):
                 continue
             chosen = found if advances else fallback
             chosen.setdefault((function, around[-1]), set()).add(name)
@@ -120,9 +116,11 @@ class Labels:
 
     def _header(self, trace: Trace, position: int) -> set[str]:
         """Return the names in the line where a loop begins."""
-        file, line, _ = trace.about["positions"][position] if position >= 0 else ("", 0, 0)
-        lines = self._recording.text(file).splitlines()
-        return set(re.findall(r"[A-Za-z_]\w*", lines[line - 1])) if 0 < line <= len(lines) else set()
+        if position < 0:
+            return set()
+        place = trace.data.positions[position]
+        lines = self._recording.text(place.file).splitlines()
+        return set(re.findall(r"[A-Za-z_]\w*", lines[place.line - 1])) if 0 < place.line <= len(lines) else set()
 
 
 def _of_loop(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from gpu.simulator.trace.recorder import EVENT
+from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.warp import WARP
-
-Array = npt.NDArray[Any]
 
 NEVER = np.iinfo(np.int64).max
 _AT_ONCE = 64
@@ -84,15 +80,9 @@ class LaneTrace:
         return found
 
 
-def event_column(trace: Trace, name: str) -> Array:
-    """Return a column of the events: int32, one an event."""
-    column: Array = trace.data.arrays["events"][:, EVENT.index(name)]
-    return column
-
-
 def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
     """Return the lane_traces of a launch of a trace that executed anything; `apart` where each warp is one."""
-    batches, masks = event_column(trace, "batch"), event_column(trace, "mask")
+    batches, masks = trace.data.events["batch"], trace.data.events["mask"]
     # A batch that launches a kernel waits, and goes on when that has ended.
     order = np.argsort(batches, kind="stable")
     borders = [*np.flatnonzero(np.diff(batches[order], prepend=-1)).tolist(), batches.size]
@@ -100,14 +90,14 @@ def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
     for begin, end in pairwise(borders):
         events = order[begin:end]
         batch = int(batches[events[0]])
-        if trace.launch_of(batch).number != launch:
+        if trace.lanes.launch(batch).number != launch:
             continue
-        start = trace.about["batches"][batch][0] * trace.lanes_per_block_of(batch)
+        start = int(trace.data.batches["first"][batch]) * trace.lanes.per_block(batch)
         if not apart:
-            found.append(_lane_trace(trace, start, 0, trace.batch_lanes(batch), events))
+            found.append(_lane_trace(trace, start, 0, trace.lanes.count(batch), events))
             continue
         own = np.unique(masks[events])
-        warp_of = np.array([trace.lanes_of_mask(int(mask))[0] // WARP for mask in own])
+        warp_of = np.array([trace.lanes.of_mask(mask)[0] // WARP for mask in own.tolist()])
         warps = warp_of[np.searchsorted(own, masks[events])]
         found += [_lane_trace(trace, start, int(warp) * WARP, WARP, events[warps == warp]) for warp in np.unique(warps)]
     return found
@@ -115,26 +105,20 @@ def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
 
 def _lane_trace(trace: Trace, start: int, first: int, width: int, events: Array) -> LaneTrace:
     """Return the lane_trace of `width` lanes from `first` on in a batch whose own first lane is `start`."""
-    masks = event_column(trace, "mask")[events]
+    masks = trace.data.events["mask"][events]
     # Equal sets of lanes may have been recorded more than once.
     numbers: dict[bytes, int] = {}
     sets: list[Array] = []
     own, places = np.unique(masks, return_inverse=True)
     set_of = np.empty(own.size, np.int64)
     for place, mask in enumerate(own.tolist()):
-        lanes = trace.lanes_of_mask(mask)
+        lanes = trace.lanes.of_mask(mask)
         set_of[place] = numbers.setdefault(lanes.tobytes(), len(numbers))
         if set_of[place] == len(sets):
             bits = np.zeros(width, bool)
             bits[lanes - first] = True
             sets.append(bits)
-    frames = event_column(trace, "frame")[events]
-    returns = events[_of_kind(trace, events, "return") & (frames == frames[0])]
-    barriers = events[_of_kind(trace, events, "barrier")]
+    frames = trace.data.events["frame"][events]
+    returns = events[trace.is_kind("return", events) & (frames == frames[0])]
+    barriers = events[trace.is_kind("barrier", events)]
     return LaneTrace(start + first, start + first + width, events, set_of[places], np.array(sets), returns, barriers)
-
-
-def _of_kind(trace: Trace, events: Array, kind: str) -> Array:
-    kinds: list[str] = trace.about["kinds"]
-    flags: Array = event_column(trace, "kind")[events] == (kinds.index(kind) if kind in kinds else -1)
-    return flags

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.lane_traces import event_column, lane_traces
+from gpu.stepping.lane_traces import lane_traces
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 
@@ -140,8 +140,8 @@ class LaneStates:
         """
         launch, event = self._recording.at(moment)
         trace = launch.trace
-        batches = event_column(trace, "batch")
-        within = trace.launch_of(int(batches[event])).number if event < batches.size else 0
+        batches = trace.data.events["batch"]
+        within = trace.lanes.launch(int(batches[event])).number if event < batches.size else 0
         key = (launch.number, within)
         if key not in self._launches:
             self._launches[key] = LaunchLanes(trace, within)
@@ -167,13 +167,13 @@ class LaunchLanes:
         self._shape = (prod(launch.grid), launch.lanes_per_block // WARP, WARP)
         self._absent = np.zeros(self._shape, bool)
         self._absent.reshape(self._shape[0], -1)[:, prod(launch.block) :] = True
-        self._apart = trace.about["schedule"] != "round-robin"
+        self._apart = not trace.in_lockstep
         self._lane_traces = lane_traces(trace, number, apart=self._apart)
         self._first = np.array([lane_trace.events[0] for lane_trace in self._lane_traces], np.int64)
         self._last = np.array([lane_trace.events[-1] for lane_trace in self._lane_traces], np.int64)
-        lines = np.array([line for _, line, _ in trace.about["positions"]], np.int64)
-        self._lines: Array = lines[event_column(trace, "position")]
-        self._kinds: Array = np.array(trace.about["kinds"], str)[event_column(trace, "kind")]
+        lines = np.array([position.line for position in trace.data.positions], np.int64)
+        self._lines: Array = lines[trace.data.events["position"]]
+        self._kinds: Array = np.array(trace.data.kinds, str)[trace.data.events["kind"]]
         self._loops = np.isin(self._kinds, ("loop", "advance"))
         self._kept: dict[int, tuple[int, Array, Array]] = {}
 

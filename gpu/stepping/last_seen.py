@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
-from gpu.stepping.history import Array, History
+from gpu.stepping.history import History
 from gpu.stepping.rows import RowOutline
 from gpu.stepping.value_graph import ValueGraph
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.simulator.trace.recorder import EVENT
+from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Launch, Recording
 from gpu.stepping.scene import Scene, as_text
-
-_BATCH = EVENT.index("batch")
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,7 @@ def launch_tree(recording: Recording) -> tuple[Grid, ...]:
 
 def _of_launch(launch: Launch, before: int) -> list[Grid]:
     trace = launch.trace
-    batches = trace.data.arrays["events"][:, _BATCH]
-    owners = np.array([batch[2] for batch in trace.about["batches"]], np.int64)[batches]
+    owners = trace.data.batches["launch"][trace.data.events["batch"]]
     spans = [_span(owners, each.number, launch.count) for each in trace.launches]
     whole = [last for _, last in spans]
     depths = [0] * len(spans)
@@ -93,7 +90,7 @@ def _of_launch(launch: Launch, before: int) -> list[Grid]:
     ]
 
 
-def _span(owners: np.ndarray[tuple[int], np.dtype[np.int64]], number: int, end: int) -> tuple[int, int]:
+def _span(owners: Array, number: int, end: int) -> tuple[int, int]:
     """Return a grid's first event, and the one after its last; the end for one of which nothing was recorded."""
     own = np.flatnonzero(owners == number)
     return (int(own[0]), int(own[-1]) + 1) if own.size else (end, end)

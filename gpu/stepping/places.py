@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.trace.trace import Trace
-from gpu.simulator.trace.types import TraceArray
+from gpu.simulator.trace.types import TraceArray, TraceLaunch
 from gpu.stepping.recording import Launch
 
 Array = npt.NDArray[Any]
@@ -71,19 +70,18 @@ class Places:
             space: Space = "constant" if array.space == "constant" else "global"
             return self._place(("buffer", buffer), array.name, space, array.dtype, 1, array.count, array.count, launch)
         trace = launch.trace
-        batch = trace.about["memories"][array.memory]["batch"]
-        child, blocks, threads = _grid(trace, batch)
+        child, blocks, threads = _grid(trace.lanes.launch(trace.data.memories[array.memory].batch))
         key = (launch.number, child, array.space, array.name, array.count)
         if array.space == "shared":
             return self._place(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
         section = threads * array.count
         return self._place(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
 
-    def of_variable(self, launch: Launch, batch: int, function: int, slot: int, dtype: np.dtype[Any]) -> Place:
-        """Return the place of a variable, which has a cell for each thread of the grid."""
-        trace = launch.trace
-        child, blocks, threads = _grid(trace, batch)
-        name = trace.about["functions"][function]["slots"].get(str(slot), "")
+    def of_variable(self, launch: Launch, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Place:
+        """Return the place of a variable: it has a cell for each thread of the trace's launch `child`."""
+        data = launch.trace.data
+        _, blocks, threads = _grid(data.launches[child])
+        name = data.functions[function].variables.get(slot, "")
         key = (launch.number, child, "register", function, slot)
         return self._place(key, name, "register", dtype, blocks, threads, 1, launch)
 
@@ -105,8 +103,7 @@ class Places:
         return self._known[key]
 
 
-def _grid(trace: Trace, batch: int) -> tuple[int, int, int]:
-    """Return the number of a batch's launch, of its blocks, and of the threads of each."""
-    launch = trace.launch_of(batch)
+def _grid(launch: TraceLaunch) -> tuple[int, int, int]:
+    """Return the number of a launch, of its blocks, and of the threads of each."""
     grid, block = launch.grid, launch.block
     return launch.number, grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu.stepping.flat import Array, FlatTrace
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.trace import Trace
+from gpu.warp import WARP
 
 _LAST = 2**30
 
 
-def program_order(flat: FlatTrace) -> tuple[Array, Array]:
+def program_order(trace: Trace) -> tuple[Array, Array]:
     """Return a number for each event of a trace: equal for the same statement in the same rounds of its loops.
 
     Numbers ascend in the order of the program, round after round; what a called function does comes within the
@@ -24,14 +26,14 @@ def program_order(flat: FlatTrace) -> tuple[Array, Array]:
     scopes : int64 array
         A number for the call and the rounds of its loops: equal for the statements of one round.
     """
-    if not flat.events.size:
+    if not len(trace.events):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    warp, warps = _warps(flat)
-    frame = flat.event("frame").astype(np.int64)
+    warp, warps = _warps(trace)
+    frame = trace.data.events["frame"].astype(np.int64)
     stream = frame * warps + warp
-    keys, rounds = _local_keys(flat, stream)
+    keys, rounds = _local_keys(trace, stream)
     local = _dense(keys)
-    calls = _Calls(flat, stream, warp, warps)
+    calls = _Calls(trace, stream, warp, warps)
     # What has the same place in a stream follows in the order of time: calls, the rest of a statement after a call.
     place = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
     place += np.concatenate((local, local[calls.site]))
@@ -39,7 +41,7 @@ def program_order(flat: FlatTrace) -> tuple[Array, Array]:
     own = np.stack((local, ordinal[: frame.size]), axis=1)
     above = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
     round_only = np.stack((_dense(rounds), np.zeros_like(frame)), axis=1)
-    batch = _one_by_one(flat)
+    batch = _one_by_one(trace)
     steps, scopes = (
         _dense(np.concatenate([batch, _outermost_first([last, *above])], axis=1)) for last in (own, round_only)
     )
@@ -51,16 +53,16 @@ class _Calls:
 
     Parameters
     ----------
-    flat : FlatTrace
+    trace : Trace
     stream, warp : arrays
         Of each event.
     warps : int
     """
 
-    def __init__(self, flat: FlatTrace, stream: Array, warp: Array, warps: int) -> None:
-        frame = flat.event("frame").astype(np.int64)
-        callers = np.array(flat.trace.about["callers"], np.int64).reshape(-1, 2)
-        called, calling = callers[np.isin(callers[:, 0], frame)].T
+    def __init__(self, trace: Trace, stream: Array, warp: Array, warps: int) -> None:
+        frame = trace.data.events["frame"].astype(np.int64)
+        calls = trace.data.calls[np.isin(trace.data.calls["frame"], frame)]
+        called, calling = calls["frame"].astype(np.int64), calls["caller"].astype(np.int64)
         order = np.argsort(frame, kind="stable")
         first = order[np.searchsorted(frame[order], called)]
         # A call takes place just after the last event of its caller before its own first.
@@ -99,58 +101,53 @@ def _outermost_first(paths: list[Array]) -> Array:
     return whole
 
 
-def _warps(flat: FlatTrace) -> tuple[Array, int]:
+def _warps(trace: Trace) -> tuple[Array, int]:
     """Return the warp of each event, where warps take turns, and how many there are; one where all run in lockstep."""
-    if flat.trace.about["schedule"] == "round-robin":
-        return np.zeros(len(flat.events), np.int64), 1
-    masks, which = np.unique(flat.event("mask"), return_inverse=True)
-    warps = np.array([flat.trace.lanes_of_mask(int(mask))[0] // 32 for mask in masks])
+    if trace.in_lockstep:
+        return np.zeros(len(trace.events), np.int64), 1
+    masks, which = np.unique(trace.data.events["mask"], return_inverse=True)
+    warps = np.array([trace.lanes.of_mask(mask)[0] // WARP for mask in masks.tolist()])
     return warps[which], int(warps.max()) + 1
 
 
-def _one_by_one(flat: FlatTrace) -> Array:
+def _one_by_one(trace: Trace) -> Array:
     """Return the batch of each event where blocks ran one after the other, as those do that wait for each other."""
-    batches = np.array(flat.trace.about["batches"])
-    alone = [(batches[batches[:, 2] == launch, 1] == 1).all() for launch in batches[:, 2]]
-    several = [(batches[:, 2] == launch).sum() > 1 for launch in batches[:, 2]]
-    number = np.where(np.logical_and(alone, several), np.arange(len(batches)), 0)
-    return number[flat.event("batch")][:, None]
+    _, which = np.unique(trace.data.batches["launch"], return_inverse=True)
+    count, blocks = np.bincount(which), np.bincount(which, trace.data.batches["blocks"])
+    number = np.where(((count == blocks) & (count > 1))[which], np.arange(which.size), 0)
+    found: Array = number[trace.data.events["batch"]][:, None]
+    return found
 
 
-def _local_keys(flat: FlatTrace, stream: Array) -> tuple[Array, Array]:
+def _local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
     """Return the place of each event in its function, loops with their rounds and the statement; and loops alone."""
-    functions: list[dict[str, Any]] = flat.trace.about["functions"]
-    positions = len(flat.trace.about["positions"])
-    depth = max((len(loops) for each in functions for _, loops in each["statements"]), default=0)
+    functions = trace.data.functions
+    positions = len(trace.data.positions)
+    depth = max((len(each.loops) for function in functions for each in function.statements), default=0)
     # For each position in each function the number of the statement and of the loops around it.
     number = np.full((len(functions), positions), _LAST)
     around = np.full((len(functions), positions, depth), -1)
     rounds: list[tuple[int, int, int, bool]] = []
     for of, function in enumerate(functions):
-        for statement, (position, loops) in reversed(list(enumerate(function["statements"]))):
+        for statement, (position, loops) in reversed(list(enumerate(function.statements))):
             if position >= 0:
                 number[of, position] = statement
                 around[of, position, : len(loops)] = loops
                 around[of, position, len(loops) :] = -1
-        for loop, marker in function["rounds"].items():
-            position = function["statements"][int(loop)][0] if marker < 0 else marker
-            rounds.append((of, int(loop), position, marker < 0))
-    functions_of, position = flat.event("function"), flat.event("position")
-    own, loops = number[functions_of, position], around[functions_of, position]
-    kinds = flat.trace.about["kinds"]
-    test, advance = (kinds.index(kind) if kind in kinds else -1 for kind in ("loop", "advance"))
-    kind = flat.event("kind")
-    own = np.where(kind == advance, _LAST, own)
+        for loop, marker in function.rounds.items():
+            position = function.statements[loop].position if marker < 0 else marker
+            rounds.append((of, loop, position, marker < 0))
+    functions_of, positions_of = trace.data.events["function"], trace.data.events["position"]
+    own, loops = number[functions_of, positions_of], around[functions_of, positions_of]
+    test, advance, resumed = trace.is_kind("loop"), trace.is_kind("advance"), trace.data.events["resumed"] != 0
+    own = np.where(advance, _LAST, own)
     counters = _Rounds(
         stream,
         [
             (
                 loop,
                 np.flatnonzero(
-                    (functions_of == function)
-                    & (position == marker)
-                    & (flat.event("resumed") == 0)
-                    & ((kind == test) if tested else (kind != advance))
+                    (functions_of == function) & (positions_of == marker) & ~resumed & (test if tested else ~advance)
                 ),
             )
             for function, loop, marker, tested in rounds

@@ -12,18 +12,29 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from gpu.errors import InputError
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.trace import data as trace_data
+from gpu.simulator.trace import file as trace_file
 from gpu.simulator.trace.trace import Trace
 
-VERSION = 1
+VERSION = 2
 
 _MANIFEST = "recording.json"
+
+Shape = tuple[int, ...] | None
+"""The extents of an array; None where nothing says them."""
+
+
+class RecordedLaunch(NamedTuple):
+    """A trace with what the host program knows of its arrays, by their numbers: see `Launch`."""
+
+    trace: Trace
+    buffers: tuple[int | None, ...]
+    shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +52,8 @@ class Launch:
     buffers : tuple of (int or None)
         By the number of an array in the trace: the same number for the same buffer in other launches. None for what
         lives no longer than the launch, as shared memory does. A buffer that the host filled anew is another one.
+    shapes : tuple of (tuple of int, or None)
+        The extents of each array of the trace; None where nothing says them.
     open : callable
         Returns the trace.
     """
@@ -49,6 +62,7 @@ class Launch:
     first: int
     count: int
     buffers: tuple[int | None, ...]
+    shapes: tuple[Shape, ...]
     open: Callable[[], Trace]
 
     @cached_property
@@ -61,12 +75,6 @@ class Launch:
             The recording's file is damaged.
         """
         return self.open()
-
-    @property
-    def shapes(self) -> tuple[tuple[int, ...] | None, ...]:
-        """The extents of each array of the trace; None where nothing says them."""
-        known = self.trace.about.get("shapes") or [None] * len(self.trace.arrays)
-        return tuple(None if shape is None else tuple(shape) for shape in known)
 
 
 class Recording:
@@ -95,16 +103,16 @@ class Recording:
     @classmethod
     def of(
         cls,
-        traces: Sequence[tuple[Trace, tuple[int | None, ...]]],
+        recorded: Sequence[RecordedLaunch],
         texts: Mapping[str, str],
         *,
         failure: str = "",
         stopped: str = "",
     ) -> Recording:
-        """Return the recording of traces, each with the numbers of its arrays' buffers."""
+        """Return the recording of launches."""
         launches, first = [], 0
-        for number, (trace, buffers) in enumerate(traces):
-            launches.append(Launch(number, first, len(trace.events), buffers, partial(_same, trace)))
+        for number, (trace, buffers, shapes) in enumerate(recorded):
+            launches.append(Launch(number, first, len(trace.events), buffers, shapes, partial(_same, trace)))
             first += len(trace.events)
         return cls(launches, texts, failure=failure, stopped=stopped)
 
@@ -114,7 +122,8 @@ class Recording:
         buffers = tuple(
             number if array.space in ("global", "constant") else None for number, array in enumerate(trace.arrays)
         )
-        return cls.of([(trace, buffers)], texts, failure=trace.failure, stopped=trace.stopped)
+        launch = RecordedLaunch(trace, buffers, (None,) * len(buffers))
+        return cls.of([launch], texts, failure=trace.failure, stopped=trace.stopped)
 
     @property
     def moments(self) -> int:
@@ -156,7 +165,9 @@ class Recording:
         """Write one zip archive."""
         manifest = {
             "version": VERSION,
-            "launches": [{"count": launch.count, "buffers": launch.buffers} for launch in self.launches],
+            "launches": [
+                {"count": launch.count, "buffers": launch.buffers, "shapes": launch.shapes} for launch in self.launches
+            ],
             "texts": self._texts,
             "failure": self.failure,
             "stopped": self.stopped,
@@ -164,7 +175,7 @@ class Recording:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(_MANIFEST, json.dumps(manifest))
             for launch in self.launches:
-                trace_data.write(launch.trace.data, archive, f"{launch.number}/")
+                trace_file.write(launch.trace.data, archive, f"{launch.number}/")
 
     @classmethod
     def load(cls, path: str | Path) -> Recording:
@@ -177,10 +188,10 @@ class Recording:
         InputError
             It cannot be read, is damaged, or was written by another version.
         """
-        with trace_data.reading(path, "recording"):
+        with trace_file.reading(path, "recording"):
             archive = zipfile.ZipFile(BytesIO(Path(path).read_bytes()))
             if _MANIFEST not in archive.namelist():
-                trace = Trace(trace_data.read(archive, path))
+                trace = Trace(trace_file.read(archive, path))
                 # What it was compiled from is the file of its first statement.
                 return cls.of_launch(trace, {trace.events[0].position.file: trace.source} if trace.events else {})
             manifest = json.loads(archive.read(_MANIFEST))
@@ -191,7 +202,8 @@ class Recording:
             launches, first = [], 0
             for number, each in enumerate(manifest["launches"]):
                 opener = partial(_unpacked, archive, path, number)
-                launches.append(Launch(number, first, each["count"], tuple(each["buffers"]), opener))
+                shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
+                launches.append(Launch(number, first, each["count"], tuple(each["buffers"]), shapes, opener))
                 first += each["count"]
             return cls(launches, manifest["texts"], failure=manifest["failure"], stopped=manifest["stopped"])
 
@@ -201,5 +213,5 @@ def _same(trace: Trace) -> Trace:
 
 
 def _unpacked(archive: zipfile.ZipFile, path: str | Path, number: int) -> Trace:
-    with trace_data.reading(path, "recording"):
-        return Trace(trace_data.read(archive, path, f"{number}/"))
+    with trace_file.reading(path, "recording"):
+        return Trace(trace_file.read(archive, path, f"{number}/"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.stepping.history import Array
+from gpu.simulator.trace.packing import Array
 from gpu.stepping.places import Place
 from gpu.stepping.rows import RowOutline
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
-from gpu.stepping.history import Array, History
+from gpu.stepping.history import History
 from gpu.stepping.value_graph import ValueGraph
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator.trace.events import Event
-from gpu.simulator.trace.recorder import ACCESS, OPERATION
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.c_arithmetic import Value
 
@@ -121,7 +120,7 @@ class Scene:
             return np.int32(32)
         if axis not in _AXES:
             return None
-        launch = self.trace.launch_of(self.event.batch)
+        launch = self.trace.lanes.launch(self.event.batch)
         extent = {"blockDim": launch.block, "gridDim": launch.grid}.get(kind)
         if extent is not None:
             return np.uint32(extent[_AXES[axis]])
@@ -130,20 +129,18 @@ class Scene:
             return None
         number = self.lane % launch.lanes_per_block
         if kind == "blockIdx":
-            number = int(self.trace.block_of(self.event.batch, self.lane))
+            number = int(self.trace.lanes.block(self.event.batch, self.lane))
         x, y, _ = whole
         return np.uint32((number % x, number // x % y, number // (x * y))[_AXES[axis]])
 
     def operators(self) -> list[str]:
         """Return what the thread's operations on data were in the event."""
-        table = self.trace.data.arrays["operations"]
-        events = table[:, OPERATION.index("event")]
-        rows = range(*np.searchsorted(events, [self.event.number, self.event.number + 1]).tolist())
-        names = self.trace.about["operators"]
+        data = self.trace.data
+        first, last = np.searchsorted(data.operations["event"], [self.event.number, self.event.number + 1])
         return [
-            str(names[int(table[row, OPERATION.index("operator")])])
-            for row in rows
-            if self.lane in self.trace.lanes_of_mask(int(table[row, OPERATION.index("mask")]))
+            data.operators[operation["operator"]]
+            for operation in data.operations[first:last]
+            if self.lane in self.trace.lanes.of_mask(int(operation["mask"]))
         ]
 
 
@@ -173,8 +170,8 @@ def _of_lane(registers: dict[str, Any], lane: int) -> dict[str, Value]:
 
 
 def _reaches(trace: Trace, event: Event, lane: int) -> list[Reach]:
-    table = trace.data.arrays["accesses"]
-    first = int(np.searchsorted(table[:, ACCESS.index("event")], event.number))
+    parts = trace.data.accesses["part"]
+    first = int(np.searchsorted(trace.data.accesses["event"], event.number))
     found: list[Reach] = []
     for place, access in enumerate(event.accesses):
         (here,) = np.nonzero(access.lanes == lane)
@@ -182,7 +179,7 @@ def _reaches(trace: Trace, event: Event, lane: int) -> list[Reach]:
             continue
         at = int(here[0])
         value, after = access.values[at], access.after[at]
-        if int(table[first + place, ACCESS.index("part")]) and found:
+        if int(parts[first + place]) and found:
             last = found[-1]
             value, after = (_more(last.value, value), _more(last.after, after))
             found[-1] = Reach(last.action, last.array, last.element, value, after)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.trace.recorder import ACCESS
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.lane_traces import LaneTrace, event_column, lane_traces
+from gpu.stepping.lane_traces import LaneTrace, lane_traces
 from gpu.stepping.recording import Recording
 from gpu.stepping.traffic import measure
 from gpu.warp import WARP
@@ -133,8 +132,8 @@ def _rest(fraction: float | None) -> float | None:
 def _count(trace: Trace) -> Array:
     """Return what each event adds: shape (events, columns)."""
     made = {name: np.zeros(len(trace.events), np.int64) for name in _COLUMNS}
-    made["operations"] += event_column(trace, "work")
-    apart = trace.about["schedule"] != "round-robin"
+    made["operations"] += trace.data.events["work"]
+    apart = not trace.in_lockstep
     own = [
         (launch.number, lane_trace)
         for launch in trace.launches
@@ -150,13 +149,13 @@ def _count(trace: Trace) -> Array:
     busy = made["operations"] > 0
     made["busy"][busy], made["busy_resident"][busy] = made["active"][busy], made["resident"][busy]
     _count_steps(trace, [lane_trace for _, lane_trace in own], made)
-    table = trace.data.arrays["accesses"]
-    measured = measure(trace, 0, len(table))
-    events = table[measured.rows, ACCESS.index("event")]
+    accesses = trace.data.accesses
+    measured = measure(trace, 0, len(accesses))
+    events = accesses["event"][measured.rows]
     for name in ("sectors", "ideal_sectors", "conflicts"):
         np.add.at(made[name], events, getattr(measured, name))
-    for before, batch, mask in trace.data.arrays["barriers"].tolist():
-        blocks = np.unique(trace.lanes_of_mask(mask) // trace.lanes_per_block_of(batch))
+    for before, batch, mask in trace.data.barriers.tolist():
+        blocks = np.unique(trace.lanes.of_mask(mask) // trace.lanes.per_block(batch))
         made["barriers"][before - 1] += blocks.size
     return np.stack([made[name] for name in _COLUMNS], axis=1)
 
@@ -197,6 +196,6 @@ def _count_steps(trace: Trace, own: list[LaneTrace], made: dict[str, Array]) -> 
 
 def statements_of(trace: Trace) -> Array:
     """Return a number for each event's statement: its function and its place in the source."""
-    functions, positions = event_column(trace, "function"), event_column(trace, "position")
+    functions, positions = trace.data.events["function"], trace.data.events["position"]
     numbers: Array = functions.astype(np.int64) * (int(positions.max(initial=0)) + 1) + positions
     return numbers

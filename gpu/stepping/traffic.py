@@ -23,7 +23,7 @@ from gpu.simulator.counting.traffic import (
     shared_passes,
 )
 from gpu.simulator.executor.lanes import Mask
-from gpu.simulator.trace.recorder import ACCESS, ACTIONS, EVENT
+from gpu.simulator.trace.tables import ACTIONS
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
@@ -243,8 +243,7 @@ def traffic_at(recording: Recording, moment: int) -> Traffic:
         There is no such moment.
     """
     launch, event = recording.at(moment)
-    table = launch.trace.data.arrays["accesses"]
-    first, last = np.searchsorted(table[:, ACCESS.index("event")], [event, event + 1])
+    first, last = np.searchsorted(launch.trace.data.accesses["event"], [event, event + 1])
     measured = measure(launch.trace, int(first), int(last))
     return Traffic(tuple(_access(launch.trace, measured, number) for number in range(measured.rows.size)))
 
@@ -253,32 +252,31 @@ def most_addresses(recording: Recording) -> int:
     """Return the most addresses that the atomics of one access to global or shared memory want; 0 without atomics."""
     most, atomic = 0, ACTIONS.index("atomic")
     for launch in recording.launches:
-        table = launch.trace.data.arrays["accesses"]
-        for row in np.flatnonzero(table[:, ACCESS.index("action")] == atomic).tolist():
-            most = max(most, np.unique(launch.trace.places(row)[1]).size)
+        for row in np.flatnonzero(launch.trace.data.accesses["action"] == atomic).tolist():
+            most = max(most, np.unique(launch.trace.memory.elements(row)[1]).size)
     return most
 
 
 def measure(trace: Trace, first: int, last: int) -> Accesses:
     """Count what the accesses in rows `first` to `last` of a trace's table ask of memory."""
-    table = trace.data.arrays["accesses"][first:last]
-    starts = np.flatnonzero(table[:, ACCESS.index("part")] == 0)
-    parts = np.diff(starts, append=len(table))
+    accesses = trace.data.accesses[first:last]
+    starts = np.flatnonzero(accesses["part"] == 0)
+    parts = np.diff(starts, append=len(accesses))
     counts = {
         name: np.zeros(starts.size, np.int64)
         for name in ("lanes", "requests", "sectors", "ideal_sectors", "wavefronts", "conflicts", "degree")
     }
     groups: dict[tuple[str, str, int], list[int]] = {}
     for number, start in enumerate(starts.tolist()):
-        action, space, size = _kind(trace, table[start], int(parts[number]))
+        action, space, size = _kind(trace, accesses[start], int(parts[number]))
         groups.setdefault((action, space, size), []).append(number)
     for (action, space, size), numbers in groups.items():
         bits, elements, owner = [], [], []
         for number in numbers:
-            batch = _batch(trace, table[starts[number]])
-            lanes, wanted = trace.places(first + int(starts[number]))
+            batch = _batch(trace, accesses[starts[number]])
+            lanes, wanted = trace.memory.elements(first + int(starts[number]))
             counts["lanes"][number] = lanes.size
-            bits.append(np.zeros(trace.batch_lanes(batch), bool))
+            bits.append(np.zeros(trace.lanes.count(batch), bool))
             elements.append(np.zeros(bits[-1].size, np.int64))
             bits[-1][lanes], elements[-1][lanes] = True, wanted // int(parts[number])
             owner.append(np.full(bits[-1].size // WARP, number))
@@ -310,23 +308,21 @@ def _sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Arr
 
 
 def _batch(trace: Trace, row: Array) -> int:
-    event = int(row[ACCESS.index("event")])
-    return int(trace.data.arrays["events"][event, EVENT.index("batch")])
+    return int(trace.data.events["batch"][row["event"]])
 
 
 def _kind(trace: Trace, row: Array, parts: int) -> tuple[str, str, int]:
     """Return an access's action, its space, and the bytes of each lane."""
-    memory = trace.about["memories"][int(row[ACCESS.index("memory")])]
-    size = np.dtype(trace.about["dtypes"][int(row[ACCESS.index("dtype")])]).itemsize
-    return ACTIONS[int(row[ACCESS.index("action")])], str(memory["space"]), size * parts
+    size = trace.data.values.dtypes[row["dtype"]].itemsize
+    return ACTIONS[row["action"]], trace.data.memories[row["memory"]].space, size * parts
 
 
 def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
     row = int(measured.rows[number])
-    table = trace.data.arrays["accesses"][row]
-    action, space, size = _kind(trace, table, int(measured.parts[number]))
-    batch, name = _batch(trace, table), trace.about["memories"][int(table[ACCESS.index("memory")])]["name"]
-    lanes, elements = trace.places(row)
+    access = trace.data.accesses[row]
+    action, space, size = _kind(trace, access, int(measured.parts[number]))
+    batch, name = _batch(trace, access), trace.data.memories[access["memory"]].name
+    lanes, elements = trace.memory.elements(row)
     elements = elements // int(measured.parts[number])
     warps = np.unique(lanes // WARP)
     bank, word = np.full((2, warps.size, WARP), -1)
@@ -334,7 +330,7 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         at = (np.searchsorted(warps, lanes // WARP), lanes % WARP)
         word[at], wide = bank_words(elements, size)
         bank[at] = (word[at] & (wide - 1)) * (BANKS // wide)
-    per_block = trace.lanes_per_block_of(batch)
+    per_block = trace.lanes.per_block(batch)
     queued = action == "atomic" and space in ("global", "shared")
     return AccessTraffic(
         action,
@@ -350,7 +346,7 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
         int(measured.degree[number]),
         bank,
         word,
-        np.asarray(trace.block_of(batch, warps * WARP)),
+        np.asarray(trace.lanes.block(batch, warps * WARP)),
         warps * WARP % per_block // WARP,
         _queues(trace, batch, name, lanes, elements) if queued else (),
         _addresses(trace, batch, name, lanes, elements, shared=space == "shared") if queued else (),
@@ -358,12 +354,12 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
 
 
 def _queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
-    per_block = trace.lanes_per_block_of(batch)
+    per_block = trace.lanes.per_block(batch)
     waiting: dict[tuple[int, int], list[int]] = {}
     for lane, element in zip(lanes.tolist(), elements.tolist(), strict=True):
         waiting.setdefault((lane // WARP, element), []).append(lane)
     found = [
-        Queue(name, element, int(trace.block_of(batch, own[0])), tuple(lane % per_block for lane in own))
+        Queue(name, element, int(trace.lanes.block(batch, own[0])), tuple(lane % per_block for lane in own))
         for (_, element), own in waiting.items()
         if len(own) > 1
     ]
@@ -373,7 +369,7 @@ def _queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) 
 def _addresses(
     trace: Trace, batch: int, name: str, lanes: Array, elements: Array, *, shared: bool
 ) -> tuple[Address, ...]:
-    blocks, threads = np.asarray(trace.block_of(batch, lanes)), lanes % trace.lanes_per_block_of(batch)
+    blocks, threads = np.asarray(trace.lanes.block(batch, lanes)), lanes % trace.lanes.per_block(batch)
     owners = blocks if shared else np.full(lanes.size, -1)
     order = np.lexsort((threads, blocks, elements, owners))
     owners, wanted = owners[order], elements[order]

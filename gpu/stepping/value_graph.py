@@ -11,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
-from gpu.stepping.history import Array, History
+from gpu.stepping.history import History
 
 
 @dataclass(frozen=True)

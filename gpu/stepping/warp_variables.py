@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.types import Register
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,5 +73,5 @@ def _of(register: Register | None, some: Register, lanes: slice) -> Array:
 
 
 def _lanes(trace: Trace, batch: int, block: int, warp: int) -> slice:
-    first = (block - int(trace.about["batches"][batch][0])) * trace.lanes_per_block_of(batch) + warp * WARP
+    first = (block - int(trace.data.batches["first"][batch])) * trace.lanes.per_block(batch) + warp * WARP
     return slice(first, first + WARP)

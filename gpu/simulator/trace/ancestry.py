@@ -6,16 +6,15 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gpu.simulator.trace.arrays import TraceArrays
+from gpu.simulator.trace.data import TraceData
+from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.recorder import OPERATION
 from gpu.simulator.trace.types import TraceNode
-
-if TYPE_CHECKING:
-    from gpu.simulator.trace.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +120,18 @@ class NodeTable:
 
     Parameters
     ----------
-    trace : Trace
+    data : TraceData
+    lanes : TraceLanes
+    arrays : TraceArrays
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._operations = trace.data.arrays["operations"]
-        self._first = np.ascontiguousarray(self._operations[:, OPERATION.index("first")])
-        self._inputs = sorted(tuple(each) for each in trace.about["inputs"])
-        self._input_first = np.array([first for first, *_ in self._inputs], np.int64)
-        self._input_end = np.array([first + count for first, count, *_ in self._inputs], np.int64)
+    def __init__(self, data: TraceData, lanes: TraceLanes, arrays: TraceArrays) -> None:
+        self._data, self._lanes, self._arrays = data, lanes, arrays
+        self._operations = data.operations
+        self._first = np.ascontiguousarray(self._operations["first"])
+        self._inputs = data.inputs[np.argsort(data.inputs["first"], kind="stable")]
+        self._input_first = self._inputs["first"].astype(np.int64)
+        self._input_end = self._input_first + self._inputs["count"]
 
     def ancestry(self, root: int) -> Ancestry:
         """Return all that made a value, given its node."""
@@ -185,24 +186,24 @@ class NodeTable:
             numbers = np.union1d(numbers, fresh)
 
     def _sources(self, row: int, ranks: Array) -> Array:
-        columns = [int(self._operations[row, OPERATION.index(f"node{n}")]) for n in range(3)]
-        made = [self._trace.integers_at(number, ranks) for number in columns if number >= 0]
+        vectors = self._operations["nodes"][row].tolist()
+        made = [self._data.integers.items(number, ranks) for number in vectors if number >= 0]
         return np.stack(made, axis=1) if made else np.zeros((ranks.size, 0), np.int64)
 
     def _group(self, row: int, numbers: Array) -> NodeGroup:
-        trace, about = self._trace, self._trace.about
-        columns = dict(zip(OPERATION, self._operations[row].tolist(), strict=True))
-        ranks = numbers - columns["first"]
-        lanes = trace.lanes_of_mask(columns["mask"])
+        data, operation = self._data, self._operations[row]
+        event, ranks = int(operation["event"]), numbers - int(operation["first"])
+        lanes = self._lanes.of_mask(int(operation["mask"]))
         sources = self._sources(row, ranks)
-        others = [columns[f"of{n}"] for n in range(3) if columns[f"node{n}"] >= 0]
-        operands = tuple(trace.values_of(other, lanes.size)[ranks] if other >= 0 else None for other in others)
-        blocks, threads = trace.threads_of(columns["event"], lanes[ranks])
+        pairs = zip(operation["nodes"].tolist(), operation["operands"].tolist(), strict=True)
+        others = [other for node, other in pairs if node >= 0]
+        operands = tuple(data.values.vector(other, lanes.size)[ranks] if other >= 0 else None for other in others)
+        blocks, threads = self._lanes.threads(int(data.events["batch"][event]), lanes[ranks])
         return NodeGroup(
-            about["operators"][columns["operator"]],
-            columns["event"],
+            data.operators[operation["operator"]],
+            event,
             numbers,
-            trace.values_of(columns["value"], lanes.size)[ranks],
+            data.values.vector(int(operation["value"]), lanes.size)[ranks],
             sources,
             operands,
             blocks,
@@ -212,16 +213,16 @@ class NodeTable:
         )
 
     def _elements(self, numbers: Array) -> list[NodeGroup]:
-        trace, groups = self._trace, []
+        groups = []
         places = np.searchsorted(self._input_first, numbers, side="right") - 1
         nobody: Any = np.full(0, -1)
         for place in np.unique(places).tolist():
-            first, _, memory, unit = self._inputs[place]
-            array = trace.arrays[trace.first_array[memory]]
+            first, _, memory, unit = self._inputs[place].tolist()
+            array = self._arrays.all[self._arrays.first[memory]]
             own = numbers[places == place]
             elements = (own - first) * unit // array.dtype.itemsize
             nobody = np.full(own.size, -1)
-            values = trace.array(array.number, 0)[elements]
+            values = self._arrays.content(array, 0)[elements]
             none = np.zeros((own.size, 0), np.int64)
             groups.append(NodeGroup("", -1, own, values, none, (), nobody, nobody, array.number, elements))
         return groups

@@ -1,12 +1,10 @@
-"""The mistakes that checkers find while a launch is recorded, each with its event; and how a file keeps them."""
+"""The mistakes that checkers find while a launch is recorded, each with its event."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Protocol
 
-from gpu.errors import SourcePosition
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.executor.lanes import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
@@ -50,15 +48,3 @@ class FindingEvents(Observer):
             for event, finding in zip(events, checker.findings, strict=True)
         ]
         return sorted(found, key=lambda each: each.event)
-
-
-def packed(found: TraceFinding) -> dict[str, Any]:
-    """Return a finding as JSON has it."""
-    return asdict(found)
-
-
-def unpacked(found: dict[str, Any]) -> TraceFinding:
-    """Return what `packed` was given."""
-    parts = dict(found["finding"])
-    positions = tuple(SourcePosition(**position) for position in parts.pop("positions"))
-    return TraceFinding(found["event"], Finding(**parts | {"positions": positions, "threads": tuple(parts["threads"])}))

@@ -3,51 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.types import Pointer, Scalar, Type
+from gpu.simulator.types import Pointer, Type
 
 _Loops = tuple[int, ...]
 
 
-def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> dict[str, Any]:
-    """Return a function's description, in which a position is its number among those where something ran.
+class Statement(NamedTuple):
+    """A statement: the number of its position, -1 where it never ran, and of the loops around it, outermost first.
 
-    `slots` are the names of the variables, `scalars` the slots of parameters that are numbers, `pointers` has for the
-    slot of each pointer the bytes of what it points to. `statements` has for
-    each statement, in the order of the program, its position and the loops around it, outermost first, each as the
-    number of a statement; a loop is in itself. `rounds` has for each loop the position of what runs once a round: -1
-    for its own condition, else a statement of its body. What never ran is left out, or has the position -1.
+    A loop is in itself.
     """
+
+    position: int
+    loops: _Loops
+
+
+@dataclass(frozen=True)
+class TraceFunction:
+    """A function of a trace.
+
+    Parameters
+    ----------
+    name : str
+    variables : dict of int to str
+        The names of its variables, by slot.
+    pointers : dict of int to int
+        Of each variable that is a pointer the bytes of what it points to.
+    statements : tuple of Statement
+        In the order of the program; what never ran and is no loop is left out.
+    rounds : dict of int to int
+        For each loop, by the number of its statement, the position of what runs once a round: -1 for its own
+        condition, else a statement of its body.
+    """
+
+    name: str
+    variables: dict[int, str]
+    pointers: dict[int, int]
+    statements: tuple[Statement, ...]
+    rounds: dict[int, int]
+
+    def loops_at(self, position: int) -> _Loops:
+        """Return the loops around a position, outermost first."""
+        return next((each.loops for each in self.statements if each.position == position), ())
+
+
+def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:
+    """Return what is known of a function, in which a position is its number among those where something ran."""
     names = dict(enumerate(name for name, _ in function.parameters))
     types = dict(enumerate(type for _, type in function.parameters))
     _find_names(function.body, names, types)
-    pointers = {str(slot): max(type.element.size, 1) for slot, type in types.items() if isinstance(type, Pointer)}
-    scalars = [slot for slot, (_, type) in enumerate(function.parameters) if isinstance(type, Scalar)]
-    statements: list[tuple[int, _Loops]] = []
-    rounds: dict[str, int] = {}
+    pointers = {slot: max(type.element.size, 1) for slot, type in types.items() if isinstance(type, Pointer)}
+    statements: list[Statement] = []
+    rounds: dict[int, int] = {}
 
     def visit(statement: ir.Statement, loops: _Loops) -> None:
         position = _position(statement, positions)
         if isinstance(statement, ir.Loop):
             loops = (*loops, len(statements))
-            rounds[str(len(statements))] = -1 if statement.condition is not None else _first(statement, positions)
+            rounds[len(statements)] = -1 if statement.condition is not None else _first(statement, positions)
         if position >= 0 or isinstance(statement, ir.Loop):
-            statements.append((position, loops))
+            statements.append(Statement(position, loops))
         for inner in _inner(statement):
             visit(inner, loops)
 
     visit(function.body, ())
-    return {
-        "name": function.name,
-        "slots": {str(slot): name for slot, name in names.items()},
-        "scalars": scalars,
-        "pointers": pointers,
-        "statements": statements,
-        "rounds": rounds,
-    }
+    return TraceFunction(function.name, names, pointers, tuple(statements), rounds)
 
 
 def _inner(statement: ir.Statement) -> Iterator[ir.Statement]:

@@ -1,9 +1,8 @@
-"""How a recording is kept small: tables of integers, and vectors that are often one number or a run of numbers."""
+"""How a recording grows: arrays, tables of integers, and numbers for things."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,9 +12,6 @@ from gpu.simulator.executor.lanes import Mask
 
 Array = npt.NDArray[Any]
 Thing = TypeVar("Thing")
-
-# The step of a vector that is kept as it is.
-EXPLICIT = -(2**31)
 
 
 def compact(value: Any, mask: Mask) -> Any:
@@ -48,31 +44,46 @@ class Growing:
 
 
 class Table:
-    """Rows of int32."""
+    """Rows of int32.
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = tuple(columns)
-        self._rows = array("i")
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        The columns: one number each, or several.
+    """
+
+    def __init__(self, dtype: np.dtype[np.void]) -> None:
+        self._dtype = dtype
+        self._width = dtype.itemsize // 4
+        self._numbers = array("i")
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, *row: int) -> None:
-        self._rows.extend(row)
+        self._numbers.extend(row)
         self._count += 1
+
+    def get(self, row: int, column: str) -> int:
+        """Return one number."""
+        return self._numbers[self._place(row, column)]
 
     def set(self, row: int, column: str, value: int) -> None:
         """Change one number."""
-        self._rows[row * len(self.columns) + self.columns.index(column)] = value
+        self._numbers[self._place(row, column)] = value
 
     def increase(self, row: int, column: str, by: int) -> None:
         """Add to one number."""
-        self._rows[row * len(self.columns) + self.columns.index(column)] += by
+        self._numbers[self._place(row, column)] += by
+
+    def _place(self, row: int, column: str) -> int:
+        assert self._dtype.fields is not None
+        return row * self._width + self._dtype.fields[column][1] // 4
 
     def array(self) -> Array:
-        """Return the rows, shape (rows, columns)."""
-        return np.array(self._rows, np.int32).reshape(-1, len(self.columns))
+        """Return the rows, of the table's type."""
+        return np.array(self._numbers, np.int32).view(self._dtype)
 
 
 class Numbering(Generic[Thing]):
@@ -86,88 +97,6 @@ class Numbering(Generic[Thing]):
         return self.numbers.setdefault(thing, len(self.numbers))
 
     @property
-    def things(self) -> list[Thing]:
+    def things(self) -> tuple[Thing, ...]:
         """The things, by number."""
-        return list(self.numbers)
-
-
-class Integers:
-    """Vectors of int32, one number a lane: kept as one number, as a first number and a step, or as they are."""
-
-    def __init__(self) -> None:
-        self.starts, self.steps = array("q"), array("i")
-        self.pool = Growing(np.int32)
-
-    def add(self, values: Any) -> int:
-        """Keep a vector and return its number."""
-        start, step = self._packed(values)
-        self.starts.append(start)
-        self.steps.append(step)
-        return len(self.starts) - 1
-
-    def _packed(self, values: Any) -> tuple[int, int]:
-        if not isinstance(values, np.ndarray) or values.ndim == 0:
-            return int(values), 0
-        if values.size == 1:
-            return int(values[0]), 0
-        first, step = int(values[0]), int(values[1]) - int(values[0])
-        if int(values[-1]) - first == step * (values.size - 1) and bool((values[1:] - values[:-1] == step).all()):
-            return first, step
-        return self.pool.add(values), EXPLICIT
-
-
-class Values:
-    """Vectors of any scalar type, one value a lane: kept as one value or as they are."""
-
-    def __init__(self) -> None:
-        self.starts, self.codes = array("q"), array("i")
-        self.pool = Growing(np.uint8)
-        self._dtypes = Numbering[str]()
-
-    @property
-    def dtypes(self) -> list[str]:
-        """The names of the types, by code."""
-        return self._dtypes.things
-
-    def code(self, dtype: np.dtype[Any]) -> int:
-        """Return the number of a type."""
-        return self._dtypes.of(dtype.name)
-
-    def add(self, values: Any) -> int:
-        """Keep a vector and return its number."""
-        values = np.asarray(values)
-        several = values.size > 1
-        # Bit patterns are compared, so that NaN and the two zeros stay what they are.
-        raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(-1, values.dtype.itemsize)
-        if several and bool((raw[0] == raw[-1]).all()) and bool((raw == raw[0]).all()):
-            raw, several = raw[:1], False
-        self.starts.append(self.pool.add(raw.reshape(-1)))
-        self.codes.append(2 * self.code(values.dtype) + several)
-        return len(self.starts) - 1
-
-
-class Masks:
-    """Sets of lanes, each kept once, as bits or as lane numbers, whichever is shorter."""
-
-    def __init__(self) -> None:
-        self.rows = Table(("start", "count", "lanes", "bits"))
-        self.pool = Growing(np.uint8)
-        self._known: dict[int, tuple[Mask, int]] = {}
-
-    def forget(self) -> None:
-        """Let go of the masks themselves, so that memory is free again."""
-        self._known.clear()
-
-    def add(self, mask: Mask) -> int:
-        """Keep a mask and return its number."""
-        known = self._known.get(id(mask))
-        if known is not None:
-            return known[1]
-        if len(self._known) > 256:
-            self.forget()
-        as_bits = mask.bits.size < 32 * mask.count
-        raw = np.packbits(mask.bits) if as_bits else mask.lanes.astype(np.int32).view(np.uint8)
-        number = len(self.rows)
-        self.rows.add(self.pool.add(raw), mask.count, mask.bits.size, as_bits)
-        self._known[id(mask)] = (mask, number)
-        return number
+        return tuple(self.numbers)

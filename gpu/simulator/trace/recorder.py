@@ -19,40 +19,26 @@ from gpu.simulator.executor.children import Child
 from gpu.simulator.executor.lanes import BlockBatch, Mask
 from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
 from gpu.simulator.executor.observe import Access, Observer, Step
-from gpu.simulator.trace.packing import Array, Integers, Masks, Numbering, Table, Values, compact
+from gpu.simulator.trace.packing import Array, Numbering, Table, compact
 from gpu.simulator.trace.recorded_memory import NONE, RecordedMemory, shared_size
+from gpu.simulator.trace.tables import (
+    ACCESS,
+    ACTIONS,
+    BARRIER,
+    BATCH,
+    CALL,
+    EVENT,
+    INPUT,
+    NOBODY,
+    NOT_A_BRANCH,
+    OPERATION,
+    POINTER,
+    REGISTER,
+)
+from gpu.simulator.trace.types import TraceLaunch
+from gpu.simulator.trace.vectors import Integers, Masks, Values
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
-EVENT = (
-    "kind",
-    "position",
-    "function",
-    "frame",
-    "batch",
-    "mask",
-    "taken",
-    "resumed",
-    "work",
-    "access",
-    "register",
-    "operation",
-)
-ACCESS = ("event", "action", "memory", "dtype", "mask", "elements", "write", "value", "part")
-REGISTER = ("event", "frame", "slot", "mask", "value", "node")
-OPERATION = (
-    "event",
-    "operator",
-    "mask",
-    "first",
-    "value",
-    *(f"node{n}" for n in range(3)),
-    *(f"of{n}" for n in range(3)),
-)
-
-POINTER = ("event", "frame", "slot", "mask", "name", "value")
-BARRIER = ("before", "batch", "mask")
-
-NOT_A_BRANCH, NOBODY = -1, -2
 MAXIMUM_LANE_EVENTS = 20_000_000
 _LAST_NODE = 2**31 - 1
 
@@ -79,19 +65,15 @@ class Recorder(Observer):
         self.positions = Numbering[SourcePosition]()
         self.functions: list[ir.Function] = []
         self._function_numbers: dict[int, int] = {}
-        # Of each batch its first block, how many it has, and the number of its launch.
-        self.batches: list[tuple[int, int, int]] = []
-        # Of each launch kernel, grid and block; and of one by a kernel the launch, the event, the block and the thread.
-        self.launches: list[tuple[str, Sequence[int], Sequence[int], tuple[int, ...] | None]] = []
+        self.batches, self.inputs, self.calls = Table(BATCH), Table(INPUT), Table(CALL)
+        self.launches: list[TraceLaunch] = []
+        # Of launches by kernels that did not begin yet, and of the next one: its launch, event, block and thread.
         self._parents: dict[Child, tuple[int, ...]] = {}
-        self._parent: tuple[int, ...] | None = None
+        self._parent: tuple[int, ...] = ()
         self.memories: list[RecordedMemory] = []
-        self.inputs: list[tuple[int, int, int, int]] = []
         # The nodes of the value that is stored next, one for each leaf; and those of what was loaded, where wanted.
         self.incoming: tuple[Any, ...] = ()
         self.outgoing: list[tuple[Mask, tuple[Any, ...]]] | None = None
-        # The frames of calls, each with that of its caller.
-        self.callers: list[tuple[int, int]] = []
         self._next_node = 1
         self._next_frame = 0
         self._frame = (0, 0)
@@ -112,22 +94,22 @@ class Recorder(Observer):
     # What happens when.
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
-        self.launches.append((kernel, [*grid], [*block], self._parent))
-        self._parent = None
+        self.launches.append(TraceLaunch(len(self.launches), kernel, tuple(grid), tuple(block), *self._parent))
+        self._parent = ()
 
     def launched(self, batch: BlockBatch, child: Child) -> None:
         if not self.stopped:
             block, thread = divmod(child.lane, batch.geometry.lanes_per_block)
-            of = self.batches[self._running[-1]][2]
+            of = self.batches.get(self._running[-1], "launch")
             self._parents[child] = (of, self._event(), batch.first + block, thread)
 
     def child_begins(self, child: Child) -> None:
-        self._parent = self._parents.pop(child, None)
+        self._parent = self._parents.pop(child, ())
 
     def batch_begins(self, batch: BlockBatch) -> None:
         self._running.append(len(self.batches))
         self._batch_memories.append([])
-        self.batches.append((batch.first, batch.geometry.blocks, len(self.launches) - 1))
+        self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
         self.masks.forget()
         self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
         self._warp, self._paused, self._kernel_frame = -1, {}, self._new_frame()
@@ -183,7 +165,6 @@ class Recorder(Observer):
             0 if resumed else step.operations * mask.count,
             len(self.accesses),
             len(self.registers),
-            len(self.operations),
         )
 
     def _event(self) -> int:
@@ -217,7 +198,7 @@ class Recorder(Observer):
         before = (self._frame, self._step)
         called = (number, self._kernel_frame if is_kernel else self._new_frame())
         if self._step is not None:
-            self.callers.append((called[1], self._frame[1]))
+            self.calls.add(called[1], self._frame[1])
         self._frame = called
         return before
 
@@ -389,7 +370,7 @@ class Recorder(Observer):
 
     def _new_input(self, memory: RecordedMemory, count: int, unit: int) -> int:
         first = self._take_nodes(count)
-        self.inputs.append((first, count, memory.number, unit))
+        self.inputs.add(first, count, memory.number, unit)
         return first
 
     def _write(
@@ -461,9 +442,6 @@ class Recorder(Observer):
             found[mask.lanes] = previous
         self._atomics.clear()
         return found
-
-
-ACTIONS = ("read", "write", "atomic")
 
 
 def _spread(packed: Any, mask: Mask) -> Any:

@@ -73,22 +73,12 @@ def touched(trace: Any, event: int) -> list[Touched]:
     found = []
     each = trace.events[event]
     for access in each.accesses:
-        blocks = trace.block_of(each.batch, access.lanes)
-        threads = access.lanes % trace.lanes_per_block
+        blocks, threads = trace.lanes.threads(each.batch, access.lanes)
         for number in np.unique(access.arrays).tolist():
             if trace.arrays[number].space == "local":
                 continue
             own = access.arrays == number
             found.append(Touched(number, access.action != "read", access.elements[own], blocks[own], threads[own]))
-    return found
-
-
-def written(trace: Any, array: Any, step: int) -> Array:
-    """Return which elements of an array the launch has written before a step."""
-    memory, log = trace.about["memories"][array.memory], trace.log(array.memory)
-    start = (array.number - trace.first_array[array.memory]) * memory["stride"]
-    places = (start + np.arange(array.count) * array.dtype.itemsize) // log.unit
-    found: Array = log.last_write(places, trace.writes_before(array.memory, step)) >= 0
     return found
 
 
@@ -105,13 +95,13 @@ def panels(
     for array in trace.arrays:
         if array.space == "local" or (array.block is not None and array.block != block) or not array.count:
             continue
-        if array.space == "constant" and not trace.touches(array.memory):
+        if array.space == "constant" and not trace.memory.are_accessed(array.memory):
             continue
         shape = tuple(shapes[array.number]) if shapes is not None and shapes[array.number] else (array.count,)
         values = trace.array(array.number, step)[: array.count]
         there = np.ones(array.count, bool)
         if array.space != "constant" and array.name not in given:
-            there = written(trace, array, step)
+            there = trace.memory.written(array, step)
         first, where = 0, ""
         if len(shape) > 2:
             # One plane of several: the one that is touched.

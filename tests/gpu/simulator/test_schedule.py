@@ -19,7 +19,7 @@ from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.running import build
-from tests.gpu.simulator.tracing import check_states
+from tests.gpu.simulator.tracing import check_states, waiting_lanes
 
 Array = np.ndarray[Any, Any]
 
@@ -337,7 +337,7 @@ def test_who_waits_at_a_barrier_at_any_moment() -> None:
     waiting = np.zeros(256, bool)
     passed, most = 0, 0
     for event in made.events:
-        assert (made.waiting(event.number) == waiting).all()
+        assert (waiting_lanes(made, event.number) == waiting).all()
         assert not waiting[event.lanes].any()
         if event.kind == "barrier":
             waiting[event.lanes] = True
@@ -349,7 +349,7 @@ def test_who_waits_at_a_barrier_at_any_moment() -> None:
     assert passed == 2 * 15
     assert most >= 96
     lockstep, _ = traced(KOGGE_STONE, "round-robin", values(128), 128)
-    assert not any(lockstep.waiting(step).any() for step in range(len(lockstep.events)))
+    assert not any(waiting_lanes(lockstep, step).any() for step in range(len(lockstep.events)))
 
 
 def test_an_array_of_each_threads_own_is_one_for_all_warps() -> None:

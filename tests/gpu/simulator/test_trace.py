@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from gpu.errors import InputError
 from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.file import arrays_of
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
-from tests.gpu.simulator.tracing import ancestry, check_states, trace
+from tests.gpu.simulator.tracing import ancestry, check_states, returned, running, trace
 
 PARTIAL = """
 __global__ void k(int *a, int n) {
@@ -47,9 +48,9 @@ def test_events_say_what_ran_where_and_who():
     assert (test.kind, test.taken.tolist()) == ("if", list(range(104, 114)))
     assert made.events[2].kind == "return"
     assert made.events[2].lanes.tolist() == test.taken.tolist()
-    assert not made.ended(2).any()
-    assert np.flatnonzero(made.ended(3)).tolist() == test.taken.tolist()
-    assert (np.flatnonzero(made.mask(3)) == made.events[3].lanes).all()
+    assert not returned(made, 2).any()
+    assert np.flatnonzero(returned(made, 3)).tolist() == test.taken.tolist()
+    assert (np.flatnonzero(running(made, 3)) == made.events[3].lanes).all()
     assert {event.kind for event in made.events} == {"declare", "if", "return", "loop", "evaluate", "advance"}
     assert made.lane_events == sum(event.lanes.size for event in made.events)
 
@@ -190,8 +191,8 @@ def test_save_and_load(tmp_path):
     again = Trace.load(tmp_path / "trace.zip")
     assert (again.source, again.kernel, again.grid, again.block) == (PARTIAL, "k", (2, 1, 1), (50, 1, 1))
     assert len(again.events) == len(made.events)
-    for name, array in made.data.arrays.items():
-        assert (again.data.arrays[name] == array).all()
+    for name, array in arrays_of(made.data).items():
+        assert (arrays_of(again.data)[name] == array).all()
     check_states(again)
     end = len(made.events)
     assert again.ancestry(again.node_of("a", 5, end)) == made.ancestry(made.node_of("a", 5, end))
@@ -204,7 +205,7 @@ def test_another_version_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("manifest.json", json.dumps({**manifest, "version": 99}))
         archive.writestr("arrays.npz", arrays)
-    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 4"):
+    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 5"):
         Trace.load(tmp_path / "other.zip")
 
 
@@ -225,7 +226,7 @@ def test_broken_files_are_refused(tmp_path):
         except InputError:
             continue
         # Only what the archive says of itself, such as a member's date, can be another without harm.
-        assert (again.data.arrays["events"] == partial().data.arrays["events"]).all()
+        assert (again.data.events == partial().data.events).all()
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from gpu.stepping.flat import FlatTrace
+from gpu.stepping.operations import Operations
 from tests.gpu.simulator.tracing import ancestry, check_states, elements, operators, trace
 
 N = 64
@@ -392,7 +392,7 @@ def test_the_nodes_of_a_vote_are_as_many_as_its_threads():
     """
     for schedule in ("round-robin", "shuffle:1"):
         made, _ = trace(source, [np.arange(96, dtype=np.int32), np.zeros(96, np.int32)], block=96, schedule=schedule)
-        assert FlatTrace(made).operations.node.size == 96 + 96 + 95
+        assert Operations.of(made).node.size == 96 + 96 + 95
 
 
 def test_tiles_of_a_warp_reduce_among_themselves():

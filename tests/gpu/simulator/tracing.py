@@ -120,7 +120,7 @@ def check_states(made: Trace) -> None:
     known: dict[tuple[int, str, int], Any] = {}
     frames: set[int] = set()
     # Of two variables of one name in different scopes the trace shows the one that was written last.
-    names = [name for function in made.about["functions"] for name in function["slots"].values()]
+    names = [name for function in made.data.functions for name in function.variables.values()]
     doubled = {name for name in names if names.count(name) > 1}
     for event in made.events:
         for number, content in held.items():
@@ -151,3 +151,42 @@ def check_states(made: Trace) -> None:
                 known[event.frame, name, int(lane)] = register.values[lane]
     for number, content in held.items():
         assert made.array(number, len(made.events)).tobytes() == content.tobytes()
+
+
+def running(made: Trace, step: int) -> Array:
+    """Return which lanes of its batch execute an event: bool."""
+    event = made.events[step]
+    return _bits(made, event.batch, [event.lanes])
+
+
+def returned(made: Trace, step: int) -> Array:
+    """Return which lanes of the batch of an event have returned from the kernel before it: bool."""
+    batch = made.events[step].batch
+    kernel = next(event for event in made.events if event.batch == batch).frame
+    before = made.events[:step]
+    return _bits(made, batch, [each.lanes for each in before if each.kind == "return" and each.frame == kernel])
+
+
+def waiting_lanes(made: Trace, step: int) -> Array:
+    """Return which lanes of the batch of an event wait at a barrier just before it: bool.
+
+    Only where warps are shuffled does anyone wait: in lockstep all come to a barrier at once.
+    """
+    batch = made.events[step].batch
+    waits = _bits(made, batch, [])
+    passed = [each for each in made.data.barriers if each["batch"] == batch]
+    for event in made.events[: step + 1]:
+        # Those who met go on before the event that came next.
+        for each in passed:
+            if each["before"] == event.number:
+                waits[made.lanes.of_mask(int(each["mask"]))] = False
+        if event.batch == batch and event.number < step:
+            waits[event.lanes] = event.kind == "barrier"
+    return waits
+
+
+def _bits(made: Trace, batch: int, lanes: Sequence[Array]) -> Array:
+    bits = np.zeros(made.lanes.count(batch), bool)
+    for each in lanes:
+        bits[each] = True
+    return bits

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gpu.stepping.lanes import LaneState, LaneStates
 from gpu.stepping.recording import Recording
 from tests.gpu.simulator import statements
+from tests.gpu.simulator.tracing import returned, waiting_lanes
 from tests.gpu.simulator.tracing import trace as traced
 from tests.gpu.stepping.recordings import launch, record
 
@@ -195,7 +196,7 @@ __global__ void k(int *a) {
 }
 """
     made, _ = traced(source, [np.zeros(96, np.int32)], block=96, schedule="shuffle:3")
-    recording = Recording.of([(made, (0,))], {})
+    recording = Recording.of_launch(made, {})
     every = LaneStates(recording)
     trace = recording.launches[0].trace
     waited = False
@@ -207,8 +208,8 @@ __global__ void k(int *a) {
         assert (others != LaneState.ACTIVE).all()
         if event.kind != "barrier":
             assert np.flatnonzero(state == LaneState.ACTIVE).tolist() == event.lanes.tolist()
-            assert ((state == LaneState.WAITING) == trace.waiting(moment)).all()
-            waited |= trace.waiting(moment).any()
+            assert ((state == LaneState.WAITING) == waiting_lanes(trace, moment)).all()
+            waited |= waiting_lanes(trace, moment).any()
         assert (lanes.line[state.reshape(lanes.state.shape) == LaneState.WAITING] == 5).all()
         if event.position.line == 4 and warp == 1:
             assert states(lanes, warp=1) == "A" * 8 + "I" * 24
@@ -282,7 +283,7 @@ def test_random_programs(body, seed):
         active = masks[moment]
         assert set(np.flatnonzero(state == LaneState.ACTIVE).tolist()) == active
         assert (state[40:] == LaneState.ABSENT).all()
-        assert ((state == LaneState.FINISHED) == trace.ended(moment)).all()
+        assert ((state == LaneState.FINISHED) == returned(trace, moment)).all()
         for lane in np.flatnonzero(state == LaneState.IDLE).tolist():
             number = int(cause[lane])
             assert lane in masks[number]

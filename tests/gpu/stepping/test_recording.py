@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import InputError
+from gpu.simulator.trace.file import arrays_of
 from gpu.stepping.recording import Recording
 from tests.gpu.stepping.recordings import record
 
@@ -114,8 +115,8 @@ def test_save_and_load(tmp_path):
     for here, there in zip(recording.launches, again.launches, strict=True):
         assert (here.first, here.count, here.buffers) == (there.first, there.count, there.buffers)
         assert (here.trace.kernel, here.trace.arrays) == (there.trace.kernel, there.trace.arrays)
-        for name, array in here.trace.data.arrays.items():
-            assert np.array_equal(array, there.trace.data.arrays[name])
+        for name, array in arrays_of(here.trace.data).items():
+            assert np.array_equal(array, arrays_of(there.trace.data)[name])
 
 
 def test_what_is_no_recording_is_refused(tmp_path):

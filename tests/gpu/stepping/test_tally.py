@@ -107,7 +107,7 @@ def test_neighbored_pairs_leave_half_then_three_quarters_then_seven_eighths_of_e
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
 def test_steps_do_not_depend_on_the_order_of_warps(schedule):
     made, _ = traced(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4, schedule=schedule)
-    recording = Recording.of([(made, (0,))], {})
+    recording = Recording.of_launch(made, {})
     end = Tally(recording).at(recording.moments)
     assert (end.operations, end.steps, end.barriers) == (252, 6, 24)
 

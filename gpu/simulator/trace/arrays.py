@@ -1,0 +1,194 @@
+"""The arrays of a trace: what they held at any moment, what was read and written there, and by whom."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from gpu.errors import InputError
+from gpu.simulator.trace.data import TraceData
+from gpu.simulator.trace.lanes import TraceLanes
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.tables import ACTIONS
+from gpu.simulator.trace.types import TraceAccess, TraceArray, Write
+
+
+class TraceArrays:
+    """The arrays of a trace.
+
+    Parameters
+    ----------
+    data : TraceData
+    lanes : TraceLanes
+    """
+
+    def __init__(self, data: TraceData, lanes: TraceLanes) -> None:
+        self._data, self._lanes = data, lanes
+        # Of memories that blocks share: how many writes there had been when one was asked for last, and what it held.
+        self._contents: dict[int, tuple[int, Array]] = {}
+
+    @cached_property
+    def all(self) -> tuple[TraceArray, ...]:
+        """All arrays: those of the launch first, then shared and local ones in the order in which they were used."""
+        made: list[TraceArray] = []
+        for number, memory in enumerate(self._data.memories):
+            count = memory.size // memory.dtype.itemsize
+            first = int(self._data.batches["first"][memory.batch]) if memory.space == "shared" else None
+            for block in range(memory.blocks):
+                of_block = None if first is None else first + block
+                made.append(TraceArray(len(made), memory.name, memory.space, memory.dtype, count, of_block, number))
+        return tuple(made)
+
+    @cached_property
+    def first(self) -> list[int]:
+        """The number of the first array of each memory: in shared memory every block has its own."""
+        firsts: list[int] = np.cumsum([0, *(memory.blocks for memory in self._data.memories)])[:-1].tolist()
+        return firsts
+
+    def find(self, array: str | int, block: int | None = None) -> TraceArray:
+        """Return an array by its number, or the first one of a name, of a block where that is given.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        """
+        if isinstance(array, int):
+            if 0 <= array < len(self.all):
+                return self.all[array]
+        else:
+            for each in self.all:
+                if each.name == array and (block is None or each.block == block):
+                    return each
+        raise InputError(f"The trace has no array {array!r}" + (f" of block {block}." if block is not None else "."))
+
+    # What they held.
+
+    def content(self, array: TraceArray, step: int) -> Array:
+        """Return what an array holds at a step: shape (count,), of a thread's own array (lanes of the batch, count)."""
+        memory = self._data.memories[array.memory]
+        writes = self.writes_before(array.memory, step)
+        if memory.blocks > 1:
+            return self._of_block(array, writes)
+        content = memory.content(writes)
+        if array.space == "local":
+            if memory.stride:
+                rows = content.reshape(memory.lanes, memory.stride)
+                return np.ascontiguousarray(rows[:, : array.count * array.dtype.itemsize]).view(array.dtype)
+            parts: Array = content[: memory.lanes * array.count * array.dtype.itemsize].view(array.dtype)
+            return parts.reshape(array.count, memory.lanes).T
+        return content[: array.count * array.dtype.itemsize].view(array.dtype)
+
+    def _of_block(self, array: TraceArray, writes: int) -> Array:
+        """Return what an array of one block holds after so many writes by all blocks."""
+        if self._contents.get(array.memory, (-1,))[0] != writes:
+            self._contents[array.memory] = (writes, self._data.memories[array.memory].content(writes))
+        content = self._contents[array.memory][1]
+        start = self._start(array)
+        return content[start : start + array.count * array.dtype.itemsize].view(array.dtype).copy()
+
+    def _start(self, array: TraceArray) -> int:
+        """Return the byte at which an array starts in its memory."""
+        return (array.number - self.first[array.memory]) * self._data.memories[array.memory].stride
+
+    @cached_property
+    def writing(self) -> list[Array]:
+        """The rows of `accesses` that wrote, for each memory."""
+        accesses = self._data.accesses
+        changes = np.flatnonzero(accesses["action"] != ACTIONS.index("read"))
+        of = accesses["memory"][changes]
+        order = np.argsort(of, kind="stable")
+        borders = np.searchsorted(of[order], np.arange(len(self._data.memories) + 1))
+        return [changes[order[start:end]] for start, end in pairwise(borders)]
+
+    def writes_before(self, memory: int, step: int) -> int:
+        """Return how many writes a memory has seen before a step."""
+        events = len(self._data.events)
+        if not 0 <= step <= events:
+            raise InputError(f"The trace has {events} events; there is no step {step}.")
+        return int(np.searchsorted(self._data.accesses["event"][self.writing[memory]], step))
+
+    def written(self, array: TraceArray, step: int) -> Array:
+        """Return which elements of an array, of no thread's own, the launch has written before a step: bool."""
+        memory = self._data.memories[array.memory]
+        units = (self._start(array) + np.arange(array.count) * array.dtype.itemsize) // memory.unit
+        found: Array = memory.last_write(units, self.writes_before(array.memory, step)) >= 0
+        return found
+
+    # Who read and wrote.
+
+    def access(self, row: int) -> TraceAccess:
+        """Return an access by its row."""
+        data = self._data
+        found = data.accesses[row]
+        action, number, write = ACTIONS[found["action"]], int(found["memory"]), int(found["write"])
+        lanes, element = self.elements(row)
+        memory = data.memories[number]
+        dtype = data.values.dtypes[found["dtype"]]
+        flat, array = element, np.full(lanes.size, self.first[number])
+        if memory.space == "local":
+            flat = memory.of_lane(lanes, element, dtype.itemsize)
+        elif memory.space == "shared":
+            within = lanes // self._lanes.per_block(memory.batch)
+            flat, array = element + within * (memory.stride // dtype.itemsize), array + within
+        if action == "read":
+            content = memory.content(write)
+            values = content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)[flat]
+            nodes = memory.nodes_of(flat * dtype.itemsize // memory.unit, write)
+            return TraceAccess(action, lanes, array, element, values, values, nodes)
+        raw, nodes = memory.written(write, dtype.itemsize)
+        after = np.ascontiguousarray(raw).view(dtype).reshape(-1)
+        before = int(found["value"])
+        values = data.values.vector(before, lanes.size) if before >= 0 else after
+        return TraceAccess(action, lanes, array, element, values, after, nodes.astype(np.int64))
+
+    def elements(self, row: int) -> tuple[Array, Array]:
+        """Return of an access, by its row, the lanes and the element of each, without looking up what was there."""
+        found = self._data.accesses[row]
+        lanes = self._lanes.of_mask(int(found["mask"]))
+        return lanes, self._data.integers.vector(int(found["elements"]), lanes.size)
+
+    def are_accessed(self, memory: int) -> bool:
+        """Return whether anything in a memory was read or written: constants of a file may be another kernel's."""
+        return memory in self._accessed
+
+    @cached_property
+    def _accessed(self) -> frozenset[int]:
+        return frozenset(np.unique(self._data.accesses["memory"]).tolist())
+
+    # Provenance.
+
+    def _unit(self, array: TraceArray, element: int) -> Array:
+        """Return where an element lies in its memory, in units; of a thread's own array it counts lane after lane."""
+        memory, size = self._data.memories[array.memory], array.dtype.itemsize
+        if array.space == "local":
+            lane, own = divmod(element, array.count)
+            return np.array([memory.of_lane(lane, own, size) * size // memory.unit])
+        return np.array([(self._start(array) + element * size) // memory.unit])
+
+    def node(self, array: TraceArray, element: int, step: int) -> int:
+        """Return the node of an element's value at a step; 0 where nothing made it."""
+        write = self.writes_before(array.memory, step)
+        return int(self._data.memories[array.memory].nodes_of(self._unit(array, element), write)[0])
+
+    def nodes(self, array: TraceArray, step: int) -> Array:
+        """Return the nodes of all elements of an array that is the only one of its memory, at a step."""
+        memory = self._data.memories[array.memory]
+        units = np.arange(array.count) * array.dtype.itemsize // memory.unit
+        return memory.nodes_of(units, self.writes_before(array.memory, step))
+
+    def writer(self, array: TraceArray, element: int, step: int) -> Write | None:
+        """Return who wrote an element last before a step; None where nobody did."""
+        memory = self._data.memories[array.memory]
+        (last,) = memory.last_write(self._unit(array, element), self.writes_before(array.memory, step)).tolist()
+        if last < 0:
+            return None
+        write = int(np.searchsorted(memory.borders, last, side="right")) - 1
+        row = self._data.accesses[self.writing[array.memory][write]]
+        event, size = int(row["event"]), self._data.values.dtypes[row["dtype"]].itemsize
+        rank = (last - int(memory.borders[write])) // (size // memory.unit)
+        lane = int(self._lanes.of_mask(int(row["mask"]))[rank])
+        blocks, threads = self._lanes.threads(int(self._data.events["batch"][event]), np.array([lane]))
+        return Write(event, lane, int(blocks[0]), int(threads[0]))

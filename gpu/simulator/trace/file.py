@@ -1,0 +1,283 @@
+"""A recording as a file: a zip archive of manifest.json and arrays.npz."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, astuple
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from gpu.errors import InputError, SourcePosition
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.trace.data import LaunchRecord, TraceData
+from gpu.simulator.trace.functions import Statement, TraceFunction
+from gpu.simulator.trace.memory import TraceMemory
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.tables import (
+    ACCESS,
+    BARRIER,
+    BATCH,
+    CALL,
+    EVENT,
+    INPUT,
+    MASK,
+    OPERATION,
+    POINTER,
+    REGISTER,
+)
+from gpu.simulator.trace.types import TraceFinding, TraceLaunch
+from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
+
+VERSION = 5
+
+_TABLES = {
+    "events": EVENT,
+    "accesses": ACCESS,
+    "registers": REGISTER,
+    "pointers": POINTER,
+    "operations": OPERATION,
+    "barriers": BARRIER,
+    "batches": BATCH,
+    "calls": CALL,
+    "inputs": INPUT,
+}
+_VECTORS = {
+    "integer_starts": np.int64,
+    "integer_steps": np.int32,
+    "integer_pool": np.int32,
+    "value_starts": np.int64,
+    "value_codes": np.int32,
+    "value_pool": np.uint8,
+    "masks": MASK,
+    "mask_pool": np.uint8,
+    # What the memories have, one after the other.
+    "initial": np.uint8,
+    "written_units": np.int32,
+    "written_nodes": np.int32,
+    "written_values": np.uint8,
+    "written_borders": np.int32,
+}
+
+
+def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
+    """Write one file."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        write(data, archive)
+
+
+def write(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
+    """Add a trace to an archive, its members in a folder of their own, such as "0/"."""
+    arrays = io.BytesIO()
+    np.savez(arrays, allow_pickle=False, **arrays_of(data))
+    archive.writestr(f"{folder}manifest.json", json.dumps(_manifest(data)))
+    archive.writestr(f"{folder}arrays.npz", arrays.getvalue())
+
+
+def load(path: str | Path) -> TraceData:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is no trace, or was written by another version.
+    """
+    with reading(path, "trace"), zipfile.ZipFile(path) as archive:
+        return read(archive, path)
+
+
+def read(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
+    """Read what `write` added to the archive of that path; within `reading`, which says what is wrong with it."""
+    manifest = json.loads(archive.read(f"{folder}manifest.json"))
+    if manifest["version"] != VERSION:
+        raise InputError(f"{path} is a trace of version {manifest['version']}; this program reads version {VERSION}.")
+    with np.load(io.BytesIO(archive.read(f"{folder}arrays.npz")), allow_pickle=False) as members:
+        arrays = {name: members[name] for name in (*_TABLES, *_VECTORS)}
+    for name, dtype in {**_TABLES, **_VECTORS}.items():
+        if arrays[name].dtype != dtype or arrays[name].ndim != 1:
+            raise ValueError(name)
+    data = _data(manifest, arrays)
+    _check(data)
+    return data
+
+
+@contextmanager
+def reading(path: str | Path, what: str) -> Iterator[None]:
+    """Turn what is raised by a file that is damaged, or none of its kind, into an InputError that says so."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError) as error:
+        raise InputError(
+            f"{path} is not a {what}, or is damaged.",
+            advice="Record it again: Export in the Step tab, or simulate --trace.",
+        ) from error
+
+
+def arrays_of(data: TraceData) -> dict[str, Array]:
+    """Return all arrays of a trace, by the names that they have in a file."""
+    memories = data.memories
+    initial = [memory.initial for memory in memories if memory.initial is not None]
+    return {
+        **{name: getattr(data, name) for name in _TABLES},
+        "integer_starts": data.integers.starts,
+        "integer_steps": data.integers.steps,
+        "integer_pool": data.integers.pool,
+        "value_starts": data.values.starts,
+        "value_codes": data.values.codes,
+        "value_pool": data.values.pool,
+        "masks": data.masks.rows,
+        "mask_pool": data.masks.pool,
+        "initial": np.concatenate([np.zeros(0, np.uint8), *initial]),
+        "written_units": np.concatenate([np.zeros(0, np.int32), *(memory.index for memory in memories)]),
+        "written_nodes": np.concatenate([np.zeros(0, np.int32), *(memory.nodes for memory in memories)]),
+        "written_values": np.concatenate([np.zeros(0, np.uint8), *(memory.values.reshape(-1) for memory in memories)]),
+        "written_borders": np.concatenate([np.zeros(0, np.int32), *(memory.borders for memory in memories)]),
+    }
+
+
+# What is no array.
+
+
+def _manifest(data: TraceData) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "launch": asdict(data.launch),
+        "stopped": data.stopped,
+        "lane_events": data.lane_events,
+        "launches": [asdict(launch) for launch in data.launches],
+        "functions": [asdict(function) for function in data.functions],
+        "memories": [_described(memory) for memory in data.memories],
+        "positions": [astuple(position) for position in data.positions],
+        "kinds": data.kinds,
+        "operators": data.operators,
+        "pointer_names": data.pointer_names,
+        "dtypes": [dtype.name for dtype in data.values.dtypes],
+    }
+
+
+def _data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData:
+    return TraceData(
+        _launch_record(manifest["launch"]),
+        manifest["stopped"],
+        manifest["lane_events"],
+        tuple(_launch(each) for each in manifest["launches"]),
+        tuple(_function(each) for each in manifest["functions"]),
+        _memories(manifest["memories"], arrays),
+        tuple(SourcePosition(*position) for position in manifest["positions"]),
+        tuple(manifest["kinds"]),
+        tuple(manifest["operators"]),
+        tuple(manifest["pointer_names"]),
+        **{name: arrays[name] for name in _TABLES},
+        integers=PackedIntegers(arrays["integer_starts"], arrays["integer_steps"], arrays["integer_pool"]),
+        values=PackedValues(
+            arrays["value_starts"],
+            arrays["value_codes"],
+            arrays["value_pool"],
+            tuple(map(np.dtype, manifest["dtypes"])),
+        ),
+        masks=PackedMasks(arrays["masks"], arrays["mask_pool"]),
+    )
+
+
+def _launch_record(kept: dict[str, Any]) -> LaunchRecord:
+    return LaunchRecord(**kept | {"findings": tuple(_finding(**each) for each in kept["findings"])})
+
+
+def _finding(event: int, finding: dict[str, Any]) -> TraceFinding:
+    positions = tuple(SourcePosition(**position) for position in finding["positions"])
+    return TraceFinding(event, Finding(**finding | {"positions": positions, "threads": tuple(finding["threads"])}))
+
+
+def _launch(kept: dict[str, Any]) -> TraceLaunch:
+    return TraceLaunch(**kept | {"grid": tuple(kept["grid"]), "block": tuple(kept["block"])})
+
+
+def _function(kept: dict[str, Any]) -> TraceFunction:
+    return TraceFunction(
+        kept["name"],
+        {int(slot): name for slot, name in kept["variables"].items()},
+        {int(slot): size for slot, size in kept["pointers"].items()},
+        tuple(Statement(position, tuple(loops)) for position, loops in kept["statements"]),
+        {int(loop): position for loop, position in kept["rounds"].items()},
+    )
+
+
+_OF_MEMORY = ("name", "space", "size", "blocks", "stride", "lanes", "batch", "unit", "is_accessed", "base", "fill")
+
+
+def _described(memory: TraceMemory) -> dict[str, Any]:
+    return {
+        **{name: getattr(memory, name) for name in _OF_MEMORY},
+        "dtype": memory.dtype.name,
+        "given": memory.initial is not None,
+        "units": memory.index.size,
+        "writes": memory.borders.size,
+    }
+
+
+def _memories(described: list[dict[str, Any]], arrays: Mapping[str, Array]) -> tuple[TraceMemory, ...]:
+    counts = {
+        "initial": [each["size"] if each["given"] else 0 for each in described],
+        "written_units": [each["units"] for each in described],
+        "written_nodes": [each["units"] for each in described],
+        "written_values": [each["units"] * each["unit"] for each in described],
+        "written_borders": [each["writes"] for each in described],
+    }
+    parts = {name: _split(arrays[name], sizes) for name, sizes in counts.items()}
+    return tuple(
+        TraceMemory(
+            **{name: each[name] for name in _OF_MEMORY},
+            dtype=np.dtype(each["dtype"]),
+            initial=parts["initial"][number] if each["given"] else None,
+            index=parts["written_units"][number],
+            nodes=parts["written_nodes"][number],
+            values=parts["written_values"][number].reshape(-1, each["unit"]),
+            borders=parts["written_borders"][number],
+        )
+        for number, each in enumerate(described)
+    )
+
+
+def _split(whole: Array, sizes: list[int]) -> list[Array]:
+    borders = np.cumsum([0, *sizes]).tolist()
+    if borders[-1] != whole.size:
+        raise ValueError("arrays of other sizes than the memories have")
+    return [whole[start:end] for start, end in pairwise(borders)]
+
+
+def _check(data: TraceData) -> None:
+    """Make sure that no number in a table points outside of what it points into."""
+    limits: dict[str, int] = {
+        "kind": len(data.kinds),
+        "position": len(data.positions),
+        "function": len(data.functions),
+        "batch": len(data.batches),
+        "launch": len(data.launches),
+        "mask": len(data.masks.rows),
+        "taken": len(data.masks.rows),
+        "event": len(data.events),
+        "before": len(data.events) + 1,
+        "memory": len(data.memories),
+        "dtype": len(data.values.dtypes),
+        "operator": len(data.operators),
+        "name": len(data.pointer_names),
+        "elements": data.integers.starts.size,
+        "node": data.integers.starts.size,
+        "nodes": data.integers.starts.size,
+        "value": data.values.starts.size,
+        "operands": data.values.starts.size,
+    }
+    for table, dtype in _TABLES.items():
+        for column in dtype.names or ():
+            found = getattr(data, table)[column]
+            if found.size and found.max() >= limits.get(column, 2**31):
+                raise ValueError(f"{table}.{column}")

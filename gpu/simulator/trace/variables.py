@@ -1,0 +1,148 @@
+"""The variables of a trace's functions at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from gpu.simulator.trace.data import TraceData
+from gpu.simulator.trace.lanes import TraceLanes
+from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.types import Register
+
+_KEPT = 4096
+
+
+class TraceVariables:
+    """The variables of a trace.
+
+    Parameters
+    ----------
+    data : TraceData
+    lanes : TraceLanes
+    """
+
+    def __init__(self, data: TraceData, lanes: TraceLanes) -> None:
+        self._data, self._lanes = data, lanes
+        self._known: dict[tuple[int, int], Register] = {}
+
+    def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
+        """Return the variables of the running function just before event `step`, by name; all, or those named."""
+        before = {}
+        for slot, rows in self._rows_of_slots.get(int(self._data.events["frame"][step]), {}).items():
+            count = int(np.searchsorted(self._data.registers["event"][rows], step))
+            if count:
+                before[slot] = rows[:count]
+        return self._named(before, step, names)
+
+    def registers_written(self, event: int) -> dict[str, Register]:
+        """Return the variables that an event wrote, those of its function."""
+        events, registers = self._data.events, self._data.registers
+        last = int(events["register"][event + 1]) if event + 1 < len(events) else len(registers)
+        rows = np.arange(int(events["register"][event]), last)
+        rows = rows[registers["frame"][rows] == events["frame"][event]]
+        slots = registers["slot"][rows]
+        return self._named({slot: rows[slots == slot] for slot in np.unique(slots).tolist()}, event)
+
+    def pointers(self, step: int) -> dict[str, Register]:
+        """Return the pointers of the running function just before event `step`, by name."""
+        pointers = self._data.pointers
+        return self._pointers(pointers[pointers["event"] < step], step)
+
+    def pointers_written(self, event: int) -> dict[str, Register]:
+        """Return the pointers that an event wrote, those of its function."""
+        pointers = self._data.pointers
+        return self._pointers(pointers[pointers["event"] == event], event)
+
+    @cached_property
+    def _rows_of_slots(self) -> dict[int, dict[int, Array]]:
+        """The rows of `registers` by frame and slot, oldest first."""
+        frames, slots = (self._data.registers[name].astype(np.int64) for name in ("frame", "slot"))
+        found: dict[int, dict[int, Array]] = {}
+        if frames.size:
+            order = np.lexsort((slots, frames))
+            starts = np.flatnonzero(np.diff(frames[order], prepend=-1) | np.diff(slots[order], prepend=-1))
+            for rows in np.split(order, starts[1:]):
+                found.setdefault(int(frames[rows[0]]), {})[int(slots[rows[0]])] = rows
+        return found
+
+    def _named(
+        self, of_slots: dict[int, Array], event: int, wanted: Collection[str] | None = None
+    ) -> dict[str, Register]:
+        """Put variables of an event's function together from the rows that wrote their slots."""
+        row = self._data.events[event]
+        names = self._data.functions[row["function"]].variables
+        latest: dict[str, tuple[int, int]] = {}
+        for slot in sorted(of_slots):
+            name = names.get(slot)
+            if name is not None and (wanted is None or name in wanted):
+                # Where two scopes have a variable of one name, the one that was written last counts.
+                latest[name] = max(latest.get(name, (-1, -1)), (int(of_slots[slot][-1]), slot))
+        lanes = self._lanes.count(int(row["batch"]))
+        return {name: self._register(of_slots[slot], lanes) for name, (_, slot) in latest.items()}
+
+    def _register(self, rows: Array, lanes: int) -> Register:
+        """Put a variable together from its writes, which most moments have in common with those around them."""
+        key = (int(rows[0]), int(rows[-1]))
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[key] = self._written(rows, lanes)
+        return self._known[key]
+
+    def _written(self, rows: Array, lanes: int) -> Register:
+        """Put a variable together from its last writes, newest first, until every lane has its value."""
+        defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
+        values: Array | None = None
+        missing = lanes
+        for mask, value, node in self._last_writes(rows):
+            written = self._lanes.of_mask(mask)
+            found = self._data.values.vector(value, written.size)
+            made = self._data.integers.vector(node, written.size)
+            if values is None:
+                values = np.zeros(lanes, found.dtype)
+                values[written], nodes[written] = found, made
+                missing -= written.size
+            else:
+                fresh = ~defined[written]
+                values[written[fresh]], nodes[written[fresh]] = found[fresh], made[fresh]
+                missing -= int(np.count_nonzero(fresh))
+            defined[written] = True
+            if missing == 0:
+                break
+        assert values is not None
+        return Register(values, nodes, defined)
+
+    def _last_writes(self, rows: Array) -> Iterator[tuple[int, int, int]]:
+        """Return mask, value and node of writes, newest first; of those under one mask only the last can be seen."""
+        columns = ["mask", "value", "node"]
+        mask, value, node = self._data.registers[rows[-1]][columns].tolist()
+        yield mask, value, node
+        newest = rows[:-1][::-1]
+        last = np.sort(np.unique(self._data.registers["mask"][newest], return_index=True)[1])
+        for other, value, node in self._data.registers[newest[last]][columns].tolist():
+            if other != mask:
+                yield other, value, node
+
+    def _pointers(self, rows: Array, event: int) -> dict[str, Register]:
+        """Return the pointers of an event's frame that some rows wrote, oldest first."""
+        row = self._data.events[event]
+        rows = rows[rows["frame"] == row["frame"]]
+        lanes = self._lanes.count(int(row["batch"]))
+        function = self._data.functions[row["function"]]
+        found: dict[str, Register] = {}
+        for slot in np.unique(rows["slot"]).tolist():
+            name, size = function.variables.get(slot), function.pointers.get(slot)
+            if name is None or size is None:
+                continue
+            values, defined = np.full(lanes, "", object), np.zeros(lanes, bool)
+            for mask, array, value in rows[rows["slot"] == slot][["mask", "name", "value"]].tolist():
+                written = self._lanes.of_mask(mask)
+                elements = (self._data.values.vector(value, written.size) // size).tolist()
+                array_name = self._data.pointer_names[array]
+                values[written] = [f"{array_name}[{element}]" if array_name else "null" for element in elements]
+                defined[written] = True
+            found[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
+        return found

@@ -1,0 +1,246 @@
+"""How a recording is kept small: vectors are often one number or a run of numbers, and sets of lanes come again.
+
+Each of the three kinds has a class that grows while a launch is recorded, and one that is read afterwards.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.trace.packing import Array, Growing, Numbering, Table
+from gpu.simulator.trace.tables import MASK
+
+# The step of a vector of integers that is kept as it is.
+_EXPLICIT = -(2**31)
+_KEPT_MASKS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class PackedIntegers:
+    """Recorded vectors of integers.
+
+    Parameters
+    ----------
+    starts : int64 array
+        The first number of each vector; of one that is kept as it is, where it starts in the pool.
+    steps : int32 array
+        From each number to the next.
+    pool : int32 array
+    """
+
+    starts: Array
+    steps: Array
+    pool: Array
+
+    def vector(self, number: int, count: int) -> Array:
+        """Return the first `count` numbers of a vector: int64."""
+        start, step = int(self.starts[number]), int(self.steps[number])
+        if step == _EXPLICIT:
+            return self.pool[start : start + count].astype(np.int64)
+        found: Array = start + step * np.arange(count)
+        return found
+
+    def items(self, number: int, places: Array) -> Array:
+        """Return some numbers of a vector: int64."""
+        start, step = int(self.starts[number]), int(self.steps[number])
+        found: Array = self.pool[start + places].astype(np.int64) if step == _EXPLICIT else start + step * places
+        return found
+
+    def each(self, numbers: Array, places: Array) -> Array:
+        """Return one number of each of some vectors: int64."""
+        starts, steps = self.starts[numbers], self.steps[numbers]
+        explicit = steps == _EXPLICIT
+        found: Array = starts + np.where(explicit, 0, steps) * places
+        found[explicit] = self.pool[(starts + places)[explicit]]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PackedValues:
+    """Recorded vectors of values.
+
+    Parameters
+    ----------
+    starts : int64 array
+        Where each vector starts in the pool.
+    codes : int32 array
+        Twice the number of its type, and one more where it has a value for each lane rather than one for all.
+    pool : uint8 array
+    dtypes : tuple of numpy.dtype
+    """
+
+    starts: Array
+    codes: Array
+    pool: Array
+    dtypes: tuple[np.dtype[Any], ...]
+
+    def vector(self, number: int, count: int) -> Array:
+        """Return the first `count` values of a vector."""
+        start, code = int(self.starts[number]), int(self.codes[number])
+        dtype = self.dtypes[code // 2]
+        if code % 2:
+            return self.pool[start : start + count * dtype.itemsize].view(dtype)
+        return np.broadcast_to(self.pool[start : start + dtype.itemsize].view(dtype), count)
+
+    def each(self, numbers: Array, places: Array, width: int) -> Array:
+        """Return the bytes of one value of each of some vectors, filled up with zeros: uint8, shape (values, width)."""
+        codes = self.codes[numbers]
+        sizes = self.sizes[codes // 2]
+        starts = self.starts[numbers] + np.where(codes % 2 == 1, places * sizes, 0)
+        raw = np.zeros((numbers.size, width), np.uint8)
+        for byte in range(int(sizes.max(initial=0))):
+            has = np.flatnonzero(sizes > byte)
+            raw[has, byte] = self.pool[starts[has] + byte]
+        return raw
+
+    def dtype_of(self, number: int) -> np.dtype[Any]:
+        """Return the type of a vector."""
+        return self.dtypes[int(self.codes[number]) // 2]
+
+    @property
+    def sizes(self) -> Array:
+        """The bytes of a value of each type."""
+        return np.array([dtype.itemsize for dtype in self.dtypes] or [1])
+
+
+@dataclass(frozen=True, eq=False)
+class PackedMasks:
+    """Recorded sets of lanes.
+
+    Parameters
+    ----------
+    rows : array of MASK
+    pool : uint8 array
+    """
+
+    rows: Array
+    pool: Array
+    _known: dict[int, Array] = field(default_factory=dict, repr=False)
+
+    def lanes(self, number: int) -> Array:
+        """Return the lanes of a mask, ascending."""
+        found = self._known.get(number)
+        if found is None:
+            start, count, lanes, as_bits = self.rows[number].tolist()
+            if as_bits:
+                found = np.flatnonzero(np.unpackbits(self.pool[start : start + -(-lanes // 8)], count=lanes))
+            else:
+                found = self.pool[start : start + 4 * count].view(np.int32).astype(np.int64)
+            if len(self._known) > _KEPT_MASKS:
+                self._known.clear()
+            self._known[number] = found
+        return found
+
+    def expand(self, masks: Array) -> tuple[Array, Array, Array]:
+        """Return, for each lane of each mask: which mask of the given ones, the lane's place in it, and its number."""
+        used, which = np.unique(masks, return_inverse=True)
+        if not used.size:
+            return (np.zeros(0, np.int64),) * 3
+        lists = [self.lanes(mask) for mask in used.tolist()]
+        sizes = np.array([each.size for each in lists])
+        starts = np.cumsum(sizes) - sizes
+        rank, owner = ranks(sizes[which])
+        return owner, rank, np.concatenate(lists)[starts[which[owner]] + rank]
+
+
+def ranks(counts: Array) -> tuple[Array, Array]:
+    """Return 0 .. count - 1 for each of some counts, one after the other, and which count each belongs to."""
+    owner = np.repeat(np.arange(counts.size), counts)
+    return np.arange(owner.size) - (np.cumsum(counts) - counts)[owner], owner
+
+
+class Integers:
+    """Vectors of int32, one number a lane: kept as one number, as a first number and a step, or as they are."""
+
+    def __init__(self) -> None:
+        self.starts, self.steps = array("q"), array("i")
+        self.pool = Growing(np.int32)
+
+    def add(self, values: Any) -> int:
+        """Keep a vector and return its number."""
+        start, step = self._first_and_step(values)
+        self.starts.append(start)
+        self.steps.append(step)
+        return len(self.starts) - 1
+
+    def packed(self) -> PackedIntegers:
+        """Return all vectors."""
+        return PackedIntegers(np.array(self.starts, np.int64), np.array(self.steps, np.int32), self.pool.array().copy())
+
+    def _first_and_step(self, values: Any) -> tuple[int, int]:
+        if not isinstance(values, np.ndarray) or values.ndim == 0:
+            return int(values), 0
+        if values.size == 1:
+            return int(values[0]), 0
+        first, step = int(values[0]), int(values[1]) - int(values[0])
+        if int(values[-1]) - first == step * (values.size - 1) and bool((values[1:] - values[:-1] == step).all()):
+            return first, step
+        return self.pool.add(values), _EXPLICIT
+
+
+class Values:
+    """Vectors of any scalar type, one value a lane: kept as one value or as they are."""
+
+    def __init__(self) -> None:
+        self.starts, self.codes = array("q"), array("i")
+        self.pool = Growing(np.uint8)
+        self._dtypes = Numbering[str]()
+
+    def packed(self) -> PackedValues:
+        """Return all vectors."""
+        dtypes = tuple(map(np.dtype, self._dtypes.things))
+        return PackedValues(
+            np.array(self.starts, np.int64), np.array(self.codes, np.int32), self.pool.array().copy(), dtypes
+        )
+
+    def code(self, dtype: np.dtype[Any]) -> int:
+        """Return the number of a type."""
+        return self._dtypes.of(dtype.name)
+
+    def add(self, values: Any) -> int:
+        """Keep a vector and return its number."""
+        values = np.asarray(values)
+        several = values.size > 1
+        # Bit patterns are compared, so that NaN and the two zeros stay what they are.
+        raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(-1, values.dtype.itemsize)
+        if several and bool((raw[0] == raw[-1]).all()) and bool((raw == raw[0]).all()):
+            raw, several = raw[:1], False
+        self.starts.append(self.pool.add(raw.reshape(-1)))
+        self.codes.append(2 * self.code(values.dtype) + several)
+        return len(self.starts) - 1
+
+
+class Masks:
+    """Sets of lanes, each kept once, as bits or as lane numbers, whichever is shorter."""
+
+    def __init__(self) -> None:
+        self.rows = Table(MASK)
+        self.pool = Growing(np.uint8)
+        self._known: dict[int, tuple[Mask, int]] = {}
+
+    def forget(self) -> None:
+        """Let go of the masks themselves, so that memory is free again."""
+        self._known.clear()
+
+    def packed(self) -> PackedMasks:
+        """Return all masks."""
+        return PackedMasks(self.rows.array(), self.pool.array().copy())
+
+    def add(self, mask: Mask) -> int:
+        """Keep a mask and return its number."""
+        known = self._known.get(id(mask))
+        if known is not None:
+            return known[1]
+        if len(self._known) > 256:
+            self.forget()
+        as_bits = mask.bits.size < 32 * mask.count
+        raw = np.packbits(mask.bits) if as_bits else mask.lanes.astype(np.int32).view(np.uint8)
+        number = len(self.rows)
+        self.rows.add(self.pool.add(raw), mask.count, mask.bits.size, as_bits)
+        self._known[id(mask)] = (mask, number)
+        return number
