@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from gpu.errors import InputError
+from gpu.errors import InputError, SourcePosition
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import file as trace_file
 from gpu.simulator.trace.trace import Trace
@@ -142,6 +142,16 @@ class Recording:
             raise InputError(f"The recording has {self.moments} events; there is no moment {moment}.")
         launch = self.launches[int(np.searchsorted(self._firsts, moment, side="right")) - 1]
         return launch, moment - launch.first
+
+    @cached_property
+    def statements(self) -> tuple[tuple[SourcePosition, ...], tuple[str, ...]]:
+        """The position of each event of all launches, and its kind."""
+        positions: list[SourcePosition] = []
+        kinds: list[str] = []
+        for data in (launch.trace.data for launch in self.launches):
+            positions += [data.positions[number] for number in data.events["position"].tolist()]
+            kinds += [data.kinds[number] for number in data.events["kind"].tolist()]
+        return tuple(positions), tuple(kinds)
 
     @cached_property
     def findings(self) -> tuple[tuple[int, Finding], ...]:

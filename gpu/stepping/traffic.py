@@ -23,7 +23,7 @@ from gpu.simulator.counting.traffic import (
     shared_passes,
 )
 from gpu.simulator.executor.lanes import Mask
-from gpu.simulator.trace.tables import ACTIONS
+from gpu.simulator.trace.tables import ACTIONS, AccessRow
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
@@ -252,8 +252,9 @@ def most_addresses(recording: Recording) -> int:
     """Return the most addresses that the atomics of one access to global or shared memory want; 0 without atomics."""
     most, atomic = 0, ACTIONS.index("atomic")
     for launch in recording.launches:
-        for row in np.flatnonzero(launch.trace.data.accesses["action"] == atomic).tolist():
-            most = max(most, np.unique(launch.trace.memory.elements(row)[1]).size)
+        accesses = launch.trace.data.accesses
+        for row in accesses[accesses["action"] == atomic].tolist():
+            most = max(most, np.unique(launch.trace.memory.elements(AccessRow(*row))[1]).size)
     return most
 
 
@@ -267,16 +268,16 @@ def measure(trace: Trace, first: int, last: int) -> Accesses:
         for name in ("lanes", "requests", "sectors", "ideal_sectors", "wavefronts", "conflicts", "degree")
     }
     groups: dict[tuple[str, str, int], list[int]] = {}
-    for number, start in enumerate(starts.tolist()):
-        action, space, size = _kind(trace, accesses[start], int(parts[number]))
-        groups.setdefault((action, space, size), []).append(number)
+    rows = [AccessRow(*row) for row in accesses[starts].tolist()]
+    for number, (access, count) in enumerate(zip(rows, parts.tolist(), strict=True)):
+        groups.setdefault(_kind(trace, access, count), []).append(number)
+    batches = trace.data.events["batch"][accesses["event"][starts]].tolist()
     for (action, space, size), numbers in groups.items():
         bits, elements, owner = [], [], []
         for number in numbers:
-            batch = _batch(trace, accesses[starts[number]])
-            lanes, wanted = trace.memory.elements(first + int(starts[number]))
+            lanes, wanted = trace.memory.elements(rows[number])
             counts["lanes"][number] = lanes.size
-            bits.append(np.zeros(trace.lanes.count(batch), bool))
+            bits.append(np.zeros(trace.lanes.count(batches[number]), bool))
             elements.append(np.zeros(bits[-1].size, np.int64))
             bits[-1][lanes], elements[-1][lanes] = True, wanted // int(parts[number])
             owner.append(np.full(bits[-1].size // WARP, number))
@@ -307,22 +308,17 @@ def _sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Arr
     return found.moved, found.ideal
 
 
-def _batch(trace: Trace, row: Array) -> int:
-    return int(trace.data.events["batch"][row["event"]])
-
-
-def _kind(trace: Trace, row: Array, parts: int) -> tuple[str, str, int]:
+def _kind(trace: Trace, access: AccessRow, parts: int) -> tuple[str, str, int]:
     """Return an access's action, its space, and the bytes of each lane."""
-    size = trace.data.values.dtypes[row["dtype"]].itemsize
-    return ACTIONS[row["action"]], trace.data.memories[row["memory"]].space, size * parts
+    size = trace.data.values.dtypes[access.dtype].itemsize
+    return ACTIONS[access.action], trace.data.memories[access.memory].space, size * parts
 
 
 def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
-    row = int(measured.rows[number])
-    access = trace.data.accesses[row]
+    access = AccessRow(*trace.data.accesses[measured.rows[number]].tolist())
     action, space, size = _kind(trace, access, int(measured.parts[number]))
-    batch, name = _batch(trace, access), trace.data.memories[access["memory"]].name
-    lanes, elements = trace.memory.elements(row)
+    batch, name = int(trace.data.events["batch"][access.event]), trace.data.memories[access.memory].name
+    lanes, elements = trace.memory.elements(access)
     elements = elements // int(measured.parts[number])
     warps = np.unique(lanes // WARP)
     bank, word = np.full((2, warps.size, WARP), -1)

@@ -11,7 +11,7 @@ from gpu.errors import InputError
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import ACTIONS
+from gpu.simulator.trace.tables import ACTIONS, AccessRow
 from gpu.simulator.trace.types import TraceAccess, TraceArray, Write
 
 
@@ -122,12 +122,12 @@ class TraceArrays:
     def access(self, row: int) -> TraceAccess:
         """Return an access by its row."""
         data = self._data
-        found = data.accesses[row]
-        action, number, write = ACTIONS[found["action"]], int(found["memory"]), int(found["write"])
-        lanes, element = self.elements(row)
-        memory = data.memories[number]
-        dtype = data.values.dtypes[found["dtype"]]
-        flat, array = element, np.full(lanes.size, self.first[number])
+        found = AccessRow(*data.accesses[row].tolist())
+        action, write = ACTIONS[found.action], found.write
+        lanes, element = self.elements(found)
+        memory = data.memories[found.memory]
+        dtype = data.values.dtypes[found.dtype]
+        flat, array = element, np.full(lanes.size, self.first[found.memory])
         if memory.space == "local":
             flat = memory.of_lane(lanes, element, dtype.itemsize)
         elif memory.space == "shared":
@@ -140,15 +140,13 @@ class TraceArrays:
             return TraceAccess(action, lanes, array, element, values, values, nodes)
         raw, nodes = memory.written(write, dtype.itemsize)
         after = np.ascontiguousarray(raw).view(dtype).reshape(-1)
-        before = int(found["value"])
-        values = data.values.vector(before, lanes.size) if before >= 0 else after
+        values = data.values.vector(found.value, lanes.size) if found.value >= 0 else after
         return TraceAccess(action, lanes, array, element, values, after, nodes.astype(np.int64))
 
-    def elements(self, row: int) -> tuple[Array, Array]:
-        """Return of an access, by its row, the lanes and the element of each, without looking up what was there."""
-        found = self._data.accesses[row]
-        lanes = self._lanes.of_mask(int(found["mask"]))
-        return lanes, self._data.integers.vector(int(found["elements"]), lanes.size)
+    def elements(self, access: AccessRow) -> tuple[Array, Array]:
+        """Return the lanes of an access and the element of each, without looking up what was there."""
+        lanes = self._lanes.of_mask(access.mask)
+        return lanes, self._data.integers.vector(access.elements, lanes.size)
 
     def are_accessed(self, memory: int) -> bool:
         """Return whether anything in a memory was read or written: constants of a file may be another kernel's."""
@@ -186,9 +184,9 @@ class TraceArrays:
         if last < 0:
             return None
         write = int(np.searchsorted(memory.borders, last, side="right")) - 1
-        row = self._data.accesses[self.writing[array.memory][write]]
-        event, size = int(row["event"]), self._data.values.dtypes[row["dtype"]].itemsize
+        access = AccessRow(*self._data.accesses[self.writing[array.memory][write]].tolist())
+        size = self._data.values.dtypes[access.dtype].itemsize
         rank = (last - int(memory.borders[write])) // (size // memory.unit)
-        lane = int(self._lanes.of_mask(int(row["mask"]))[rank])
-        blocks, threads = self._lanes.threads(int(self._data.events["batch"][event]), np.array([lane]))
-        return Write(event, lane, int(blocks[0]), int(threads[0]))
+        lane = int(self._lanes.of_mask(access.mask)[rank])
+        blocks, threads = self._lanes.threads(int(self._data.events["batch"][access.event]), np.array([lane]))
+        return Write(access.event, lane, int(blocks[0]), int(threads[0]))

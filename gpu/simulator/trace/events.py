@@ -13,7 +13,7 @@ from gpu.simulator.trace.arrays import TraceArrays
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import NOBODY, NOT_A_BRANCH
+from gpu.simulator.trace.tables import NOBODY, NOT_A_BRANCH, EventRow
 from gpu.simulator.trace.types import Register, TraceAccess
 from gpu.simulator.trace.variables import TraceVariables
 
@@ -33,43 +33,43 @@ class Event:
 
     def __init__(self, parts: _Parts, number: int) -> None:
         self._parts = parts
-        self._row = parts.data.events[number]
+        self._row = EventRow(*parts.data.events[number].tolist())
         self.number = number
 
     @property
     def kind(self) -> str:
         """The kind of step, as `observe.Step` has it, or "advance": the step of a for loop."""
-        return self._parts.data.kinds[int(self._row["kind"])]
+        return self._parts.data.kinds[self._row.kind]
 
     @property
     def position(self) -> SourcePosition:
         """Where in the source."""
-        return self._parts.data.positions[int(self._row["position"])]
+        return self._parts.data.positions[self._row.position]
 
     @property
     def function(self) -> str:
         """The name of the running function."""
-        return self._parts.data.functions[int(self._row["function"])].name
+        return self._parts.data.functions[self._row.function].name
 
     @property
     def frame(self) -> int:
         """The number of the running call."""
-        return int(self._row["frame"])
+        return self._row.frame
 
     @property
     def batch(self) -> int:
         """The number of the batch."""
-        return int(self._row["batch"])
+        return self._row.batch
 
     @property
     def resumed(self) -> bool:
         """Whether this is the rest of a statement that called a function."""
-        return bool(self._row["resumed"])
+        return bool(self._row.resumed)
 
     @property
     def lanes(self) -> Array:
         """The active lanes, ascending; numbers within the batch."""
-        return self._parts.lanes.of_mask(int(self._row["mask"]))
+        return self._parts.lanes.of_mask(self._row.mask)
 
     @property
     def blocks(self) -> Array:
@@ -89,7 +89,7 @@ class Event:
     @property
     def taken(self) -> Array | None:
         """Of a branch, the lanes where the condition holds; None where this is none."""
-        mask = int(self._row["taken"])
+        mask = self._row.taken
         if mask == NOT_A_BRANCH:
             return None
         return np.zeros(0, np.int64) if mask == NOBODY else self._parts.lanes.of_mask(mask)
@@ -100,7 +100,7 @@ class Event:
         data = self._parts.data
         following = self.number + 1
         last = int(data.events["access"][following]) if following < len(data.events) else len(data.accesses)
-        return [self._parts.arrays.access(row) for row in range(int(self._row["access"]), last)]
+        return [self._parts.arrays.access(row) for row in range(self._row.access, last)]
 
     @property
     def registers(self) -> dict[str, Register]:

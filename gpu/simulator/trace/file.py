@@ -1,19 +1,19 @@
-"""A recording as a file: a zip archive of manifest.json and arrays.npz."""
+"""A recording as a file: a zip archive of the arrays, one after the other, and a manifest that has everything else."""
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gpu.errors import InputError, SourcePosition
 from gpu.simulator.checkers.findings import Finding
@@ -38,6 +38,8 @@ from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValue
 
 VERSION = 5
 
+_MANIFEST, _BYTES = "manifest.json", "arrays.bin"
+
 _TABLES = {
     "events": EVENT,
     "accesses": ACCESS,
@@ -49,21 +51,22 @@ _TABLES = {
     "calls": CALL,
     "inputs": INPUT,
 }
-_VECTORS = {
+# As they lie in the file: the widest numbers come first, so that all are aligned. Those of all memories are together.
+_ARRAYS: dict[str, DTypeLike] = {
     "integer_starts": np.int64,
+    "value_starts": np.int64,
+    **_TABLES,
+    "masks": MASK,
     "integer_steps": np.int32,
     "integer_pool": np.int32,
-    "value_starts": np.int64,
     "value_codes": np.int32,
-    "value_pool": np.uint8,
-    "masks": MASK,
-    "mask_pool": np.uint8,
-    # What the memories have, one after the other.
-    "initial": np.uint8,
     "written_units": np.int32,
     "written_nodes": np.int32,
-    "written_values": np.uint8,
     "written_borders": np.int32,
+    "value_pool": np.uint8,
+    "mask_pool": np.uint8,
+    "written_values": np.uint8,
+    "initial": np.uint8,
 }
 
 
@@ -75,10 +78,10 @@ def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
 
 def write(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
     """Add a trace to an archive, its members in a folder of their own, such as "0/"."""
-    arrays = io.BytesIO()
-    np.savez(arrays, allow_pickle=False, **arrays_of(data))
-    archive.writestr(f"{folder}manifest.json", json.dumps(_manifest(data)))
-    archive.writestr(f"{folder}arrays.npz", arrays.getvalue())
+    arrays = arrays_of(data)
+    manifest = {"version": VERSION, **_manifest(data), "rows": {name: len(array) for name, array in arrays.items()}}
+    archive.writestr(f"{folder}{_MANIFEST}", json.dumps(manifest))
+    archive.writestr(f"{folder}{_BYTES}", b"".join(arrays[name].tobytes() for name in _ARRAYS))
 
 
 def load(path: str | Path) -> TraceData:
@@ -95,14 +98,10 @@ def load(path: str | Path) -> TraceData:
 
 def read(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
     """Read what `write` added to the archive of that path; within `reading`, which says what is wrong with it."""
-    manifest = json.loads(archive.read(f"{folder}manifest.json"))
+    manifest = json.loads(archive.read(f"{folder}{_MANIFEST}"))
     if manifest["version"] != VERSION:
         raise InputError(f"{path} is a trace of version {manifest['version']}; this program reads version {VERSION}.")
-    with np.load(io.BytesIO(archive.read(f"{folder}arrays.npz")), allow_pickle=False) as members:
-        arrays = {name: members[name] for name in (*_TABLES, *_VECTORS)}
-    for name, dtype in {**_TABLES, **_VECTORS}.items():
-        if arrays[name].dtype != dtype or arrays[name].ndim != 1:
-            raise ValueError(name)
+    arrays = _unpacked(archive.read(f"{folder}{_BYTES}"), manifest["rows"])
     data = _data(manifest, arrays)
     _check(data)
     return data
@@ -144,19 +143,25 @@ def arrays_of(data: TraceData) -> dict[str, Array]:
     }
 
 
-# What is no array.
+def _unpacked(raw: bytes, rows: Mapping[str, int]) -> dict[str, Array]:
+    found, start = {}, 0
+    for name, dtype in _ARRAYS.items():
+        found[name] = np.frombuffer(raw, dtype, rows[name], start)
+        start += found[name].nbytes
+    if start != len(raw):
+        raise ValueError("more bytes than the arrays have")
+    return found
 
 
 def _manifest(data: TraceData) -> dict[str, Any]:
     return {
-        "version": VERSION,
-        "launch": asdict(data.launch),
+        "launch": {**vars(data.launch), "findings": [asdict(found) for found in data.launch.findings]},
         "stopped": data.stopped,
         "lane_events": data.lane_events,
-        "launches": [asdict(launch) for launch in data.launches],
-        "functions": [asdict(function) for function in data.functions],
+        "launches": [vars(launch) for launch in data.launches],
+        "functions": [vars(function) for function in data.functions],
         "memories": [_described(memory) for memory in data.memories],
-        "positions": [astuple(position) for position in data.positions],
+        "positions": [(position.file, position.line, position.column) for position in data.positions],
         "kinds": data.kinds,
         "operators": data.operators,
         "pointer_names": data.pointer_names,

@@ -6,6 +6,8 @@ that of a vector of values, one for each lane of the mask.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 
@@ -13,14 +15,45 @@ def _int32(*names: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int32) for name in names])
 
 
-EVENT = _int32(
-    "kind", "position", "function", "frame", "batch", "mask", "taken", "resumed", "work", "access", "register"
-)
-"""A statement that ran. `taken` is the mask of the lanes where a branch's condition held, `work` the operations on data
-of all lanes, `access` and `register` are the first rows of its own in these tables."""
+class EventRow(NamedTuple):
+    """A statement that ran.
 
-ACCESS = _int32("event", "action", "memory", "dtype", "mask", "elements", "write", "value", "part")
-"""What a statement read or wrote, or one `part` of a vector. `write` is the number of writes to the memory before."""
+    `taken` is the mask of the lanes where a branch's condition held, `work` how many operations on data all lanes did,
+    `access` and `register` are the first rows of its own in these tables.
+    """
+
+    kind: int
+    position: int
+    function: int
+    frame: int
+    batch: int
+    mask: int
+    taken: int
+    resumed: int
+    work: int
+    access: int
+    register: int
+
+
+class AccessRow(NamedTuple):
+    """What a statement read or wrote, or one `part` of a vector.
+
+    `elements` is a vector of integers, `write` the number of writes to the memory before, and `value` what an atomic
+    found; -1 for others.
+    """
+
+    event: int
+    action: int
+    memory: int
+    dtype: int
+    mask: int
+    elements: int
+    write: int
+    value: int
+    part: int
+
+
+EVENT, ACCESS = _int32(*EventRow._fields), _int32(*AccessRow._fields)
 
 REGISTER = _int32("event", "frame", "slot", "mask", "value", "node")
 """A write to a variable that is a number."""

@@ -10,6 +10,7 @@ import numpy as np
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.tables import EventRow
 from gpu.simulator.trace.types import Register
 
 _KEPT = 4096
@@ -72,15 +73,15 @@ class TraceVariables:
         self, of_slots: dict[int, Array], event: int, wanted: Collection[str] | None = None
     ) -> dict[str, Register]:
         """Put variables of an event's function together from the rows that wrote their slots."""
-        row = self._data.events[event]
-        names = self._data.functions[row["function"]].variables
+        row = EventRow(*self._data.events[event].tolist())
+        names = self._data.functions[row.function].variables
         latest: dict[str, tuple[int, int]] = {}
         for slot in sorted(of_slots):
             name = names.get(slot)
             if name is not None and (wanted is None or name in wanted):
                 # Where two scopes have a variable of one name, the one that was written last counts.
                 latest[name] = max(latest.get(name, (-1, -1)), (int(of_slots[slot][-1]), slot))
-        lanes = self._lanes.count(int(row["batch"]))
+        lanes = self._lanes.count(row.batch)
         return {name: self._register(of_slots[slot], lanes) for name, (_, slot) in latest.items()}
 
     def _register(self, rows: Array, lanes: int) -> Register:
@@ -128,10 +129,10 @@ class TraceVariables:
 
     def _pointers(self, rows: Array, event: int) -> dict[str, Register]:
         """Return the pointers of an event's frame that some rows wrote, oldest first."""
-        row = self._data.events[event]
-        rows = rows[rows["frame"] == row["frame"]]
-        lanes = self._lanes.count(int(row["batch"]))
-        function = self._data.functions[row["function"]]
+        row = EventRow(*self._data.events[event].tolist())
+        rows = rows[rows["frame"] == row.frame]
+        lanes = self._lanes.count(row.batch)
+        function = self._data.functions[row.function]
         found: dict[str, Register] = {}
         for slot in np.unique(rows["slot"]).tolist():
             name, size = function.variables.get(slot), function.pointers.get(slot)

@@ -126,26 +126,15 @@ def load(path: str | Path) -> Models:
 
     recording = Recording.load(path)
     dataflow = Dataflow(recording)
-    lines, files, kinds = _statements(recording)
+    positions, kinds = recording.statements
+    lines = np.array([position.line for position in positions], np.int64)
+    files = tuple(position.file for position in positions)
     borders = _borders(recording, kinds)
     segments = tuple(_segments(recording, dataflow, borders))
     return Models(
         recording, DataflowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
         most_addresses(recording), launch_tree(recording),
     )  # fmt: skip
-
-
-def _statements(recording: Recording) -> tuple[Array, tuple[str, ...], list[str]]:
-    lines: list[int] = []
-    files: list[str] = []
-    kinds: list[str] = []
-    for launch in recording.launches:
-        for event in launch.trace.events:
-            position = event.position
-            lines.append(position.line)
-            files.append(position.file)
-            kinds.append(event.kind)
-    return np.array(lines, np.int64), tuple(files), kinds
 
 
 def _borders(recording: Recording, kinds: Sequence[str]) -> list[int]:

@@ -201,10 +201,10 @@ def test_save_and_load(tmp_path):
 def test_another_version_is_refused(tmp_path):
     partial().save(tmp_path / "trace.zip")
     with zipfile.ZipFile(tmp_path / "trace.zip") as archive:
-        manifest, arrays = json.loads(archive.read("manifest.json")), archive.read("arrays.npz")
+        manifest, arrays = json.loads(archive.read("manifest.json")), archive.read("arrays.bin")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("manifest.json", json.dumps({**manifest, "version": 99}))
-        archive.writestr("arrays.npz", arrays)
+        archive.writestr("arrays.bin", arrays)
     with pytest.raises(InputError, match="is a trace of version 99; this program reads version 5"):
         Trace.load(tmp_path / "other.zip")
 

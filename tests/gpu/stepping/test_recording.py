@@ -133,7 +133,7 @@ def test_what_is_no_recording_is_refused(tmp_path):
         archive.writestr("recording.json", json.dumps({"version": 99}))
     with pytest.raises(InputError, match="is a recording of version 99"):
         Recording.load(path)
-    path.write_bytes(whole.replace(b"0/arrays.npz", b"0/arrays.xyz"))
+    path.write_bytes(whole.replace(b"0/arrays.bin", b"0/arrays.xyz"))
     with pytest.raises(InputError, match="is not a recording, or is damaged"):
         _ = Recording.load(path).launches[0].trace
 
