@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from gui.step_view.export.menu import Exports
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.stepper import Stepper
-from gui.step_view.time.ahead import Ahead
-from gui.step_view.time.instants import Instant, Instants
+from gui.step_view.time.prefetch import Prefetcher
+from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
 from gui.work.jobs import Jobs
 
 _SOON_MS = 150
@@ -45,7 +45,7 @@ class StepTab(Panes):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.pattern, self.variant = pattern, variant
         self.models: Models | None = None
-        self.instants: Instants | None = None
+        self.snapshots: Snapshots | None = None
         self.request: StepPattern | None = None
         self.sources = sources
         self.image: Mapping[str, Array] = {}
@@ -55,7 +55,8 @@ class StepTab(Panes):
         self._stale = True
         self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
         self._soon.timeout.connect(self.record)
-        self.ahead = Ahead(self)
+        self.prefetcher = Prefetcher(self)
+        self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
         self.exports = Exports(self)
         self._connect()
@@ -173,9 +174,8 @@ class StepTab(Panes):
         same = self.request is not None and self.request.variant == request.variant
         moment = self.player.moment if same and self.models is not None else 0
         self.request, self.models, self.followed = request, models, None
-        self.instants = Instants(models)
+        self.snapshots = snapshots_of(models)
         recording = models.recording
-        self.ahead.open(*(self._known(file) for file in dict.fromkeys(models.files) if recording.text(file)))
         if not recording.moments:
             self._say(
                 recording.failure or recording.stopped or "Nothing was launched: there is nothing to step through."
@@ -237,7 +237,7 @@ class StepTab(Panes):
                 self.orders.show_first(self.request, self.models)
             self.orders.show_moment(self.player.moment)
         if shown is self.warp and self.models is not None:
-            self._show_warp(self.player.moment, self.instant(self.player.moment))
+            self._show_warp(self.player.moment, self.snapshot(self.player.moment))
         for each in self.zooms.values():
             each.setVisible(flow)
 
@@ -291,14 +291,15 @@ class StepTab(Panes):
         event = max(moment - 1, 0)
         file = models.files[event] if moment else self.pattern.file_of(self.variant)
         # What a header of the simulator's own does has no text to be shown.
-        told = bool(models.recording.text(file))
-        line = int(models.lines[event]) if moment and told else None
-        if told or not moment:
+        has_text = bool(models.recording.text(file))
+        line = int(models.lines[event]) if moment and has_text else None
+        if has_text or not moment:
             self._show_file(file, models.recording.at(event)[0].trace.kernel, line)
         self.source.mark_line(line)
-        self._show_instant(moment)
+        self._show_snapshot(moment)
         self.counters.show_counts(models.tally.at(moment))
-        self.ahead.show_moment(moment)
+        self.prefetcher.start(self._prefetch(moment, -1 if moment < self._moment_before else 1))
+        self._moment_before = moment
 
     def _show_file(self, file: str, kernel: str, line: int | None) -> None:
         """Show the file of the statement that has just run, a header's where it is there, and the kernel that runs."""
@@ -322,35 +323,49 @@ class StepTab(Panes):
                     marks.setdefault(int(self.models.lines[moment]), finding.message)
         self.source.set_markers(marks)
 
-    def instant(self, moment: int) -> Instant:
-        """Return what is told of a moment: of the thread that is followed, else of one that works."""
-        assert self.instants is not None
-        return self.instants.at(moment, self.followed)
+    def _prefetch(self, moment: int, direction: int) -> Iterator[object]:
+        """Work out what keys can ask for next: one step on in the way of the last one, the barriers to both sides.
 
-    def knows(self, moment: int) -> bool:
-        """Return whether `instant` has been worked out before."""
-        return self.instants is not None and self.instants.knows(moment, self.followed)
+        Only where that pays: other pictures than the dataflow are as fast without.
+        """
+        models, player = self.models, self.player
+        if models is None or not self.isVisible():
+            return
+        if self.shows_flow:
+            for other in (moment + direction, player.border(direction), player.border(-direction)):
+                if 0 <= other <= player.end:
+                    yield self.snapshot(other)
+                    while not self.flow.prepare(other):
+                        yield
+        files = [self._known(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
+        while not self.source.prepare(tuple(files)):
+            yield
 
-    def _show_instant(self, moment: int) -> None:
-        told = self.instant(moment)
-        self.lanes.show_lanes(told.lanes, told.block, told.blocks, told.threads, told.thread if self.followed else -1)
-        self.lanes.show_traffic(told.traffic)
-        self.memory.show_moment(moment, told.block, self.followed)
+    def snapshot(self, moment: int) -> Snapshot:
+        """Return what there is beside the pictures: of the thread that is followed, else of one that works."""
+        assert self.snapshots is not None
+        return self.snapshots(moment, self.followed)
+
+    def _show_snapshot(self, moment: int) -> None:
+        now = self.snapshot(moment)
+        self.lanes.show_lanes(now.lanes, now.block, now.blocks, now.threads, now.thread if self.followed else -1)
+        self.lanes.show_traffic(now.traffic)
+        self.memory.show_moment(moment, now.block, self.followed)
         if self.pictures.currentWidget() is self.warp:
-            self._show_warp(moment, told)
-        self.statement.say(told.words)
-        self.variables.say(told.variables)
+            self._show_warp(moment, now)
+        self.statement.say(now.words)
+        self.variables.say(now.variables)
 
-    def _show_warp(self, moment: int, told: Instant) -> None:
+    def _show_warp(self, moment: int, now: Snapshot) -> None:
         """Show the variables of the warp that is looked at."""
         from gpu.stepping.lanes import LaneState
         from gpu.stepping.warp_variables import warp_variables
 
         assert self.models is not None
-        warp = told.thread // 32
-        active = told.lanes.state[told.block, warp] == LaneState.ACTIVE
-        variables = warp_variables(self.models.recording, moment, told.block, warp)
-        self.warp.show_warp(variables, active.tolist(), told.block * told.lanes.state.shape[1] + warp)
+        warp = now.thread // 32
+        active = now.lanes.state[now.block, warp] == LaneState.ACTIVE
+        variables = warp_variables(self.models.recording, moment, now.block, warp)
+        self.warp.show_warp(variables, active.tolist(), now.block * now.lanes.state.shape[1] + warp)
 
     # --- choosing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
@@ -10,6 +11,7 @@ from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
 
 from gpu.declaration.pattern import Array
 from gui.painting.lettering import Lettering
+from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import code_font, look
 from gui.painting.values import texts
 from gui.step_view.arrays.panels import Panel
@@ -20,11 +22,10 @@ READABLE = 17
 """Pixels of a cell from which it carries its value."""
 _SHORT = 4
 """Characters of values that are told apart without more room between them."""
-_KEPT_CELLS = 1024
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
 
 
-class Grid:
+class ValueGrid:
     """The cells of one array, large enough for values.
 
     Parameters
@@ -43,7 +44,7 @@ class Grid:
         self._picture = QPixmap(round(shape[1] * cell * ratio), round(shape[0] * cell * ratio))
         self._picture.setDevicePixelRatio(ratio)
         self._picture.fill(Qt.GlobalColor.transparent)
-        self._cells: dict[tuple[int, str, bool], QPixmap] = {}
+        self._cells = Pixmaps()
         font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
         self._lettering = Lettering(font)
         wide = QFontMetricsF(font).horizontalAdvance("0")
@@ -76,30 +77,28 @@ class Grid:
                  zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
         colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
         tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
-        for left, top, key in zip(lefts.tolist(), tops.tolist(), zip(colors, shown, light, strict=True), strict=True):
-            painter.drawPixmap(QPointF(left, top), self._cells.get(key) or self._cell(*key))
+        looks = list(zip(colors, shown, light, strict=True))
+        # The same values come again and again.
+        cells = {each: self._cells.at(each, partial(self._cell, *each)) for each in set(looks)}
+        for left, top, each in zip(lefts.tolist(), tops.tolist(), looks, strict=True):
+            painter.drawPixmap(QPointF(left, top), cells[each])
         painter.end()
 
     def _cell(self, color: int, text: str, on_light: bool) -> QPixmap:
-        """Return a painted cell; the same values come again and again."""
-        key = (color, text, on_light)
-        if key not in self._cells:
-            if len(self._cells) >= _KEPT_CELLS:
-                self._cells.clear()
-            ratio = self._picture.devicePixelRatio()
-            made = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
-            made.setDevicePixelRatio(ratio)
-            made.fill(QColor(look().theme.surface))
-            painter = QPainter(made)
-            box = QRectF(0, 0, self.cell, self.cell)
-            painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
-            if text:
-                painter.setFont(self._lettering.font)
-                painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
-                self._lettering.center(painter, box, text)
-            painter.end()
-            self._cells[key] = made
-        return self._cells[key]
+        """Return a painted cell."""
+        ratio = self._picture.devicePixelRatio()
+        made = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
+        made.setDevicePixelRatio(ratio)
+        made.fill(QColor(look().theme.surface))
+        painter = QPainter(made)
+        box = QRectF(0, 0, self.cell, self.cell)
+        painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
+        if text:
+            painter.setFont(self._lettering.font)
+            painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
+            self._lettering.center(painter, box, text)
+        painter.end()
+        return made
 
     def _letter(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
         """Paint the values of cells over what marks them, dark where that is light."""

@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.painting.values import as_text
-from gui.step_view.arrays.paint import READABLE, Grid
+from gui.step_view.arrays.paint import READABLE, ValueGrid
 from gui.step_view.arrays.panels import Panel, Touched, panels, touched, wrapped
 from gui.step_view.arrays.shades import Mark
 from gui.step_view.arrays.tints import TintedGrid
@@ -78,7 +78,7 @@ class MemoryView(QWidget):
         self.touches: list[Touched] = []
         self.hidden_too = False
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
-        self._grids: dict[str, Grid | TintedGrid] = {}
+        self._grids: dict[str, ValueGrid | TintedGrid] = {}
         # By launch; one that is not there has not been seen yet.
         self._given: dict[int, frozenset[str]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -171,11 +171,11 @@ class MemoryView(QWidget):
             self._grid(panel, cell).paint(painter, panel, at, self._ranges.get((launch, panel.title)), marks)
         painter.end()
 
-    def _grid(self, panel: Panel, cell: float) -> Grid | TintedGrid:
+    def _grid(self, panel: Panel, cell: float) -> ValueGrid | TintedGrid:
         """Return what paints a panel; it has kept what it painted last."""
         found = self._grids.get(panel.title)
         if found is None or (found.shape, found.cell) != (panel.shape, cell):
-            make = Grid if cell >= READABLE else TintedGrid
+            make = ValueGrid if cell >= READABLE else TintedGrid
             found = self._grids[panel.title] = make(panel.shape, cell, self.devicePixelRatioF())
         return found
 

@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
+from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.step_view.cards.traffic import AddressBars, BankRow
 from gui.widgets.basic import Card, ElidedLabel
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 4
 _FEW_ROWS = 2
-_KEPT_STRIPS = 128
 # As gpu.stepping.lanes.LaneState numbers them.
 ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
 _WORDS = {ABSENT: "not in the block", ACTIVE: "active", WAITING: "waiting at a barrier", FINISHED: "finished",
@@ -45,7 +45,7 @@ class LaneGrid(QWidget):
         self.most_rows = _MOST_ROWS
         self.first = 0
         """The first warp that is shown."""
-        self._strips: dict[tuple[Any, ...], QPixmap] = {}
+        self._warps = Pixmaps()
 
     def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
         """Show the lanes of a block; `followed` is the thread that is looked at, -1 for none."""
@@ -84,7 +84,7 @@ class LaneGrid(QWidget):
         for row in range(self.rows):
             warp = self.first + row
             color = warp_color(look().theme, self.block * warps + warp)
-            painter.drawPixmap(0, round(row * self.height() / self.rows), self._strip(warp, color))
+            painter.drawPixmap(0, round(row * self.height() / self.rows), self._warp(warp, color))
         if self.first * WARP <= self.followed < (self.first + self.rows) * WARP:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(look().theme.text), 2))
@@ -92,25 +92,23 @@ class LaneGrid(QWidget):
             painter.drawRoundedRect(self._box(lane).translated(0, row * self.height() / self.rows), 3, 3)
         painter.end()
 
-    def _strip(self, warp: int, color: QColor) -> QPixmap:
+    def _warp(self, warp: int, color: QColor) -> QPixmap:
         """Return the painted lanes of a warp; the same states come again and again."""
         assert self.lanes is not None
-        states = self.lanes.state[self.block, warp]
-        key = (states.tobytes(), color.name(), look(), self.width(), self.height())
-        if key not in self._strips:
-            if len(self._strips) > _KEPT_STRIPS:
-                self._strips.clear()
-            ratio = self.devicePixelRatioF()
-            made = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
-            made.setDevicePixelRatio(ratio)
-            made.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(made)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            for lane, state in enumerate(states.tolist()):
-                self._paint_lane(painter, self._box(lane), state, color)
-            painter.end()
-            self._strips[key] = made
-        return self._strips[key]
+        states, ratio = self.lanes.state[self.block, warp], self.devicePixelRatioF()
+        key = (states.tobytes(), color.rgb(), self.width(), self.height(), self.rows, ratio, look())
+        return self._warps.at(key, lambda: self._painted(states.tolist(), color, ratio))
+
+    def _painted(self, states: list[int], color: QColor, ratio: float) -> QPixmap:
+        made = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
+        made.setDevicePixelRatio(ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(made)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for lane, state in enumerate(states):
+            self._paint_lane(painter, self._box(lane), state, color)
+        painter.end()
+        return made
 
     @staticmethod
     def _paint_lane(painter: QPainter, box: QRectF, state: int, color: QColor) -> None:

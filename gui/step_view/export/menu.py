@@ -186,9 +186,9 @@ class Exports(QObject):
     def _frame_painter(self) -> Callable[[QPainter, int], None]:
         tab = self._tab
         # Of the recording as it is now: another may be shown before all frames are painted.
-        models, caption, instants, end = tab.models, self._caption, tab.instants, tab.player.end
+        models, caption, snapshots, end = tab.models, self._caption, tab.snapshots, tab.player.end
         assert models is not None
-        assert instants is not None
+        assert snapshots is not None
         view: FlowView | MemoryView
         if tab.pictures.currentWidget() is tab.memory:
             view = MemoryView()
@@ -207,7 +207,7 @@ class Exports(QObject):
             if isinstance(view, FlowView):
                 view.show_moment(moment)
             else:
-                view.show_moment(moment, instants.at(moment, followed).block, followed)
+                view.show_moment(moment, snapshots(moment, followed).block, followed)
             painter.fillRect(QRectF(0, 0, FRAME.width(), FRAME.height()), QColor(look().theme.surface))
             painter.setPen(QColor(look().theme.text))
             font = painter.font()
@@ -222,10 +222,10 @@ class Exports(QObject):
             painter.setPen(QColor(look().theme.muted))
             painter.drawText(head, _RIGHT, caption.settings)
             view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
-            told = instants.at(moment, followed)
+            now = snapshots(moment, followed)
             step = f"step {moment} of {end}"
             paint_footer(
-                painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), told.code, told.words, step
+                painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), now.code, now.words, step
             )
 
         return paint

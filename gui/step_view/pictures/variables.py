@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap
+from PyQt6.QtGui import QColor, QPainter, QPixmap
 from PyQt6.QtWidgets import QWidget
 
 from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
+from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import code_font, look
 from gui.painting.values import as_text
 
 if TYPE_CHECKING:
     from gpu.stepping.warp_variables import WarpVariable
 
-_KEPT_ROWS = 256
 
 
 def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
@@ -58,7 +57,7 @@ def name_of(variable: WarpVariable) -> str:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _VariableRow:
     """What the row of a variable looks like by."""
 
     name: str
@@ -76,8 +75,8 @@ class VariablesView(QWidget):
         self.variables: tuple[WarpVariable, ...] = ()
         self._active: tuple[bool, ...] = ()
         self._warp = 0
-        self._painted: OrderedDict[tuple[object, ...], QPixmap] = OrderedDict()
-        self._names, self._values = Lettering(QFont()), Lettering(QFont())
+        self._rows = Pixmaps()
+        self._restyle()
 
     def show_warp(self, variables: Sequence[WarpVariable], active: Sequence[bool], warp: int) -> None:
         """Show the variables of a warp, by its number in the grid, and which lanes run."""
@@ -92,12 +91,7 @@ class VariablesView(QWidget):
         if event.type() == event.Type.StyleChange:
             self._restyle()
 
-    def resizeEvent(self, event: Any) -> None:
-        super().resizeEvent(event)
-        self._restyle()
-
     def _restyle(self) -> None:
-        self._painted.clear()
         self._names, self._values = Lettering(code_font(look().px(12))), Lettering(code_font(look().px(10)))
 
     def paintEvent(self, event: Any) -> None:
@@ -120,16 +114,15 @@ class VariablesView(QWidget):
             painter.setPen(color if active else QColor(theme.faint))
             self._values.center(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
-            row = _Row(name, cells_of(variable, room), tuple(variable.changed.tolist()))
-            painter.drawPixmap(QPointF(0, 4 + number * high), self._row(row, left, wide, color))
+            row = _VariableRow(name, cells_of(variable, room), tuple(variable.changed.tolist()))
+            # Most are as they were a moment ago.
+            key = (row, left, wide, color.rgb(), self.width(), self.devicePixelRatioF(), look())
+            picture = self._rows.at(key, partial(self._row, row, left, wide, color))
+            painter.drawPixmap(QPointF(0, 4 + number * high), picture)
         painter.end()
 
-    def _row(self, row: _Row, left: float, wide: float, color: QColor) -> QPixmap:
-        """Return the picture of a row, of which most are as they were a moment ago."""
-        key = (row, left, wide, color.rgb())
-        if key in self._painted:
-            self._painted.move_to_end(key)
-            return self._painted[key]
+    def _row(self, row: _VariableRow, left: float, wide: float, color: QColor) -> QPixmap:
+        """Return the picture of a row."""
         theme, high, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
         made = QPixmap(round(self.width() * ratio), round(high * ratio))
         made.setDevicePixelRatio(ratio)
@@ -152,7 +145,4 @@ class VariablesView(QWidget):
             for lane in here:
                 self._values.center(painter, boxes[lane], row.texts[lane])
         painter.end()
-        self._painted[key] = made
-        if len(self._painted) > _KEPT_ROWS:
-            self._painted.popitem(last=False)
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gui.painting.colors import mixed
+from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.step_view.recording.models import Segment
 
@@ -43,7 +45,7 @@ class Timeline(QWidget):
         self.findings: tuple[tuple[int, str], ...] = ()
         self.moment = 0
         self._names: tuple[str, ...] = ()
-        self._painted: tuple[QPixmap, QPixmap, QPixmap] | None = None
+        self._pictures = Pixmaps()
         self._borders: Any = np.zeros(1)
         self._known_edges: Any = None
 
@@ -52,9 +54,9 @@ class Timeline(QWidget):
         self.segments, self.findings, self._names = tuple(segments), tuple(findings), tuple(names)
         self.moment = 0
         self._borders = np.array([*(segment.first for segment in segments), segments[-1].last if segments else 0])
+        self._pictures.clear()
         self._forget()
         self.updateGeometry()
-        self.update()
 
     def show_moment(self, moment: int) -> None:
         """Show where the recording stands."""
@@ -63,7 +65,7 @@ class Timeline(QWidget):
         self.update()
 
     def _forget(self) -> None:
-        self._painted = self._known_edges = None
+        self._known_edges = None
         self.update()
 
     def resizeEvent(self, event: Any) -> None:
@@ -124,7 +126,9 @@ class Timeline(QWidget):
         theme, edges = look().theme, self._edges()
         top, height = look().px(11), look().px(26)
         # What is past and what is to come are painted once; the moment says where one ends and the other begins.
-        before, after, marks = self._strips()
+        before = self._picture("past", partial(self._paint_stretches, passed=True))
+        after = self._picture("to come", partial(self._paint_stretches, passed=False))
+        marks = self._picture("marks", partial(self._paint_marks, edges=edges))
         number = max(0, int(np.searchsorted(self._borders[:-1], self.moment)) - 1)
         if self.moment:
             left, right = edges[number], edges[number + 1]
@@ -148,23 +152,11 @@ class Timeline(QWidget):
     def _ratio(self) -> float:
         return self.devicePixelRatioF()
 
-    def _strips(self) -> tuple[QPixmap, QPixmap, QPixmap]:
-        """Return the time line as it is when all is past, when all is to come, and what lies over both."""
-        if self._painted is None:
-            edges = self._edges()
+    def _picture(self, what: str, paint: Callable[[QPainter], None]) -> QPixmap:
+        """Return a picture as large as the time line, painted where it has not been in this size and look."""
+        return self._pictures.at((what, self.width(), self.height(), self._ratio, look()), lambda: self._painted(paint))
 
-            def stretches(painter: QPainter, passed: bool) -> None:
-                for number, (left, right) in enumerate(pairwise(edges.tolist())):
-                    self._paint_segment(painter, number, left, right, passed=passed, current=False)
-
-            self._painted = (
-                self._picture(lambda painter: stretches(painter, True)),
-                self._picture(lambda painter: stretches(painter, False)),
-                self._picture(lambda painter: self._paint_marks(painter, edges)),
-            )
-        return self._painted
-
-    def _picture(self, paint: Callable[[QPainter], None]) -> QPixmap:
+    def _painted(self, paint: Callable[[QPainter], None]) -> QPixmap:
         made = QPixmap(self.size() * self._ratio)
         made.setDevicePixelRatio(self._ratio)
         made.fill(Qt.GlobalColor.transparent)
@@ -173,6 +165,10 @@ class Timeline(QWidget):
         paint(painter)
         painter.end()
         return made
+
+    def _paint_stretches(self, painter: QPainter, *, passed: bool) -> None:
+        for number, (left, right) in enumerate(pairwise(self._edges().tolist())):
+            self._paint_segment(painter, number, left, right, passed=passed, current=False)
 
     def _paint_marks(self, painter: QPainter, edges: Any) -> None:
         """Paint the launches and the findings."""

@@ -34,7 +34,7 @@ def fresh_memory(tab, zooms):
     made = MemoryView()
     _place(made, tab, tab.memory)
     made.open(tab.models)
-    made.show_moment(tab.player.moment, tab.instant(tab.player.moment).block, tab.followed)
+    made.show_moment(tab.player.moment, tab.snapshot(tab.player.moment).block, tab.followed)
     return made
 
 
@@ -86,7 +86,7 @@ def whole(view):
 
 def rest(qtbot, tab):
     """Let the picture come to rest, and all be prepared that is worked out ahead."""
-    qtbot.waitUntil(lambda: not (tab.ahead.busy or tab.flow.gliding))
+    qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.flow.gliding))
 
 
 def check(qtbot, tab, kind, zooms=""):
@@ -144,6 +144,6 @@ def test_a_zoomed_dataflow_goes_through_time_too(qtbot, stepping):
         for each in zooms:
             tab.zooms[each].click()
         walk(qtbot, tab, "Flow", (tab.player.end // share,), zooms)
-    told = tab.instant(tab.player.moment)
+    told = tab.snapshot(tab.player.moment)
     tab.lanes.grid.thread_clicked.emit(told.block, told.thread)
     check(qtbot, tab, "Flow", zooms)

@@ -624,7 +624,7 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
 def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
     tab = stepping("histogram", "privatized").page.step
     assert tab.lanes.queues.isVisible()
-    moment = next(each for each in range(1, tab.player.end + 1) if (told := tab.instant(each).traffic) and told.queues)
+    moment = next(each for each in range(1, tab.player.end + 1) if (told := tab.snapshot(each).traffic) and told.queues)
     tab.player.go(moment)
     shown = tab.lanes.queues.addresses
     block = tab.lanes.grid.block

@@ -29,7 +29,7 @@ def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(q
     fresh.open(tab.models)
     for moment in (moments[-1], tab.player.end, 0):
         tab.player.go(moment)
-        fresh.show_moment(moment, tab.instant(moment).block, None)
+        fresh.show_moment(moment, tab.snapshot(moment).block, None)
         assert tab.memory.grab().toImage() == fresh.grab().toImage()
 
 
@@ -58,7 +58,7 @@ def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, stepping):
     view.hidden_too = True
     view.resize(700, 180)
     view.open(tab.models)
-    view.show_moment(5, tab.instant(5).block, None)
+    view.show_moment(5, tab.snapshot(5).block, None)
     cell, places = view._arranged()
     assert cell < 12
     assert len({y for _, y in places}) == 1
