@@ -13,10 +13,12 @@ from gpu.declaration.pattern import Array, Pattern
 from gpu.engines.base import KERNELS
 from gpu.messages.requests import Failure, StepPattern
 from gui.editor.sources import KernelSources
-from gui.step_view.export.menu import Exports
+from gui.step_view.export.files import Caption
+from gui.step_view.export.menu import Exports, Shown
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.stepper import Stepper
+from gui.step_view.time.player import STEPS_A_SECOND
 from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
 from gui.work.jobs import Jobs
@@ -58,7 +60,7 @@ class StepTab(Panes):
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
-        self.exports = Exports(self)
+        self.exports = Exports(self, self._shown)
         self._connect()
 
     def _connect(self) -> None:
@@ -82,6 +84,7 @@ class StepTab(Panes):
         self.zooms["fit"].clicked.connect(self.flow.fit)
         self.chosen.clicked.connect(self.settings.toggle)
         self.export.clicked.connect(lambda: self.exports.open(self.export))
+        self.exports.progressed.connect(lambda text: self.state.say(text, "neutral"))
         self.settings.changed.connect(self.record_soon)
         self.stepper.loaded.connect(self._take)
         self.stepper.failed.connect(self._fail)
@@ -240,6 +243,18 @@ class StepTab(Panes):
             self._show_warp(self.player.moment, self.snapshot(self.player.moment))
         for each in self.zooms.values():
             each.setVisible(flow)
+
+    def _shown(self) -> Shown | None:
+        """Return what is shown, for files of it; None while nothing is recorded."""
+        models, snapshots, player = self.models, self.snapshots, self.player
+        if models is None or snapshots is None:
+            return None
+        caption = Caption(f"{self.pattern.title}: {self.pattern.variant(self.variant).title}", self.settings.text)
+        return Shown(
+            f"{self.pattern.name}-{self.variant}", caption, self.stepper.path, models, snapshots,
+            self.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
+            self.followed,
+        )  # fmt: skip
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind == "cancelled":

@@ -139,7 +139,7 @@ def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> boo
     return True
 
 
-Frame = Callable[[QPainter, int], None]
+PaintFrame = Callable[[QPainter, int], None]
 
 
 class Film(QObject):
@@ -163,7 +163,7 @@ class Film(QObject):
     _ended = pyqtSignal(str)
 
     def __init__(
-        self, path: Path, moments: Sequence[int], paint: Frame, a_second: float, parent: QObject | None = None
+        self, path: Path, moments: Sequence[int], paint: PaintFrame, a_second: float, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         gif = path.suffix.lower() == ".gif"

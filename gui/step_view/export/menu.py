@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
@@ -14,11 +14,9 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.view import FlowView
-from gui.step_view.export.files import FRAME, Caption, Film, FlowPicture, frames_of, paint_footer, write_svg
-from gui.step_view.time.player import STEPS_A_SECOND
-
-if TYPE_CHECKING:
-    from gui.step_view.tab import StepTab
+from gui.step_view.export.files import FRAME, Caption, Film, FlowPicture, PaintFrame, frames_of, paint_footer, write_svg
+from gui.step_view.recording.models import Models
+from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
 
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
 _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
@@ -28,6 +26,39 @@ _FOOTER = 84
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _HEAD = 48
+_INNER = QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a tab shows, as far as files of it need it.
+
+    Parameters
+    ----------
+    stem : str
+        How the names of files begin.
+    file : str
+        The recording's.
+    picture : QWidget
+        The one that is seen.
+    moment, end : int
+        Where the recording stands, and its last moment.
+    steps_a_second : float
+        How fast it is played.
+    followed : (int, int) or None
+        The block and the thread that are looked at.
+    """
+
+    stem: str
+    caption: Caption
+    file: str
+    models: Models
+    snapshots: Snapshots
+    picture: QWidget
+    moment: int
+    end: int
+    steps_a_second: float
+    followed: Thread | None
 
 
 class Exports(QObject):
@@ -35,19 +66,23 @@ class Exports(QObject):
 
     Parameters
     ----------
-    tab : StepTab
+    tab : QWidget
+        Over which it asks.
+    shown : callable
+        Returns what the tab shows; None while that is nothing.
     """
 
     said = pyqtSignal(str)
     """What has been done."""
     failed = pyqtSignal(str, str)
     """What could not be done, and what to do about it."""
+    progressed = pyqtSignal(str)
+    """How far an animation is; "" when it is there."""
 
-    def __init__(self, tab: StepTab) -> None:
+    def __init__(self, tab: QWidget, shown: Callable[[], Shown | None]) -> None:
         super().__init__(tab)
-        self._tab = tab
+        self._tab, self._shown = tab, shown
         self.film: Film | None = None
-        self._view: QWidget | None = None
         self.menu = QMenu(tab)
         for text, do in (
             ("Picture…", self.ask_picture),
@@ -63,19 +98,19 @@ class Exports(QObject):
         """Show the menu above a widget."""
         self.menu.popup(at.mapToGlobal(QPoint(0, -self.menu.sizeHint().height())))
 
-    @property
-    def stem(self) -> str:
-        """How the names of files begin."""
-        return f"{self._tab.pattern.name}-{self._tab.variant}"
-
-    @property
-    def _caption(self) -> Caption:
-        tab = self._tab
-        return Caption(f"{tab.pattern.title}: {tab.pattern.variant(tab.variant).title}", tab.settings.text)
+    def _what_is_shown(self) -> Shown | None:
+        """Return what the tab shows; where that is nothing, say so."""
+        shown = self._shown()
+        if shown is None:
+            self.failed.emit("There is nothing to save yet.", "")
+        return shown
 
     def _ask(self, title: str, kinds: str) -> Path | None:
+        shown = self._what_is_shown()
+        if shown is None:
+            return None
         suffix = kinds.split("*")[1].split(")")[0]
-        name, chosen = QFileDialog.getSaveFileName(self._tab, title, str(Path.home() / f"{self.stem}{suffix}"), kinds)
+        name, chosen = QFileDialog.getSaveFileName(self._tab, title, str(Path.home() / f"{shown.stem}{suffix}"), kinds)
         if not name:
             return None
         path = Path(name)
@@ -92,14 +127,13 @@ class Exports(QObject):
 
     def write_picture(self, path: Path) -> bool:
         """Write the whole dataflow, or the arrays, at the moment that is shown; say so, or why not."""
-        tab = self._tab
-        if tab.models is None:
-            self.failed.emit("There is nothing to save yet.", "")
+        shown = self._what_is_shown()
+        if shown is None:
             return False
-        if tab.shows_flow:
-            well = self._flow_picture().write(path, tab.player.moment, tab.flow.marks.lit)
+        if isinstance(shown.picture, FlowView):
+            well = _flow_picture(shown).write(path, shown.moment, shown.picture.marks.lit)
         else:
-            well = _write_widget(tab.pictures.currentWidget() or tab, path)
+            well = _write_widget(shown.picture, path)
         if well:
             self.said.emit(f"Saved {path.name}")
         else:
@@ -108,22 +142,14 @@ class Exports(QObject):
 
     def copy(self) -> None:
         """Put the picture on the clipboard."""
-        clipboard, tab = QApplication.clipboard(), self._tab
-        if tab.models is None or clipboard is None:
+        clipboard, shown = QApplication.clipboard(), self._what_is_shown()
+        if shown is None or clipboard is None:
             return
-        if tab.shows_flow:
-            clipboard.setImage(self._flow_picture().image(tab.player.moment, tab.flow.marks.lit))
+        if isinstance(shown.picture, FlowView):
+            clipboard.setImage(_flow_picture(shown).image(shown.moment, shown.picture.marks.lit))
         else:
-            clipboard.setPixmap((tab.pictures.currentWidget() or tab).grab())
+            clipboard.setPixmap(shown.picture.grab())
         self.said.emit("Copied the picture")
-
-    def _flow_picture(self) -> FlowPicture:
-        tab = self._tab
-        assert tab.models is not None
-        assert tab.flow.viewport.layout is not None
-        return FlowPicture(
-            tab.flow.viewport.layout, tab.models.warps, self._caption, several_blocks=tab.models.several_blocks
-        )
 
     # --- the recording
 
@@ -135,11 +161,11 @@ class Exports(QObject):
 
     def write_recording(self, path: Path) -> bool:
         """Copy the recording's file; say so, or why not."""
-        if self._tab.models is None:
-            self.failed.emit("There is nothing to save yet.", "")
+        shown = self._what_is_shown()
+        if shown is None:
             return False
         try:
-            shutil.copyfile(self._tab.stepper.path, path)
+            shutil.copyfile(shown.file, path)
         except OSError as error:
             self.failed.emit(f"{path.name} cannot be written: {error.strerror}.", f"{_ADVICE}.")
             return False
@@ -156,22 +182,24 @@ class Exports(QObject):
 
     def write_film(self, path: Path) -> None:
         """Begin to write an animation from the first step to the last, at the speed that is chosen."""
-        tab = self._tab
-        if tab.models is None or self.film is not None:
-            self.failed.emit("An animation is being saved." if self.film else "There is nothing to save yet.", "")
+        if self.film is not None:
+            self.failed.emit("An animation is being saved.", "")
+            return
+        shown = self._what_is_shown()
+        if shown is None:
             return
         if path.suffix.lower() not in (".gif", ".mp4"):
             self.failed.emit(f"{path.name} cannot be written.", "Let the name end in .gif or .mp4.")
             return
-        moments, rate = frames_of(tab.player.end, STEPS_A_SECOND * tab.player.speed)
-        self.film = Film(path, moments, self._frame_painter(), rate, self)
-        self.film.progressed.connect(lambda share: tab.state.say(f"saving {share:.0%}", "neutral"))
+        moments, rate = frames_of(shown.end, shown.steps_a_second)
+        self.film = Film(path, moments, _frame_painter(shown), rate, self)
+        self.film.progressed.connect(lambda share: self.progressed.emit(f"saving {share:.0%}"))
         self.film.finished.connect(lambda problem: self._finish(path, problem))
         self.film.start()
 
     def _finish(self, path: Path, problem: str) -> None:
-        self.film = self._view = None
-        self._tab.state.say("", "neutral")
+        self.film = None
+        self.progressed.emit("")
         if problem:
             self.failed.emit(f"{path.name} cannot be written: {problem}", "")
         else:
@@ -181,54 +209,56 @@ class Exports(QObject):
         """Give up an animation that is being written."""
         if self.film is not None:
             self.film.cancel()
-            self.film = self._view = None
+            self.film = None
 
-    def _frame_painter(self) -> Callable[[QPainter, int], None]:
-        tab = self._tab
-        # Of the recording as it is now: another may be shown before all frames are painted.
-        models, caption, snapshots, end = tab.models, self._caption, tab.snapshots, tab.player.end
-        assert models is not None
-        assert snapshots is not None
-        view: FlowView | MemoryView
-        if tab.pictures.currentWidget() is tab.memory:
-            view = MemoryView()
-            view.hidden_too = True
-        else:
-            view = FlowView(patient=True)
-        self._view = view
-        view.resize(QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD))
-        if isinstance(view, FlowView):
-            view.open(models.layout, models.warps, several_blocks=models.several_blocks)
-        else:
-            view.open(models)
-        followed = tab.followed
 
-        def paint(painter: QPainter, moment: int) -> None:
-            if isinstance(view, FlowView):
-                view.show_moment(moment)
-            else:
-                view.show_moment(moment, snapshots(moment, followed).block, followed)
-            painter.fillRect(QRectF(0, 0, FRAME.width(), FRAME.height()), QColor(look().theme.surface))
-            painter.setPen(QColor(look().theme.text))
-            font = painter.font()
-            font.setPixelSize(look().px(18))
-            font.setBold(True)
-            painter.setFont(font)
-            head = QRectF(24, 0, FRAME.width() - 48, _HEAD)
-            painter.drawText(head, _LEFT, caption.title)
-            font.setPixelSize(look().px(13))
-            font.setBold(False)
-            painter.setFont(font)
-            painter.setPen(QColor(look().theme.muted))
-            painter.drawText(head, _RIGHT, caption.settings)
-            view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
-            now = snapshots(moment, followed)
-            step = f"step {moment} of {end}"
-            paint_footer(
-                painter, QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER), now.code, now.words, step
-            )
+def _flow_picture(shown: Shown) -> FlowPicture:
+    models = shown.models
+    return FlowPicture(models.layout, models.warps, shown.caption, several_blocks=models.several_blocks)
 
-        return paint
+
+def _frame_painter(shown: Shown) -> PaintFrame:
+    """Return what paints the frames of an animation of what is shown now, whatever the tab shows by then."""
+    view, show = _arrays_of(shown) if isinstance(shown.picture, MemoryView) else _flow_of(shown)
+
+    def paint(painter: QPainter, moment: int) -> None:
+        now = shown.snapshots(moment, shown.followed)
+        show(moment, now)
+        painter.fillRect(QRectF(0, 0, FRAME.width(), FRAME.height()), QColor(look().theme.surface))
+        painter.setPen(QColor(look().theme.text))
+        font = painter.font()
+        font.setPixelSize(look().px(18))
+        font.setBold(True)
+        painter.setFont(font)
+        head = QRectF(24, 0, FRAME.width() - 48, _HEAD)
+        painter.drawText(head, _LEFT, shown.caption.title)
+        font.setPixelSize(look().px(13))
+        font.setBold(False)
+        painter.setFont(font)
+        painter.setPen(QColor(look().theme.muted))
+        painter.drawText(head, _RIGHT, shown.caption.settings)
+        view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
+        foot = QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER)
+        paint_footer(painter, foot, now.code, now.words, f"step {moment} of {shown.end}")
+
+    return paint
+
+
+def _flow_of(shown: Shown) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
+    """Return a dataflow as large as it is in a frame, and what shows a moment there."""
+    view, models = FlowView(patient=True), shown.models
+    view.resize(_INNER)
+    view.open(models.layout, models.warps, several_blocks=models.several_blocks)
+    return view, lambda moment, now: view.show_moment(moment)
+
+
+def _arrays_of(shown: Shown) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
+    """Return the arrays as large as they are in a frame, and what shows a moment there."""
+    view = MemoryView()
+    view.hidden_too = True
+    view.resize(_INNER)
+    view.open(shown.models)
+    return view, lambda moment, now: view.show_moment(moment, now.block, shown.followed)
 
 
 def _write_widget(widget: QWidget, path: Path) -> bool:
