@@ -368,7 +368,8 @@ class Pattern:
     reference : callable
         The result in float64 or integers, computed on the CPU by a library: (inputs, params) -> array.
     tolerance : callable
-        The largest absolute error of a correct result: (inputs, params) -> float.
+        The largest absolute error of a correct result, or of each of its elements: (inputs, params) -> float, or
+        array of the reference's shape.
     cost, work : callable
         (inputs, params) -> Cost and Work.
     present : callable
@@ -413,7 +414,7 @@ class Pattern:
     default_variant: str
     result: str
     reference: Callable[[Inputs, Params], Array]
-    tolerance: Callable[[Inputs, Params], float]
+    tolerance: Callable[[Inputs, Params], float | Array]
     cost: Callable[[Inputs, Params], Cost]
     work: Callable[[Inputs, Params], Work]
     present: Callable[[Inputs, Params, Outputs], Outputs]

@@ -38,6 +38,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
+from gpu.declaration.rounding import gamma
 from gpu.engines.base import Buffer, Engine
 from gpu.errors import InputError
 
@@ -212,10 +213,9 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 def _tolerance(inputs: Inputs, params: Params) -> float:
     """Bound the rounding of an element, in whatever order its k products are summed up.
 
-    With u = 2^-24 and gamma_d = d u / (1 - d u), it is at most gamma_(k + 2) |alpha| |a| |b| + gamma_2 |beta| |c|
-    (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 3.1 and 3.5), where |a| |b|, the sum of the
-    products' magnitudes, is at most the product of the row's length and the column's. Whole numbers whose sums stay
-    below 2^24 are not rounded at all.
+    It is at most gamma(k + 2) |alpha| |a| |b| + gamma(2) |beta| |c|, where |a| |b|, the sum of the products'
+    magnitudes, is at most the product of the row's length and the column's. Whole numbers whose sums stay below 2^24
+    are not rounded at all.
     """
     alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
     a, b, c = (single(inputs[name]) for name in ("values", "b", "c"))
@@ -228,11 +228,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     whole = all(float(params[name]).is_integer() for name in ("alpha", "beta"))
     if whole and products + before < 2**24 and all(_is_whole(each) for each in ((a, b, c) if beta else (a, b))):
         return 0.0
-    return _gamma(a.shape[1] + 2) * products + _gamma(2) * before
-
-
-def _gamma(roundings: int) -> float:
-    return roundings * 2.0**-24 / (1 - roundings * 2.0**-24)
+    return gamma(a.shape[1] + 2) * products + gamma(2) * before
 
 
 def _is_whole(values: Array) -> bool:

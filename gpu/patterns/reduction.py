@@ -34,6 +34,7 @@ from gpu.declaration.pattern import (
     Work,
 )
 from gpu.declaration.presentation import ArrayPresentation
+from gpu.declaration.rounding import UNIT, gamma
 from gpu.engines.base import Buffer, Engine, Module
 
 _FILE = "reduction.cu"
@@ -206,27 +207,23 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 def _tolerance(inputs: Inputs, params: Params) -> float:
     """Bound the rounding of float32 sums and products; all else is exact.
 
-    A sum in which no element takes part in more than d additions is off by at most gamma_d = d u / (1 - d u) times the
-    sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 4.2). Here d is
-    at most a thread's own elements, then the blocks' number (by atomics, in a row), then the two trees.
-
-    A product of k factors other than 1 and -1 has at most k roundings, in any order, each by a factor from 1 - u to
-    1 + u (sec. 3.1), which together are no further from 1 than e^(k u) is.
+    A sum is off by at most `gamma` of the additions that an element takes part in, times the magnitudes. These are at
+    most a thread's own elements, then the blocks' number (by atomics, in a row), then the two trees. A product of k
+    factors other than 1 and -1 has at most k roundings, in any order: together they are no further from 1 than e^(k u).
     """
     values, operator = typed(inputs, params), params["operator"]
     n = values.size
     if params["dtype"] == "int32" or operator in ("min", "max") or n < 2:
         return 0.0
-    unit = 2.0**-24
     if operator == "product":
         factors = sum(int(np.count_nonzero(np.abs(piece) != 1)) for piece in _pieces(values))
-        return math.expm1(factors * unit) * abs(float(_reference(inputs, params)[0]))
+        return math.expm1(factors * UNIT) * abs(float(_reference(inputs, params)[0]))
     block = int(params["block"])
     blocks = -(-n // block)
     additions = -(-n // (block * min(blocks, _FEWEST_BLOCKS))) + min(blocks, _MOST_BLOCKS) + 4 * _PEAK_LOADS + 32
     depth = min(n - 1, additions)
     magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _pieces(values))
-    return depth * unit / (1 - depth * unit) * magnitude
+    return gamma(depth) * magnitude
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

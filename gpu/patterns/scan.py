@@ -36,6 +36,7 @@ from gpu.declaration.pattern import (
     Work,
 )
 from gpu.declaration.presentation import ArrayPresentation
+from gpu.declaration.rounding import gamma
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.patterns.reduction import identity
 from gpu.warp import WARP
@@ -163,13 +164,13 @@ def _reference(inputs: Inputs, params: Params) -> Array:
     return scanned
 
 
-def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of float32 sums; all else is exact.
+def _tolerance(inputs: Inputs, params: Params) -> float | Array:
+    """Bound the rounding of each float32 sum; all else is exact.
 
-    A sum in which no element takes part in more than d additions is off by at most gamma_d = d u / (1 - d u) times the
-    sum of magnitudes, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sec. 4.2). Here d is
-    the larger of two: a thread that adds its section alone, and then those of the sections' totals; or look-back,
-    where a tile's total goes through at most two additions for each tile after it.
+    An element takes part in no more additions than the larger of two: a thread that adds its section alone, and then
+    those of the sections' totals; or look-back, where a tile's total goes through at most two additions for each tile
+    after it. Each sum is off by `gamma` of so many times the magnitudes up to its place: the first ones, which are
+    small, are not let off by what the last one, of everything, may be off by.
     """
     values = typed(inputs, params)
     if params["dtype"] == "int32" or params["operator"] != "sum" or values.size < 2:
@@ -179,9 +180,14 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     while sections > 1:
         alone += min(block, sections)
         sections = -(-sections // block)
-    depth = max(alone, 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP)
-    unit = 2.0**-24
-    return depth * unit / (1 - depth * unit) * float(np.abs(values).sum(dtype=np.float64))
+    looked_back = 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP
+    depth = min(values.size - 1, max(alone, looked_back))
+    bound: Array = np.abs(values).cumsum(dtype=np.float64)
+    if params["kind"] == "exclusive":
+        bound[1:] = bound[:-1]
+        bound[0] = 0
+    bound *= gamma(depth)
+    return bound
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

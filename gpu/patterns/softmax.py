@@ -34,6 +34,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
+from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Engine
 from gpu.errors import InputError
 
@@ -147,7 +148,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
             sums = np.exp(rows - rows.max(axis=1, keepdims=True)).sum(axis=1, dtype=np.float64)
             largest = max(largest, float((1 / sums).max(where=np.isfinite(sums), initial=0.0)))
     roundings: float = 4 * n + 2 * math.log(n) + 32
-    return roundings * 2.0**-24 * largest
+    return roundings * UNIT * largest
 
 
 def _comparable(params: Params, result: Array) -> Array:

@@ -26,6 +26,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ImagePresentation
 from gpu.declaration.roles import Role
+from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
 from gpu.patterns.convolution import filters
 
@@ -239,10 +240,14 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of a float32 sum of K * K products, whatever its order."""
+    """Bound the rounding of a float32 sum of K * K products, whatever its order.
+
+    Each goes through K * K roundings at most. In two passes it goes through fewer, 2 K of sums and products and one of
+    each coefficient, but a filter that separates only to the precision of float32 is itself off by as much: twice as
+    many bound that.
+    """
     weights = filter_of(params).astype(np.float64)
-    terms = weights.size + 1
-    return float(terms * np.finfo(np.float32).eps * np.abs(weights).sum() * float(inputs["maxval"]))
+    return gamma(2 * weights.size + 2) * float(np.abs(weights).sum()) * float(inputs["image"].max(initial=0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

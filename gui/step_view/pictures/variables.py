@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gpu.stepping.warp_variables import WarpVariable
 
 
-
 def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
     """Return what stands in the lanes, in at most `room` characters; of a mask its bits, the lowest in lane 0."""
     if variable.is_mask:

@@ -76,3 +76,26 @@ def test_a_large_image_needs_no_further_copy():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < reference.nbytes / 4
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_each_element_has_a_tolerance_of_its_own(order: str):
+    shape = (700, 1300)
+    tolerance = np.asarray(np.arange(700 * 1300.0).reshape(shape), order=order)
+    result = np.asarray(tolerance, np.float64)
+    assert verify.compare(result, np.zeros(shape), tolerance) == (Deviation(result.max(), np.inf), True)
+    for place in ((0, 0), (350, 7), (699, 1299)):
+        wrong = result.copy()
+        wrong[place] = np.nextafter(wrong[place], np.inf)
+        assert verify.compare(wrong, np.zeros(shape), tolerance)[1] is False
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_no_more_than_a_piece_is_copied(order: str):
+    reference = np.asarray(np.ones((2048, 2048)), order=order)
+    result = np.asarray(reference, np.float32)
+    tracemalloc.start()
+    assert verify.compare(result, reference, 0.0)[1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3.5 * 8 * verify.CHUNK
