@@ -29,17 +29,15 @@ class Intervals:
         """Return LLVM's flags for an operation that does not wrap."""
         if expression.type.is_float or expression.type == BOOL or expression.op not in ("+", "-", "*"):
             return ""
+        left, right = self.of(frame, expression.left), self.of(frame, expression.right)
         exact = self._exact(frame, expression)
-        if exact is None:
+        if exact is None or left is None or right is None:
             return ""
+        # LLVM takes the operands too as what the flag says: as a signed number a large unsigned one is negative.
         bits = 8 * expression.type.size
-        unsigned = exact[0] >= 0 and exact[1] < 2**bits and self._positive(frame, expression)
-        signed = -(2 ** (bits - 1)) <= exact[0] and exact[1] < 2 ** (bits - 1)
+        unsigned = all(_within(each, 0, 2**bits) for each in (exact, left, right))
+        signed = all(_within(each, -(2 ** (bits - 1)), 2 ** (bits - 1)) for each in (exact, left, right))
         return ("nuw " if unsigned else "") + ("nsw " if signed else "")
-
-    def _positive(self, frame: Frame, expression: ir.Binary) -> bool:
-        sides = (self.of(frame, expression.left), self.of(frame, expression.right))
-        return all(side is not None and side[0] >= 0 for side in sides)
 
     def of(self, frame: Frame, expression: ir.Expression) -> Interval | None:
         """Return the least and the greatest value of an integer, None where nothing is known."""
@@ -116,5 +114,9 @@ def _fits(interval: Interval, type: Scalar) -> bool:
     if type.is_float or type == BOOL:
         return False
     bits = 8 * type.size
-    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if type.is_signed else (0, 2**bits)
-    return low <= interval[0] and interval[1] < high
+    low, stop = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if type.is_signed else (0, 2**bits)
+    return _within(interval, low, stop)
+
+
+def _within(interval: Interval, low: int, stop: int) -> bool:
+    return low <= interval[0] and interval[1] < stop
