@@ -112,7 +112,7 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
             report = outcome.report if outcome is not None and fresh and in_time else None
             stops.append(Stop(name, variant.name, bool(variant.cautionary), picture, report, problem))
             if not in_time:
-                window.stop()
+                window.running.stop()
         window.choose_variant(pattern.default_variant)
         _settled(window, failures, patience_s)
         ended[name] = list(failures)

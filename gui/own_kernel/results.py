@@ -75,9 +75,10 @@ class ResultsCard(Card):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
         self.stack = QStackedWidget()
-        for name, widget in zip(_TABS, (self.findings, self.arrays, self.printed, self.lines), strict=True):
+        pages = dict(zip(_TABS, (self.findings, self.arrays, self.printed, self.lines), strict=True))
+        for widget in pages.values():
             self.stack.addWidget(widget)
-            self.kinds.buttons[name].toggled.connect(lambda on, widget=widget: on and self._show(widget))
+        self.kinds.picked.connect(lambda name: self._show(pages[name]))
         self.body.addWidget(self.stack, 1)
         self.findings.addItem("Run the kernel (F5): what it does wrong is shown here.")
         self.findings.itemClicked.connect(self._take_finding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PyQt6.QtGui import QColor, QIcon, QPainter, QPixmap, QPolygonF
 
 from gui.painting.theme import look
 
@@ -24,13 +24,13 @@ def glyph(name: str, color: str) -> QIcon:
             painter.scale(-1, 1)
 
         def triangle(x: float, painter: QPainter = painter) -> None:
-            painter.drawPolygon([QPointF(x, 7), QPointF(x + 19, 21), QPointF(x, 35)])
+            painter.drawPolygon(QPolygonF([QPointF(x, 7), QPointF(x + 19, 21), QPointF(x, 35)]))
 
         if name == "pause":
             painter.drawRoundedRect(QRectF(12, 7, 8, 28), 2, 2)
             painter.drawRoundedRect(QRectF(28, 7, 8, 28), 2, 2)
         elif name == "play":
-            painter.drawPolygon([QPointF(12, 5), QPointF(38, 21), QPointF(12, 37)])
+            painter.drawPolygon(QPolygonF([QPointF(12, 5), QPointF(38, 21), QPointF(12, 37)]))
         elif name in ("step", "back"):
             triangle(15)
         elif name in ("barrier on", "barrier back"):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
 
+from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
-from PyQt6.QtWidgets import QMenu
+from PyQt6.QtWidgets import QMenu, QWidget
 
+from gui.own_kernel.opened import OwnKernel
 from gui.painting.theme import FONT_SIZES, THEMES
-
-if TYPE_CHECKING:
-    from gui.window.main_window import MainWindow
+from gui.window.appearance import Appearance
+from gui.window.dialogs import show_about, show_shortcuts
+from gui.window.files import Files
+from gui.window.pages import Pages
+from gui.window.running import Running
+from gui.work.settings import Memory
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""
@@ -34,25 +40,42 @@ VIEWS_KEYS = {
 """Keys of views, which count where the focus is in them."""
 
 
-class Actions:
+class Actions(QObject):
     """The window's actions and its menu.
 
     Parameters
     ----------
-    window : MainWindow
-        Its methods are what the actions do.
+    window : QWidget
+        Whose actions they are.
+    memory : Memory
+        Knows the files that were opened lately.
+    appearance, files, own, pages, running
+        What the actions do.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    menu_wanted = pyqtSignal()
+    preferences_wanted = pyqtSignal()
+
+    def __init__(
+        self,
+        window: QWidget,
+        memory: Memory,
+        appearance: Appearance,
+        files: Files,
+        own: OwnKernel,
+        pages: Pages,
+        running: Running,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._memory, self._files = window, memory, files
         self.menu = QMenu(window)
         self.menu.setAccessibleName("Menu")
         self.by_name: dict[str, QAction] = {}
         self._group = ""
         self._group_of: dict[str, str] = {}
-        self._fill_file()
-        self._fill_run()
-        self._fill_view()
+        self._fill_file(own)
+        self._fill_run(pages, running)
+        self._fill_view(appearance, pages)
         self._fill_help()
 
     def _add(
@@ -80,83 +103,92 @@ class Actions:
         menu.addMenu(made)
         return made
 
-    def _fill_file(self) -> None:
-        window, menu = self._window, self._begin("File")
-        self._add(menu, "open", "Open…", window.files.ask_open, "Ctrl+O")
-        self._add(menu, "open kernel", "Open kernel or recording…", window.own.ask, "Ctrl+Shift+O")
+    def _fill_file(self, own: OwnKernel) -> None:
+        files, menu = self._files, self._begin("File")
+        self._add(menu, "open", "Open…", files.ask_open, "Ctrl+O")
+        self._add(menu, "open kernel", "Open kernel or recording…", own.ask, "Ctrl+Shift+O")
         self.recent = self._submenu(menu, "Open recent")
         self.recent.aboutToShow.connect(self._fill_recent)
         self.samples = self._submenu(menu, "Sample images")
         menu.addSeparator()
-        self._add(menu, "save", "Save result…", window.files.ask_save, "Ctrl+S")
-        self._add(menu, "export", "Export picture of the results…", window.files.ask_export, "Ctrl+E")
-        self._add(menu, "screenshot", "Save screenshot…", window.files.ask_screenshot, "Ctrl+Shift+S")
+        self._add(menu, "save", "Save result…", files.ask_save, "Ctrl+S")
+        self._add(menu, "export", "Export picture of the results…", files.ask_export, "Ctrl+E")
+        self._add(menu, "screenshot", "Save screenshot…", files.ask_screenshot, "Ctrl+Shift+S")
         menu.addSeparator()
-        self._add(menu, "preferences", "Preferences…", window.dialogs.show_preferences, "Ctrl+,")
+        self._add(menu, "preferences", "Preferences…", self.preferences_wanted.emit, "Ctrl+,")
         menu.addSeparator()
-        self._add(menu, "quit", "Quit", window.close, "Ctrl+Q")
+        self._add(menu, "quit", "Quit", self._window.close, "Ctrl+Q")
 
     def _fill_recent(self) -> None:
         self.recent.clear()
-        paths = self._window.memory.recent
+        paths = self._memory.recent
         for path in paths:
-            action = self.recent.addAction(path.name)
-            assert action is not None
-            action.setToolTip(str(path))
-            action.triggered.connect(lambda _, path=path: self._window.files.open(path))
+            self._add_file(self.recent, path, path.name).setToolTip(str(path))
         if paths:
             self.recent.addSeparator()
             clear = self.recent.addAction("Clear this list")
             assert clear is not None
-            clear.triggered.connect(lambda _: self._window.memory.clear_recent())
+            clear.triggered.connect(lambda _: self._memory.clear_recent())
         else:
             nothing = self.recent.addAction("Nothing yet")
             assert nothing is not None
             nothing.setEnabled(False)
 
-    def _fill_run(self) -> None:
-        window, menu = self._window, self._begin("Run")
-        self._add(menu, "run", "Run", window.run, "F5")
-        self._add(menu, "stop", "Stop", window.stop, "Esc")
+    def _fill_run(self, pages: Pages, running: Running) -> None:
+        menu = self._begin("Run")
+        self._add(menu, "run", "Run", running.run, "F5")
+        self._add(menu, "stop", "Stop", running.stop, "Esc")
         menu.addSeparator()
         self.variants = self._submenu(menu, "Variant")
         for index, key in enumerate(VARIANT_KEYS):
-            self._add(self.variants, f"variant {key}", "", lambda index=index: window.choose_variant_at(index), key)
+            self._add(self.variants, f"variant {key}", "", partial(pages.choose_variant_at, index), key)
         menu.addSeparator()
-        self._add(menu, "problem", "Next problem in the kernel", window.next_problem, "F8")
+        self._add(menu, "problem", "Next problem in the kernel", running.next_problem, "F8")
         menu.addSeparator()
-        self._add(menu, "previous", "Previous pattern", lambda: window.step_pattern(-1), "[")
-        self._add(menu, "next", "Next pattern", lambda: window.step_pattern(1), "]")
+        self._add(menu, "previous", "Previous pattern", partial(pages.step, -1), "[")
+        self._add(menu, "next", "Next pattern", partial(pages.step, 1), "]")
 
-    def _fill_view(self) -> None:
-        window, menu = self._window, self._begin("View")
-        self.themes = QActionGroup(window)
+    def _fill_view(self, appearance: Appearance, pages: Pages) -> None:
+        menu = self._begin("View")
+        self.themes = QActionGroup(self)
         for name in THEMES:
             title = f"{name.capitalize()} theme"
-            action = self._add(menu, f"theme {name}", title, lambda n=name: window.appearance.set_theme(n))
+            action = self._add(menu, f"theme {name}", title, partial(appearance.set_theme, name))
             action.setCheckable(True)
             self.themes.addAction(action)
-        self._add(menu, "toggle theme", "Switch theme", window.appearance.toggle_theme, "Ctrl+T")
+        self._add(menu, "toggle theme", "Switch theme", appearance.toggle_theme, "Ctrl+T")
         menu.addSeparator()
         sizes = self._submenu(menu, "Text size")
-        self.sizes = QActionGroup(window)
+        self.sizes = QActionGroup(self)
         for name in FONT_SIZES:
-            action = self._add(
-                sizes, f"text {name}", name.capitalize(), lambda n=name: window.appearance.set_text_size(n)
-            )
+            action = self._add(sizes, f"text {name}", name.capitalize(), partial(appearance.set_text_size, name))
             action.setCheckable(True)
             self.sizes.addAction(action)
-        self._add(menu, "larger", "Larger text", lambda: window.appearance.step_text_size(1), "Ctrl++", "Ctrl+=")
-        self._add(menu, "smaller", "Smaller text", lambda: window.appearance.step_text_size(-1), "Ctrl+-")
+        self._add(menu, "larger", "Larger text", partial(appearance.step_text_size, 1), "Ctrl++", "Ctrl+=")
+        self._add(menu, "smaller", "Smaller text", partial(appearance.step_text_size, -1), "Ctrl+-")
         menu.addSeparator()
-        self._add(menu, "scale", "Histogram: linear or logarithmic", window.toggle_scale, "Ctrl+L")
-        self._add(menu, "full screen", "Full screen", window.appearance.toggle_full_screen, "F11")
+        self._add(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
+        self._add(menu, "full screen", "Full screen", self._toggle_full_screen, "F11")
 
     def _fill_help(self) -> None:
         menu = self._begin("Help")
-        self._add(menu, "shortcuts", "Keyboard", self._window.dialogs.show_shortcuts, "F1")
-        self._add(menu, "about", "About Lockstep", self._window.dialogs.show_about)
-        self._add(None, "menu", "Menu", self._window.open_menu, "F10")
+        self._add(menu, "shortcuts", "Keyboard", lambda: show_shortcuts(self._window, self.shortcuts()), "F1")
+        self._add(menu, "about", "About Lockstep", lambda: show_about(self._window))
+        self._add(None, "menu", "Menu", self.menu_wanted.emit, "F10")
+
+    def _toggle_full_screen(self) -> None:
+        self._window.showNormal() if self._window.isFullScreen() else self._window.showFullScreen()
+
+    def add_samples(self, paths: list[Path]) -> None:
+        """List sample images in the menu."""
+        for path in paths:
+            self._add_file(self.samples, path, path.stem)
+
+    def _add_file(self, menu: QMenu, path: Path, text: str) -> QAction:
+        action = menu.addAction(text)
+        assert action is not None
+        action.triggered.connect(lambda: self._files.open(path))
+        return action
 
     def show_variants(self, titles: list[str]) -> None:
         """List a pattern's variants in the menu."""

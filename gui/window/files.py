@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QPixmap
-from PyQt6.QtWidgets import QFileDialog
+from PyQt6.QtWidgets import QFileDialog, QWidget
 
 from gpu.declaration.presentation import Kind
 from gpu.declaration.roles import Role
@@ -14,9 +13,12 @@ from gpu.files.arrays import ENDINGS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
 from gui.own_kernel.opened import ENDINGS as KERNELS
-
-if TYPE_CHECKING:
-    from gui.window.main_window import MainWindow
+from gui.own_kernel.opened import OwnKernel
+from gui.own_kernel.page import OwnKernelPage
+from gui.window.messages import Messages
+from gui.window.pages import Pages
+from gui.work.settings import Memory
+from gui.work.workbench import Workbench
 
 _READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
 _IMAGE_RESULT = (
@@ -28,29 +30,45 @@ _COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
 
 
 class Files:
-    """The files of one window."""
+    """What is opened and saved.
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    Parameters
+    ----------
+    window : QWidget
+        What questions for names stand above, and what a screenshot shows.
+    bench : Workbench
+    memory : Memory
+        Knows the folder of the last time.
+    pages : Pages
+    own : OwnKernel
+        Opens kernels and recordings.
+    messages : Messages
+    """
+
+    def __init__(
+        self, window: QWidget, bench: Workbench, memory: Memory, pages: Pages, own: OwnKernel, messages: Messages
+    ) -> None:
+        self._window, self._bench, self._memory = window, bench, memory
+        self._pages, self._own, self._messages = pages, own, messages
 
     def _folder(self) -> Path:
-        recent = self._window.memory.recent
+        recent = self._memory.recent
         return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
 
     def open(self, path: Path) -> None:
         """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
-        window, bench = self._window, self._window.bench
+        bench, pages = self._bench, self._pages
         if path.suffix.lower() in KERNELS:
-            window.own.open(path)
+            self._own.open(path)
             return
-        window.status.say(f"Opening {path.name}…")
-        window.leave_own_kernel()
+        self._messages.status.say(f"Opening {path.name}…")
+        pages.come_back()
         suffix, kind = path.suffix.lower(), bench.pattern.presentation.kind
         if suffix in TIPSY or (suffix in BODY_FILES and kind == "bodies"):
             self._choose_for("bodies")
-            if isinstance(window.page.view, BodiesView):
-                window.page.tabs.setCurrentIndex(0)
-                window.page.view.files.open(path)
+            if isinstance(pages.page.view, BodiesView):
+                pages.page.tabs.setCurrentIndex(0)
+                pages.page.view.files.open(path)
             return
         if bench.holds_text(path):
             bench.open_text(path)
@@ -65,14 +83,14 @@ class Files:
 
     def _choose_for(self, kind: Kind) -> None:
         """Show a pattern that takes what a file holds, unless one is shown."""
-        bench = self._window.bench
+        bench = self._bench
         if bench.pattern.presentation.kind != kind:
             fitting = (name for name, each in bench.patterns.items() if each.presentation.kind == kind)
-            self._window.choose_pattern(next(fitting))
+            self._pages.choose(next(fitting))
 
     def ask_open(self) -> None:
         """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
-        view = self._window.page.view
+        view = self._pages.page.view
         if isinstance(view, BodiesView):
             view.files.ask_open()
             return
@@ -80,23 +98,23 @@ class Files:
             "image": ("Open image", _READABLE),
             "text": ("Open text", _TEXTS),
             "values": ("Open numbers", _NUMBERS),
-        }[self._window.bench.takes]
+        }[self._bench.takes]
         name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
         if name:
             self.open(Path(name))
 
     def ask_save(self) -> None:
         """Ask where to, and save the result; of a kernel of the user's its text."""
-        if self._window.own.shown is not None:
-            self._window.own.shown.source.ask_save()
+        if self._own.shown is not None:
+            self._own.shown.source.ask_save()
             return
-        if self._window.page.bodies is not None:
-            self._window.page.bodies.files.ask_save()
+        if self._pages.page.bodies is not None:
+            self._pages.page.bodies.files.ask_save()
             return
-        bench = self._window.bench
+        bench = self._bench
         outcome = bench.outcomes.get(bench.chosen)
         if outcome is None:
-            self._window.banner.say("There is no result to save yet.", "Run the pattern first (F5).", tone="neutral")
+            self._messages.banner.say("There is no result to save yet.", "Run the pattern first (F5).", tone="neutral")
             return
         image = "image" in outcome.handles
         suffix = ".png" if image else ".csv"
@@ -114,16 +132,16 @@ class Files:
 
     def ask_export(self) -> None:
         """Ask where to, and save a picture of the results without the controls."""
-        own = self._window.own.shown
-        bodies = self._window.page.bodies
+        own = self._own.shown
+        shown, bodies = own or self._pages.page, self._pages.page.bodies
         if own is None and bodies is not None:
             bodies.files.ask_picture()
-        elif (own or self._window.page).stepping:
-            (own or self._window.page).step.exports.ask_picture()
-        elif own is not None:
+        elif shown.stepping:
+            shown.step.exports.ask_picture()
+        elif isinstance(own, OwnKernelPage):
             self._ask_picture("Export picture", own.results.grab(), own.path.stem)
         else:
-            self._ask_picture("Export picture", self._window.page.view.grab(), self._window.bench.chosen)
+            self._ask_picture("Export picture", self._pages.page.view.grab(), self._bench.chosen)
 
     def ask_screenshot(self) -> None:
         """Ask where to, and save a picture of the window."""
@@ -139,9 +157,9 @@ class Files:
     def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
         """Write a picture; say so, or say why not."""
         if pixmap.save(str(path)):
-            self._window.status.say(f"Saved {path.name}")
+            self._messages.status.say(f"Saved {path.name}")
             return True
         known = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
         advice = "Choose a folder that you may write to." if known else "Let the name end in .png."
-        self._window.banner.say(f"{path.name} cannot be written.", advice)
+        self._messages.banner.say(f"{path.name} cannot be written.", advice)
         return False

@@ -1,98 +1,174 @@
-"""The patterns' pages: made when they are first seen or while nothing else is to be done, and remembered."""
+"""The patterns' pages: made when they are first seen, and remembered; which of them is shown."""
 
 from __future__ import annotations
 
-from collections import UserDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from PyQt6.QtCore import QTimer
+from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtWidgets import QStackedWidget
 
+from gpu.declaration.pattern import Progress
 from gui.bodies_view.view import BodiesView
+from gui.window.messages import Messages
 from gui.window.pattern_page import PatternPage
-
-if TYPE_CHECKING:
-    from gui.window.main_window import MainWindow
-
-IDLE_MS = 150
-REST_MS = 1000
-"""How long nothing has been left to do when what may come next is prepared."""
+from gui.work.jobs import spelled
+from gui.work.records import LevelCounts, OpenImage, Outcome
+from gui.work.settings import Memory
+from gui.work.workbench import Workbench
 
 
-class Pages(UserDict[str, PatternPage]):
-    """The pages of one window that have been made, by pattern."""
+class Pages(QObject):
+    """The pages of a window that have been made, by pattern.
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__()
-        self._window = window
-        self._idle = QTimer(window, interval=IDLE_MS)
-        self._idle.timeout.connect(self._prepare)
-        self._rest = QTimer(window, singleShot=True, interval=REST_MS)
-        self._rest.timeout.connect(self._rehearse)
+    Parameters
+    ----------
+    stack : QStackedWidget
+        Where they are shown, among others.
+    bench : Workbench
+        What they choose and show.
+    memory : Memory
+        How they were the last time.
+    messages : Messages
+    """
 
-    def placed(self, name: str) -> PatternPage:
-        """Return a pattern's page, which is in the window's stack."""
-        page = self.get(name) or self._make(name)
-        if not page.complete:
-            self._complete(page)
-        if self._window.stack.indexOf(page) < 0:
-            self._window.stack.addWidget(page)
-        return page
+    shown = pyqtSignal(str)
+    """A pattern's name: its page is shown."""
+    variant_chosen = pyqtSignal(str)
+    words_changed = pyqtSignal()
+    """What the page that is shown works on may be called otherwise."""
+    playing_changed = pyqtSignal()
 
-    def prepare_others(self) -> None:
-        """Make the pages that have not been seen yet, when there is time, so that going there takes none."""
-        if len(self) < len(self._window.bench.patterns):
-            self._idle.start()
+    def __init__(self, stack: QStackedWidget, bench: Workbench, memory: Memory, messages: Messages) -> None:
+        super().__init__(stack)
+        self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
+        self.made: dict[str, PatternPage] = {}
+        bench.image_changed.connect(self._show_image)
+        bench.values_changed.connect(self._show_params)
+        bench.text_changed.connect(self._show_params)
+        bench.progressed.connect(self._show_progress)
+        bench.run_finished.connect(self._show_outcome)
+        bench.counted.connect(self._show_counts)
+        messages.given_up.connect(self._forget_progress)
 
-    def _prepare(self) -> None:
-        if self._window.jobs.busy:
-            return  # somebody waits for something
-        stack = self._window.stack
-        unseen = next((name for name in self._window.bench.patterns if name not in self), None)
-        begun = next((page for page in self.values() if not page.complete), None)
-        unplaced = next((page for page in self.values() if stack.indexOf(page) < 0), None)
-        if begun is not None:
-            self._complete(begun)
-        elif unplaced is not None:
-            stack.addWidget(unplaced)
-        elif unseen is not None:
-            self._make(unseen)
-        else:
-            self._idle.stop()
-            self._rest.start()
+    # --- which is shown
 
-    def _rehearse(self) -> None:
-        """Start the simulator that steps while nobody waits for it; the process of a run comes first."""
-        window = self._window
-        if window.bench.side_started:
-            return
-        if window.jobs.busy or window.bench.pending:
-            self._rest.start()
-        else:
-            window.page.step.rehearse()
+    @property
+    def page(self) -> PatternPage:
+        """Return the page of the pattern that is chosen."""
+        return self.made[self._bench.chosen]
+
+    def show(self, name: str) -> None:
+        """Show a pattern's page."""
+        page = self._placed(name)
+        self._bench.chosen = name
+        self._stack.setCurrentWidget(page)
+        self.shown.emit(name)
+
+    def come_back(self) -> None:
+        """Show the chosen pattern's page again, where something else is shown."""
+        if self._stack.currentWidget() is not self.page:
+            self.show(self._bench.chosen)
+
+    def choose(self, name: str) -> None:
+        """Show another pattern's page, and run the pattern."""
+        again = name == self._bench.chosen and name in self.made
+        self.show(name)
+        if not again:
+            self._bench.choose_pattern(name)
+
+    def step(self, by: int) -> None:
+        """Go to the next or the previous pattern."""
+        names = list(self._bench.patterns)
+        self.choose(names[(names.index(self._bench.chosen) + by) % len(names)])
+
+    def choose_variant(self, name: str) -> None:
+        """Run another variant of the pattern."""
+        self.variant_chosen.emit(name)
+        self.page.show_variant(name)
+        self._bench.choose_variant(name)
+
+    def choose_variant_at(self, index: int) -> None:
+        """Run the variant of that place in the ladder, where there is one."""
+        variants = self._bench.pattern.variants
+        if index < len(variants) and self._stack.currentWidget() is self.page:
+            self.choose_variant(variants[index].name)
+
+    def toggle_scale(self) -> None:
+        """Go from linear to logarithmic counts, or back."""
+        levels = self.page.view.levels
+        if levels is not None:
+            levels.set_scale("linear" if levels.scale.chosen == "log" else "log")
+
+    # --- what they show
+
+    def _show_image(self, image: OpenImage) -> None:
+        for page in self.made.values():
+            page.show_image(image)
+        if self.page.pattern.subject is not None:
+            self._show_params()
+
+    def _show_params(self, *_: object) -> None:
+        self.page.show_values(self._bench.settings[self._bench.chosen].params)
+
+    def _show_progress(self, pattern: str, progress: Progress) -> None:
+        self.made[pattern].show_progress(spelled(progress))
+
+    def _forget_progress(self) -> None:
+        for page in self.made.values():
+            page.show_progress("")
+
+    def _show_outcome(self, outcome: Outcome) -> None:
+        self.made[outcome.pattern].show_outcome(outcome)
+
+    def _show_counts(self, counts: LevelCounts) -> None:
+        for page in self.made.values():
+            page.show_counts(counts)
+
+    def forget_measurements(self) -> None:
+        """Drop what was measured: another engine comes."""
+        for page in self.made.values():
+            if page.compare is not None:
+                page.compare.forget()
+
+    def study_again(self) -> None:
+        """Count and measure atomics anew: another engine is there."""
+        for page in self.made.values():
+            if page.atomics is not None and self._bench.image is not None:
+                page.atomics.show_image(self._bench.image)
 
     # --- making them
 
-    def _make(self, name: str) -> PatternPage:
-        window, bench, memory = self._window, self._window.bench, self._window.memory
-        page = self[name] = PatternPage(
-            bench.patterns[name], bench.settings[name], bench.sources, lambda: bench.side_jobs, window.jobs
+    def _placed(self, name: str) -> PatternPage:
+        """Return a pattern's page, which is in the stack and has all of its tabs."""
+        page = self.made.get(name) or self.make(name)
+        if not page.complete:
+            self.complete(page)
+        if self._stack.indexOf(page) < 0:
+            self._stack.addWidget(page)
+        return page
+
+    def make(self, name: str) -> PatternPage:
+        """Make a pattern's page, without the tabs that measure."""
+        bench, memory, messages = self._bench, self._memory, self._messages
+        page = self.made[name] = PatternPage(
+            bench.patterns[name], bench.settings[name], bench.sources, lambda: bench.side_jobs, bench.jobs
         )
         page.params_changed.connect(bench.choose_params)
-        page.variant_wanted.connect(window.choose_variant)
+        page.variant_wanted.connect(self.choose_variant)
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
         page.step.settings.restore(*memory.step(page.pattern))
         page.step.record_soon()
         for changed in (page.tabs.currentChanged, page.step.settings.changed):
-            changed.connect(lambda: window.stack.currentWidget() is page and window.name_input())
-        page.step.exports.said.connect(window.status.say)
-        page.step.exports.failed.connect(window.banner.say)
+            changed.connect(lambda: self.words_changed.emit() if self._stack.currentWidget() is page else None)
+        page.step.exports.said.connect(messages.status.say)
+        page.step.exports.failed.connect(messages.banner.say)
         for source in (page.source, page.step.source):
-            source.failed.connect(window.banner.say)
+            source.failed.connect(messages.banner.say)
             source.saved.connect(bench.saved)
         if page.view.levels is not None:
             page.view.levels.set_scale(memory.scale)
-            page.view.levels.scale.group.buttonToggled.connect(self._take_scale)
+            page.view.levels.scale.picked.connect(self._take_scale)
         for key, splitter in self._splitters(page).items():
             if state := memory.bytes(f"{name}/{key}"):
                 splitter.restoreState(state)
@@ -100,43 +176,40 @@ class Pages(UserDict[str, PatternPage]):
             page.show_image(bench.image)
         return page
 
-    def _complete(self, page: PatternPage) -> None:
+    def complete(self, page: PatternPage) -> None:
+        """Give a page the tabs that measure."""
         page.add_studies()
         for tab in (page.compare, page.atomics):
             if tab is not None:
                 tab.failed.connect(self._say_of_study)
-                tab.succeeded.connect(lambda: self._window.banner.over("study"))
-        image = self._window.bench.image
+                tab.succeeded.connect(lambda: self._messages.banner.over("study"))
+        image = self._bench.image
         if page.atomics is not None and image is not None:
             page.atomics.show_image(image)
 
     def _say_of_study(self, message: str, advice: str) -> None:
-        self._window.banner.say(message, advice, tone="neutral", about=("study", "text"))
+        self._messages.banner.say(message, advice, tone="neutral", about=("study", "text"))
 
     def _connect_bodies(self, view: BodiesView) -> None:
-        window = self._window
-        view.said.connect(window.status.say)
-        view.over.connect(window.status.take_back)
-        view.failed.connect(window.show_failure)
-        view.simulation.playing_changed.connect(window.bench.set_live)
-        view.simulation.playing_changed.connect(window.show_busy)
+        view.said.connect(self._messages.status.say)
+        view.over.connect(self._messages.status.take_back)
+        view.failed.connect(self._messages.show_failure)
+        view.simulation.playing_changed.connect(self._bench.set_live)
+        view.simulation.playing_changed.connect(self.playing_changed)
 
-    def _take_scale(self, chosen: Any, on: bool) -> None:
+    def _take_scale(self, chosen: str) -> None:
         """Let all histograms have the scale that one of them was given."""
-        if on:
-            self._window.memory.scale = chosen.text()
-            for page in self.values():
-                if page.view.levels is not None:
-                    page.view.levels.set_scale(chosen.text())
+        self._memory.scale = chosen
+        for page in self.made.values():
+            if page.view.levels is not None:
+                page.view.levels.set_scale(chosen)
 
     # --- the end
 
     def close_down(self) -> None:
         """Let nothing run on, and remember how the pages were: the window closes."""
-        self._idle.stop()
-        self._rest.stop()
-        memory = self._window.memory
-        for name, page in self.items():
+        memory = self._memory
+        for name, page in self.made.items():
             memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
             for key, splitter in self._splitters(page).items():
                 memory.store_bytes(f"{name}/{key}", splitter.saveState())

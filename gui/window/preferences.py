@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QDialog, QGridLayout, QVBoxLayout, QWidget
 
 from gui.painting.theme import FONT_SIZES, THEMES
@@ -19,6 +19,7 @@ class Preferences(QDialog):
 
     def __init__(self, parent: QWidget, theme: str, text_size: str, engine: str) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Preferences")
         self.theme = Segments(tuple(THEMES), "Theme")
         self.text_size = Segments(tuple(FONT_SIZES), "Text size")

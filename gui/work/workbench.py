@@ -19,9 +19,9 @@ from gpu.files import arrays as array_files
 from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.patterns import all_patterns
-from gui.editor.clearance import Clearance, Refusal
 from gui.editor.sources import KernelSources
 from gui.qt.later import after
+from gui.work.clearance import Clearance, Refusal
 from gui.work.jobs import Jobs
 from gui.work.reading import Reading
 from gui.work.records import LevelCounts, OpenImage, OpenValues, Outcome, Settings

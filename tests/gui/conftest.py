@@ -262,7 +262,7 @@ def make_window(qtbot, memory, monkeypatch, rests_ms):
     from gui.window.main_window import MainWindow
 
     for name, interval in zip(("IDLE_MS", "REST_MS"), rests_ms, strict=True):
-        monkeypatch.setattr(f"gui.window.pages.{name}", interval)
+        monkeypatch.setattr(f"gui.window.preparation.{name}", interval)
     FakeHost.made = []
     windows = []
 

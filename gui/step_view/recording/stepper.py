@@ -10,7 +10,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import LockstepError
-from gpu.messages.requests import Failure, Result, StepPattern
+from gpu.messages.requests import Failure, Result, StepKernel, StepPattern
 from gui.qt.background import in_background
 from gui.step_view.recording import models
 from gui.work.jobs import Jobs
@@ -50,7 +50,7 @@ class Stepper(QObject):
         """The queue, its process started."""
         return self._jobs()
 
-    def record(self, request: StepPattern) -> None:
+    def record(self, request: StepPattern | StepKernel) -> None:
         """Record a run; what was asked for before is forgotten."""
         self._newest += 1
         number = self._newest
@@ -83,7 +83,7 @@ class Stepper(QObject):
             return True
         return False
 
-    def _answer(self, number: int, request: StepPattern, event: Result | Failure) -> None:
+    def _answer(self, number: int, request: StepPattern | StepKernel, event: Result | Failure) -> None:
         if number != self._newest:
             return
         if isinstance(event, Failure):
@@ -95,11 +95,11 @@ class Stepper(QObject):
         handles = event.arrays
         in_background(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
 
-    def _tell(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
+    def _tell(self, number: int, request: StepPattern | StepKernel, answer: tuple[object, str, object]) -> None:
         with suppress(RuntimeError):  # the page may have gone in the meantime
             self._read.emit(number, request, answer)
 
-    def _take(self, number: int, request: StepPattern, answer: tuple[object, str, object]) -> None:
+    def _take(self, number: int, request: StepPattern | StepKernel, answer: tuple[object, str, object]) -> None:
         if number != self._newest:
             return
         self._set_busy(False)

@@ -155,7 +155,7 @@ def test_the_result_is_saved_as_values(qtbot, reducing, tmp_path, monkeypatch):
 
 
 def test_the_scale_of_counts_does_not_concern_it(qtbot, reducing):
-    reducing.toggle_scale()
+    reducing.pages.toggle_scale()
     reducing.choose_pattern("histogram")
     settle(qtbot, reducing)
     assert reducing.page.view.levels.scale.chosen == "linear"

@@ -500,7 +500,7 @@ def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, windo
     assert window.status.device.text().endswith("compiled executor")
     outcome = window.bench.outcomes["convolution"]
     report = replace(outcome.report, executor="lockstep", fallback="k has printf, which is not compiled")
-    window._show_outcome(replace(outcome, report=report))
+    window.bench.run_finished.emit(replace(outcome, report=report))
     assert window.status.device.toolTip().endswith("lockstep executor: k has printf, which is not compiled")
     window.bench.progressed.emit("convolution", Progress(None, "compiling convolve_tiled"))
     assert window.status.word.text() == "Compiling convolve_tiled…"
@@ -589,7 +589,7 @@ def test_help_lists_every_shortcut(qtbot, window):
         assert column.height() >= column.sizeHint().height()
     assert box.height() < window.height()
     box.close()
-    window.dialogs.show_about()
+    window.actions_.by_name["about"].trigger()
     about = window.findChildren(Notice)[-1]
     assert __version__ in about.columns[0].text()
     about.close()
@@ -599,10 +599,10 @@ def test_help_lists_every_shortcut(qtbot, window):
 def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows_none_of_it(qtbot, window):
     assert not window.bench.side_started
     qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
-    assert window.pages.keys() == window.bench.patterns.keys()
-    assert all(window.stack.indexOf(page) >= 0 for page in window.pages.values())
-    assert [page.tabs.tabText(2) for page in window.pages.values()].count("Compare") == 6
-    assert window.pages["histogram"].atomics is not None
+    assert window.pages.made.keys() == window.bench.patterns.keys()
+    assert all(window.stack.indexOf(page) >= 0 for page in window.pages.made.values())
+    assert [page.tabs.tabText(2) for page in window.pages.made.values()].count("Compare") == 6
+    assert window.pages.made["histogram"].atomics is not None
     rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
     assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "tiled")]
     assert window.page.step.models is None
@@ -612,7 +612,10 @@ def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows
 @pytest.mark.parametrize("rests_ms", [(1, 100)])
 def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, window):
     qtbot.waitUntil(
-        lambda: all(page.complete for page in window.pages.values()) and len(window.pages) == len(window.bench.patterns)
+        lambda: (
+            all(page.complete for page in window.pages.made.values())
+            and len(window.pages.made) == len(window.bench.patterns)
+        )
     )
     window.choose_pattern("histogram")
     window.page.tabs.setCurrentIndex(2)
@@ -625,9 +628,9 @@ def test_while_something_runs_no_page_is_made_and_nothing_is_rehearsed(qtbot, wi
     FakeHost.made[0].patient = True
     window.run()
     qtbot.waitUntil(lambda: window.jobs.busy)
-    made = len(window.pages)
+    made = len(window.pages.made)
     qtbot.wait(300)
-    assert len(window.pages) == made < len(window.bench.patterns)
+    assert len(window.pages.made) == made < len(window.bench.patterns)
     assert not window.bench.side_started
     FakeHost.made[0].patient = False
     FakeHost.made[0].answer_all()

@@ -1,0 +1,52 @@
+"""What the window says of what happens: a passing word at its foot, and in its banner what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.messages.requests import Failure
+from gui.widgets.banner import Banner
+from gui.window.status_line import StatusLine
+from gui.work.clearance import Refusal
+
+
+class Messages(QObject):
+    """Says things where they belong.
+
+    Parameters
+    ----------
+    status : StatusLine
+    banner : Banner
+    """
+
+    given_up = pyqtSignal()
+    """What was asked for has failed or was stopped: nothing goes on."""
+
+    def __init__(self, status: StatusLine, banner: Banner) -> None:
+        super().__init__(banner)
+        self.status, self.banner = status, banner
+
+    def show_failure(self, failure: Failure, *about: str) -> None:
+        """Say what went wrong; all else stays as it was. `about` is a banner's."""
+        self.given_up.emit()
+        if failure.kind == "cancelled":
+            self.status.say("Stopped")
+            return
+        self.status.say("")
+        where = f"{failure.position}\n" if failure.position else ""
+        text = ("text",) if failure.kind in ("compile", "launch") else ()
+        self.banner.say(failure.message, failure.advice, where + failure.detail, about=(*about, *text))
+
+    def show_refusal(self, refusal: Refusal, run_all_the_same: Callable[[], object]) -> None:
+        """Say why an edited kernel does not run on the GPU, and offer to run it all the same."""
+        self.status.say("")
+        self.banner.say(
+            refusal.message,
+            "Mend it, or run it: at worst the GPU's process is started anew.",
+            refusal.detail,
+            tone="warn",
+            action=("Run on the GPU all the same", run_all_the_same),
+            about=("run", "text"),
+        )

@@ -1,0 +1,74 @@
+"""What Run and Stop do, which depends on what is shown."""
+
+from __future__ import annotations
+
+from gui.own_kernel.opened import OwnKernel
+from gui.window.messages import Messages
+from gui.window.pages import Pages
+from gui.work.workbench import Workbench
+
+
+class Running:
+    """Runs and stops what is shown.
+
+    Parameters
+    ----------
+    bench : Workbench
+    pages : Pages
+    own : OwnKernel
+    messages : Messages
+    """
+
+    def __init__(self, bench: Workbench, pages: Pages, own: OwnKernel, messages: Messages) -> None:
+        self._bench, self._pages, self._own, self._messages = bench, pages, own, messages
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs that can be stopped."""
+        bodies = self._pages.page.bodies
+        return self._occupied or (bodies is not None and bodies.playing)
+
+    @property
+    def _occupied(self) -> bool:
+        return self._bench.jobs.busy or self._bench.clearance.under_way
+
+    def run(self) -> None:
+        """Run again, and check the result; in the Step tab, record again; in the Compare tab, measure."""
+        page = self._pages.page
+        if self._own.shown is not None:
+            self._own.shown.run()
+        elif page.stepping:
+            page.step.record()
+        elif page.comparing is not None:
+            page.comparing.measure()
+        elif page.studying is not None:
+            page.studying.measure()
+        else:
+            self._bench.run(verify=True)
+            if page.bodies is not None:
+                page.bodies.simulation.play(True)
+
+    def stop(self) -> None:
+        """Stop what runs; with nothing to stop, close the message."""
+        own, page, status = self._own, self._pages.page, self._messages.status
+        shown = own.shown or page
+        if own.page is not None and own.page.busy:
+            own.page.stop()
+            status.say("Stopped")
+        elif page.bodies is not None and page.bodies.stop():
+            status.say("Stopped")
+        elif self._occupied:
+            if page.comparing is not None:
+                page.comparing.stop()
+            self._bench.stop()
+        elif shown.stepping and shown.step.stop():
+            status.say("Stopped")
+        elif shown.stepping and shown.step.anything_chosen:
+            shown.step.clear_selection()
+        else:
+            self._messages.banner.hide()
+
+    def next_problem(self) -> None:
+        """Go to what is wrong next in the kernel's text."""
+        shown = self._own.shown or self._pages.page
+        (shown.step if shown.stepping else shown).source.next_problem()
