@@ -1,4 +1,4 @@
-"""The sky: the newest picture of the bodies, and a pointer that moves the camera."""
+"""The newest picture of the bodies, and a pointer that moves the camera."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gui.bodies_view import camera as cameras
 from gui.painting.pyramid import as_qimage
 from gui.painting.theme import DARK, code_font, look
 
-_SKY = "#04060b"
+_SPACE = "#04060b"
 _GROUND = QColor(4, 6, 11, 190)
 _HINT = "drag to orbit  ·  wheel to zoom  ·  right drag to move"
 """Shown until the camera has been moved."""
@@ -34,8 +34,8 @@ _KEY_SHARE = 0.05
 _RADIUS = 8
 
 
-class Canvas(QWidget):
-    """Shows pictures; the sky is dark in either theme, and so is what is written on it."""
+class BodiesCanvas(QWidget):
+    """Shows pictures; space is dark in either theme, and so is what is written on it."""
 
     camera_moved = pyqtSignal(object)
     """Camera"""
@@ -104,7 +104,7 @@ class Canvas(QWidget):
         outline = QPainterPath()
         outline.addRoundedRect(QRectF(self.rect()), _RADIUS, _RADIUS)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillPath(outline, QColor(_SKY))
+        painter.fillPath(outline, QColor(_SPACE))
         painter.setClipPath(outline)
         if self._image is not None:
             placed = self._placed(self._image.size())

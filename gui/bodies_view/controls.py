@@ -1,16 +1,16 @@
-"""What plays a simulation, and how it is drawn: the line below the sky."""
+"""What plays a simulation, and how it is drawn: the line below the picture."""
 
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 
-from gui.bodies_view.simulation import Simulation
+from gui.bodies_view.simulation import LiveSimulation
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import Segments, button, label, restyle, role, row
-from gui.widgets.wrapping import FlowLayout
+from gui.widgets.wrapping import WrappingLayout
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100)
 COLORS = ("speed", "origin")
@@ -24,13 +24,13 @@ class Controls(QWidget):
 
     Parameters
     ----------
-    simulation : Simulation
+    simulation : LiveSimulation
     """
 
     film_wanted = pyqtSignal()
     """To begin or to end one."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: LiveSimulation) -> None:
         super().__init__()
         self.simulation = simulation
         self.buttons: dict[str, QPushButton] = {}
@@ -66,7 +66,7 @@ class Controls(QWidget):
         for widget in (self.speed, self.light, self.record, self.files):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._groups: list[QWidget] = []
-        layout = FlowLayout(self, across=10, down=6)
+        layout = WrappingLayout(self, across=10, down=6)
         for group in (
             (*self.buttons.values(),),
             (label("steps", "caption"), self.speed),

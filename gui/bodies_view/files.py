@@ -9,7 +9,7 @@ from PyQt6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
 from gpu.messages.shared_arrays import SharedArray
-from gui.bodies_view.simulation import Frame, Simulation
+from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.widgets.basic import as_count
 from gui.work.jobs import Jobs
 
@@ -24,7 +24,7 @@ class BodyFiles(QObject):
 
     Parameters
     ----------
-    simulation : Simulation
+    simulation : LiveSimulation
     jobs : Jobs
         The engine's queue.
     window : QWidget
@@ -36,7 +36,7 @@ class BodyFiles(QObject):
     failed = pyqtSignal(object)
     """Failure"""
 
-    def __init__(self, simulation: Simulation, jobs: Jobs, window: QWidget) -> None:
+    def __init__(self, simulation: LiveSimulation, jobs: Jobs, window: QWidget) -> None:
         super().__init__(window)
         self._simulation, self._jobs, self._window = simulation, jobs, window
         self._picture: SharedArray | None = None
@@ -48,7 +48,7 @@ class BodyFiles(QObject):
     def _forget_picture(self) -> None:
         self._picture = None
 
-    def _take_picture(self, frame: Frame) -> None:
+    def _take_picture(self, frame: BodiesFrame) -> None:
         if frame.picture is not None:
             self._picture = frame.handle
 

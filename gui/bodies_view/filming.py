@@ -7,8 +7,8 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.messages.requests import Failure
-from gui.bodies_view.recorder import Recorder
-from gui.bodies_view.simulation import Frame, Simulation
+from gui.bodies_view.recorder import FilmRecorder
+from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 
 
 class Filming(QObject):
@@ -16,7 +16,7 @@ class Filming(QObject):
 
     Parameters
     ----------
-    simulation : Simulation
+    simulation : LiveSimulation
         Waits for the recorder, so that no frame is left out.
     """
 
@@ -26,10 +26,10 @@ class Filming(QObject):
     failed = pyqtSignal(object)
     """Failure"""
 
-    def __init__(self, simulation: Simulation, parent: QObject) -> None:
+    def __init__(self, simulation: LiveSimulation, parent: QObject) -> None:
         super().__init__(parent)
         self._simulation = simulation
-        self._recorder: Recorder | None = None
+        self._recorder: FilmRecorder | None = None
         self.writing = False
         """Whether the frames are all there, and the file is not."""
 
@@ -48,7 +48,7 @@ class Filming(QObject):
     def begin(self, path: Path) -> None:
         """Record every frame from now on, and play."""
         try:
-            recorder = Recorder(path, *self._simulation.size, self)
+            recorder = FilmRecorder(path, *self._simulation.size, self)
         except ValueError as error:
             self.failed.emit(Failure("input", f"{path.name} cannot be written.", str(error)))
             return
@@ -59,7 +59,7 @@ class Filming(QObject):
         self.changed.emit()
         self._simulation.play(True)
 
-    def take(self, frame: Frame) -> None:
+    def take(self, frame: BodiesFrame) -> None:
         """Take a frame, if a film is being recorded and the frame shows something new."""
         recorder = self._recorder
         if recorder is None or self.writing or frame.picture is None:

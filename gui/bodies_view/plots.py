@@ -12,7 +12,7 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import BodyFigures
-from gui.bodies_view.history import History
+from gui.bodies_view.time_series import TimeSeries
 from gui.painting.colors import warp_color
 from gui.painting.theme import Theme, code_font, look
 from gui.plots.axes import tick_font
@@ -21,7 +21,7 @@ from gui.qt.later import every
 _AXIS_ROOM = 58
 _GAP = 10
 _TURN_MS = 20
-"""One strip is painted, then the next so much later: all at once take longer than a frame of the sky may."""
+"""One strip is painted, then the next so much later: all at once take longer than a frame of the bodies may."""
 _LEAST_SPAN = 1e-9
 _LEAST_RANGE = 1e-6
 """What is less than rounding in float32 shows as a line, not as a landscape."""
@@ -37,7 +37,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Strip:
+class StripPlot:
     """One plot.
 
     Parameters
@@ -61,11 +61,11 @@ class Strip:
 
 _XYZ = ("red", "green", "blue")
 STRIPS = (
-    Strip("Energy", 0, (Curve("kinetic", 0, "first"), Curve("potential", 1, "second"), Curve("total", 2, "text"))),
-    Strip("Energy drift", 0, (Curve("", 3, "text"),), about_zero=True),
-    Strip("Momentum", 0, tuple(Curve(n, 4 + i, _XYZ[i]) for i, n in enumerate("xyz")), about_zero=True),
-    Strip("Angular momentum", 0, tuple(Curve(n, 7 + i, _XYZ[i]) for i, n in enumerate("xyz"))),
-    Strip("GFLOP/s", 1, (Curve("", 0, "accent"),), roofed=True),
+    StripPlot("Energy", 0, (Curve("kinetic", 0, "first"), Curve("potential", 1, "second"), Curve("total", 2, "text"))),
+    StripPlot("Energy drift", 0, (Curve("", 3, "text"),), about_zero=True),
+    StripPlot("Momentum", 0, tuple(Curve(n, 4 + i, _XYZ[i]) for i, n in enumerate("xyz")), about_zero=True),
+    StripPlot("Angular momentum", 0, tuple(Curve(n, 7 + i, _XYZ[i]) for i, n in enumerate("xyz"))),
+    StripPlot("GFLOP/s", 1, (Curve("", 0, "accent"),), roofed=True),
 )
 
 
@@ -78,7 +78,7 @@ class Plots(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(240, 260)
         self.setMouseTracking(True)
-        self.histories = (History(10), History(1))
+        self.histories = (TimeSeries(10), TimeSeries(1))
         self.read_at: float | None = None
         self.peak = 0.0
         """The device's roof in GFLOP/s; 0 where it is not known."""
@@ -101,7 +101,7 @@ class Plots(QWidget):
         if figures.gflops > 0:
             self.histories[1].add(figures.time, (figures.gflops,))
         if found is not None:
-            # Several times a second is often enough for the eye, and leaves the time to the sky.
+            # Several times a second is often enough for the eye, and leaves the time to the bodies.
             self._to_paint = self._to_paint or [*range(len(STRIPS) + 1)]
             self._turns.start()
 
@@ -140,7 +140,7 @@ class Plots(QWidget):
     def _left(self) -> int:
         return look().px(_AXIS_ROOM)
 
-    def _paint_strip(self, painter: QPainter, strip: Strip, box: QRectF, first: float, last: float) -> None:
+    def _paint_strip(self, painter: QPainter, strip: StripPlot, box: QRectF, first: float, last: float) -> None:
         theme = look().theme
         history = self.histories[strip.history]
         head = look().px(19)
@@ -176,7 +176,7 @@ class Plots(QWidget):
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
 
-    def _paint_head(self, painter: QPainter, strip: Strip, history: History, box: QRectF) -> None:
+    def _paint_head(self, painter: QPainter, strip: StripPlot, history: TimeSeries, box: QRectF) -> None:
         theme = look().theme
         middle = Qt.AlignmentFlag.AlignVCenter
         font = QFont(self.font())
@@ -192,7 +192,7 @@ class Plots(QWidget):
         painter.setFont(code_font(look().small_px))
         measure = painter.fontMetrics().horizontalAdvance
         gap = look().px(10)
-        long, short = told(strip, history.rows[row], self.peak)
+        long, short = title_figures(strip, history.rows[row], self.peak)
         texts = long if sum(map(measure, long)) + gap * (len(long) - 1) <= room else short
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
@@ -246,7 +246,7 @@ def _painted(box: QRectF) -> QRect:
     return box.adjusted(0, 0, 0, _GAP / 2).toAlignedRect()
 
 
-def told(strip: Strip, figures: Array, peak: float) -> tuple[list[str], list[str]]:
+def title_figures(strip: StripPlot, figures: Array, peak: float) -> tuple[list[str], list[str]]:
     """Return what a title line says of each curve, and what where there is no room for that.
 
     Then names stay, which say what the colors are, and figures go.

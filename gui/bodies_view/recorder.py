@@ -25,7 +25,7 @@ _SAMPLES = 12
 """A GIF's palette comes from the rows of so many frames of the film, and from the last."""
 
 
-class Recorder(QObject):
+class FilmRecorder(QObject):
     """One film.
 
     An MP4 is encoded while it is recorded. A GIF needs its palette before its first frame: its frames wait in a

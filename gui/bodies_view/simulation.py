@@ -38,7 +38,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Frame:
+class BodiesFrame:
     """A picture, its handle for a file, and the figures of that moment.
 
     A request that only measures has no picture; `moved` says whether the bodies have since the picture before.
@@ -50,7 +50,7 @@ class Frame:
     moved: bool
 
 
-class Simulation(QObject):
+class LiveSimulation(QObject):
     """Plays a simulation as fast as its frames are shown.
 
     The next frame is asked for when the one before has arrived and the one before that has been painted: the engine
@@ -261,7 +261,9 @@ class Simulation(QObject):
         handle = event.arrays.get("picture")
         if handle is not None:
             self._unseen = True
-        self.arrived.emit(Frame(None if handle is None else handle.open(), handle, event.bodies, request.steps > 0))
+        self.arrived.emit(
+            BodiesFrame(None if handle is None else handle.open(), handle, event.bodies, request.steps > 0)
+        )
 
     def _learn(self, request: AdvanceBodies, figures: BodyFigures) -> None:
         """Learn what a step costs, and what measuring does."""

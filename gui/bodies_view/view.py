@@ -1,4 +1,4 @@
-"""The Run tab of a pattern of bodies: the sky, what plays it, and the plots beside it."""
+"""The Run tab of a pattern of bodies: their picture, what plays it, and the plots beside it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gpu.declaration.roles import Role
 from gpu.messages.bodies import Camera
 from gpu.messages.requests import Failure
 from gui.bodies_view import camera as cameras
-from gui.bodies_view.canvas import Canvas
+from gui.bodies_view.canvas import BodiesCanvas
 from gui.bodies_view.controls import Controls
 from gui.bodies_view.files import BodyFiles
 from gui.bodies_view.filming import Filming
 from gui.bodies_view.plots import Plots
-from gui.bodies_view.simulation import Frame, Simulation
+from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure
 from gui.work.jobs import Jobs, spelled
-from gui.work.records import Outcome
+from gui.work.records import FinishedRun
 
 _FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
 _MOST_PIXELS = {"cuda": 2560 * 1440}
@@ -56,13 +56,13 @@ class BodiesView(RunView):
     def __init__(self, pattern: Pattern, jobs: Jobs) -> None:
         super().__init__()
         self._pattern, self._jobs = pattern, jobs
-        self.simulation = Simulation(pattern, jobs, self)
-        self.canvas = Canvas()
+        self.simulation = LiveSimulation(pattern, jobs, self)
+        self.canvas = BodiesCanvas()
         self.controls = Controls(self.simulation)
         self.plots = Plots()
         self.files = BodyFiles(self.simulation, jobs, self)
         self.filming = Filming(self.simulation, self)
-        self.frame: Frame | None = None
+        self.frame: BodiesFrame | None = None
         """The newest that has a picture."""
         self._radius: float | None = None
         self._looked_at: tuple[Any, ...] | None = None
@@ -132,7 +132,7 @@ class BodiesView(RunView):
             params = {**params, **pattern.with_value(role, value(known, role))}
         return params
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         # An edited kernel moves bodies once it has come through a run of its own.
         self.simulation.sources = dict(outcome.sources)
 
@@ -175,7 +175,7 @@ class BodiesView(RunView):
             self._going_on = words
             self.said.emit(words)
 
-    def _show_frame(self, frame: Frame) -> None:
+    def _show_frame(self, frame: BodiesFrame) -> None:
         self.show_note("")
         if self._going_on:
             self.over.emit(self._going_on)
@@ -235,7 +235,7 @@ class BodiesView(RunView):
             return 0.0
         return (len(self._painted) - 1) / (self._painted[-1] - self._painted[0])
 
-    def _show_texts(self, frame: Frame) -> None:
+    def _show_texts(self, frame: BodiesFrame) -> None:
         figures = frame.figures
         now = time.perf_counter()
         if now - self._rate_shown > _RATE_SHOWN_S or not self.playing:
@@ -245,8 +245,8 @@ class BodiesView(RunView):
                 f"   {rate:.0f} frames/s" if rate else ""
             )
             if figures.interactions_per_s:
-                told = as_figure(figures.interactions_per_s / 1e9)
-                self.speed.say(f"{told} G interactions/s, {figures.executor}")
+                speed = as_figure(figures.interactions_per_s / 1e9)
+                self.speed.say(f"{speed} G interactions/s, {figures.executor}")
         opened = f"{self.files.opened.name}   " if self.files.opened is not None else ""
         steps = f"{as_count(figures.steps)} step" + ("s" if figures.steps != 1 else "")
         self.canvas.show_texts(f"{opened}t = {figures.time:.4g}   {steps}", self._right)

@@ -32,10 +32,10 @@ def driven(engine: str) -> Iterator[MainWindow]:
 
     app = application()
     from gui.window.main_window import MainWindow
-    from gui.work.settings import Memory
+    from gui.work.settings import SavedSettings
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
-        memory = Memory(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
+        memory = SavedSettings(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
         window = MainWindow(memory, engine)
         try:
             window.resize(*SIZE)

@@ -48,10 +48,10 @@ def take(folder: Path) -> None:
 
     app = application()
     from gui.window.main_window import MainWindow
-    from gui.work.settings import Memory
+    from gui.work.settings import SavedSettings
 
     with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
-        memory = Memory(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
+        memory = SavedSettings(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
         window = MainWindow(memory, "simulator")
         try:
             window.resize(*SIZE)
@@ -102,16 +102,16 @@ def _collide(folder: Path) -> None:
     bodies = generate("galaxies", BODIES, 1)
     with (
         closing(engines.create("simulator")) as engine,
-        closing(Simulation(engine, bodies, origins_of("galaxies", bodies))) as sky,
+        closing(Simulation(engine, bodies, origins_of("galaxies", bodies))) as galaxies,
     ):
 
         def frames() -> Iterator[Array]:
             for number in range(FRAMES):
-                picture = sky.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, color="origin")
+                picture = galaxies.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, color="origin")
                 if number == 0:  # the palette is taken from it
                     yield from (picture, picture)
                 yield picture
-                for _ in sky.advance("tiled", STEPS_A_FRAME, MOTION):
+                for _ in galaxies.advance("tiled", STEPS_A_FRAME, MOTION):
                     pass
 
         write_film(folder / "collision.gif", frames(), 20)

@@ -10,7 +10,7 @@ from PyQt6.QtGui import QKeyEvent, QShowEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gui.painting.theme import Look, look
-from gui.plots.pointer import Pointer
+from gui.plots.pointer import PointerTracker
 from gui.qt.events import is_of
 
 
@@ -52,7 +52,7 @@ class Plot(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.plot)
-        pointer = Pointer(self.plot, self.box, self)
+        pointer = PointerTracker(self.plot, self.box, self)
         pointer.moved.connect(self._follow)
         pointer.home_wanted.connect(self.fit)
 

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QWidget
 from gui.qt.events import is_of
 
 
-class Pointer(QObject):
+class PointerTracker(QObject):
     """Follows the pointer over a view.
 
     pyqtgraph's own signal leaves out every move that comes within 10 ms of another, also the last one: what was read

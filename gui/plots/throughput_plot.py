@@ -28,7 +28,7 @@ def as_power(n: int) -> str:
 
 
 class ThroughputPlot(Plot):
-    """The plot. Sizes count what `of` says; those that `begin` is told are powers of two, and can be pointed at.
+    """The plot. Sizes count what `of` says; those that `begin` is given are powers of two, and can be pointed at.
 
     Without a unit, and where `of` is empty, nothing stands beside the axes.
     """

@@ -20,7 +20,7 @@ from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label
-from gui.work.records import Outcome
+from gui.work.records import FinishedRun
 
 SHOWN_AT_ONCE = 2**16
 """Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""
@@ -61,7 +61,7 @@ class ArrayView(RunView):
         self.passes.hide()
         self.passes.moved.connect(self._show_pass)
         self._frames: Array = np.empty((0, 0))
-        self._outcome: Outcome | None = None
+        self._outcome: FinishedRun | None = None
         self._about_input, self._about_result = (
             ElidedLabel("caption", f"About the {of}", right=True) for of in ("input", "result")
         )
@@ -99,7 +99,7 @@ class ArrayView(RunView):
         self.before.show_outline(outline(values), values.size)
         self._say("input", self._described(values.size, params, ""))
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         arrays, params = outcome.arrays, outcome.params
         elements, result = int(arrays["elements"]), arrays[self._pattern.result]
         self.before.show_outline(arrays["input"], elements, kept=arrays.get("kept"))
@@ -132,7 +132,7 @@ class ArrayView(RunView):
         shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
         self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
 
-    def _show_value(self, outcome: Outcome) -> None:
+    def _show_value(self, outcome: FinishedRun) -> None:
         self.value.setText(_exactly(outcome.arrays[self._pattern.result][0].item()))
         right = outcome.arrays.get("right")
         off = outcome.report.deviation
@@ -147,7 +147,7 @@ class ArrayView(RunView):
             )
         self.result.setCurrentIndex(_VALUE)
 
-    def _show_error(self, outcome: Outcome, elements: int) -> None:
+    def _show_error(self, outcome: FinishedRun, elements: int) -> None:
         """Show where the result is off, below it; a run that nobody checked leaves the strip as it was."""
         error = outcome.arrays.get("error")
         shown = error is not None and error.size and self.result.currentIndex() == _PLOT and bool(error.max() > 0)
@@ -182,7 +182,7 @@ class ArrayView(RunView):
         type, source = (self._pattern.value(params, role) for role in (Role.TYPE, Role.SOURCE))
         return ", ".join(filter(None, (" × ".join(filter(None, (as_count(elements), type))), file or source)))
 
-    def _made(self, outcome: Outcome, elements: int, size: int) -> str:
+    def _made(self, outcome: FinishedRun, elements: int, size: int) -> str:
         words = self._presentation.words(outcome.params)
         if "kept" in outcome.arrays and not words:
             words = (f"{as_count(size)} of {as_count(elements)} kept",)

@@ -15,7 +15,7 @@ from gui.run_view.levels_card import LevelsCard
 from gui.run_view.numbers import as_time
 from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets.forms import ParameterForm
-from gui.work.records import LevelCounts, OpenImage, Outcome
+from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
 
 class FilteredImageView(RunView):
@@ -42,7 +42,7 @@ class FilteredImageView(RunView):
         self.levels = LevelsCard("Histogram", sides=True)
         self.filter = FilterCard(pattern, form)
         self._image: OpenImage | None = None
-        self._outcome: Outcome | None = None
+        self._outcome: FinishedRun | None = None
         for pane in (self.before, self.after):
             pane.hovered.connect(self._read)
 
@@ -76,7 +76,7 @@ class FilteredImageView(RunView):
         self.levels.forget()
         self._read(None)
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         self._outcome = outcome
         self.after.show_picture(outcome.arrays["picture"])
         self._read(None)

@@ -15,7 +15,7 @@ from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets.basic import Card, as_count, label
 from gui.widgets.forms import ParameterForm, TextField
-from gui.work.records import LevelCounts, OpenImage, Outcome
+from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 _HEIGHTS = {False: [250, 300], True: [150, 400]}
@@ -115,7 +115,7 @@ class ImageCountsView(RunView):
                 else f"{as_count(size)} random numbers of the {source} distribution."
             )
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         counts, image = outcome.arrays[self._pattern.result], outcome.image
         names = self._pattern.names(outcome.params) if self._pattern.names else ()
         self.levels.forget("before")
@@ -127,7 +127,7 @@ class ImageCountsView(RunView):
         self._words["pixels"].setText({"text": "characters", "values": "numbers"}.get(self._kind(outcome), "pixels"))
         self._words["empty bins"].setText("empty bins" if image is not None else f"in no bin ({names[-1]})")
 
-    def _kind(self, outcome: Outcome) -> str:
+    def _kind(self, outcome: FinishedRun) -> str:
         return self._pattern.takes(outcome.params)
 
     def _of_image(self, counts: Array, image: OpenImage) -> dict[str, str]:
@@ -144,7 +144,7 @@ class ImageCountsView(RunView):
             "empty bins": f"{as_count(int((per_bin == 0).sum()))} of {as_count(bins)}",
         }
 
-    def _of_named(self, counts: Array, names: tuple[str, ...], outcome: Outcome) -> dict[str, str]:
+    def _of_named(self, counts: Array, names: tuple[str, ...], outcome: FinishedRun) -> dict[str, str]:
         """Return the facts of a text or of numbers, whose last bin holds what falls into no other."""
         done = int(counts.sum(dtype=np.int64))
         inside, others = counts[:-1], int(counts[-1])

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from gpu.declaration.pattern import Array
 from gui.painting.pyramid import Pyramid
 from gui.painting.theme import look
-from gui.plots.pointer import Pointer
+from gui.plots.pointer import PointerTracker
 from gui.qt.events import is_of
 from gui.qt.later import queue
 
@@ -104,7 +104,7 @@ class ImagePane(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._widget)
-        pointer = Pointer(self._widget, self.box, self)
+        pointer = PointerTracker(self._widget, self.box, self)
         pointer.moved.connect(self._follow)
         pointer.home_wanted.connect(self.fit)
         self.box.sigRangeChangedManually.connect(self._let_go)

@@ -15,13 +15,13 @@ from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
 from gui.run_view.view import RunView
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role
-from gui.work.records import Outcome
+from gui.work.records import FinishedRun
 
 _PICTURE = " picture"
 _ANY_WIDTH = 16777215  # Qt's own largest
 
 
-class Shown(QFrame):
+class MatrixCard(QFrame):
     """A matrix on the screen: its picture, and its title above, or beside where that leaves the picture larger."""
 
     def __init__(self, name: str) -> None:
@@ -103,7 +103,7 @@ class MatricesView(RunView):
         super().__init__()
         assert isinstance(pattern.presentation, MatrixPresentation)
         self._product = pattern.presentation.product
-        self.shown: dict[str, Shown] = {}
+        self.shown: dict[str, MatrixCard] = {}
         self.rates = RatesCard(pattern)
         self.product = label("", "caption", wrap=True, name="The element under the pointer")
         self.product.setMinimumHeight(2 * look().small_px + look().px(6))
@@ -118,7 +118,7 @@ class MatricesView(RunView):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.splitter)
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         names = [name.removesuffix(_PICTURE) for name in outcome.arrays if name.endswith(_PICTURE)]
         if not self.shown:
             self._lay_out(names)
@@ -135,7 +135,7 @@ class MatricesView(RunView):
 
     def _lay_out(self, names: list[str]) -> None:
         for name in names:
-            self.shown[name] = Shown(name)
+            self.shown[name] = MatrixCard(name)
             self.shown[name].pane.hovered.connect(lambda pixel, name=name: self._read(name, pixel))
         if self._product is not None:
             self._grid.addWidget(self.rates, 0, 0)

@@ -11,7 +11,7 @@ from gpu.declaration.pattern import Pattern
 from gui.plots.throughput_plot import ThroughputPlot, variant_pen
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, as_figure, label
-from gui.work.records import Outcome
+from gui.work.records import FinishedRun
 
 _LEAST, _MOST = 7, 10
 """Powers of two that the axis goes from and to at first."""
@@ -38,7 +38,7 @@ class RatesCard(Card):
         self.body.setSpacing(4)
         self.body.addWidget(self.curves, 1)
 
-    def add(self, outcome: Outcome, size: int | None) -> None:
+    def add(self, outcome: FinishedRun, size: int | None) -> None:
         """Take a run's throughput at a size; one without a size, or with a wrong result, has no place on a curve."""
         report = outcome.report
         measured_on = (report.engine, report.executor, report.device)
@@ -55,7 +55,7 @@ class RatesCard(Card):
             self._reach(min(low, math.floor(math.log2(size))), max(high, math.ceil(math.log2(size))))
         self.curves.show_points(self.points, "")
         self.curves.emphasize(self._current)
-        self._tell()
+        self._show_legend()
 
     def _reach(self, low: int, high: int) -> None:
         """Let the axis go from one power of two to another."""
@@ -63,14 +63,14 @@ class RatesCard(Card):
             self._span = (low, high)
             self.curves.begin([2**each for each in range(low, high + 1)], "")
 
-    def _tell(self) -> None:
+    def _show_legend(self) -> None:
         """Name the variants by their numbers, in their curves' colors, and give the last run's figure."""
-        told = []
+        named = []
         for number in sorted(self.points):
             color = variant_pen(number).color().name()
             strong = f"<b>{number + 1}</b>" if number == self._current else str(number + 1)
-            told.append(f'<span style="color:{color}">●</span> {strong}')
-        self.legend.setText("&nbsp;&nbsp; ".join(told))
+            named.append(f'<span style="color:{color}">●</span> {strong}')
+        self.legend.setText("&nbsp;&nbsp; ".join(named))
         self.legend.setToolTip(
             "\n".join(
                 f"{number + 1}  {self._pattern.variants[number].title}: "
@@ -82,4 +82,4 @@ class RatesCard(Card):
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange) and self.points:
-            self._tell()
+            self._show_legend()

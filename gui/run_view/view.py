@@ -11,7 +11,7 @@ from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
-from gui.work.records import LevelCounts, OpenImage, Outcome
+from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
 
 class RunView(QWidget):
@@ -38,7 +38,7 @@ class RunView(QWidget):
     def show_image(self, image: OpenImage) -> None:
         """Show another input."""
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         """Show what a run gave."""
 
     def show_counts(self, counts: LevelCounts) -> None:

@@ -25,7 +25,7 @@ from gui.step_view.time.player import Player
 from gui.step_view.time.timeline import Timeline
 from gui.step_view.time.transport import Transport
 from gui.widgets.basic import Badge, Card, ElidedButton, ElidedLabel, Segments, button, column, label, row
-from gui.widgets.wrapping import FlowLayout
+from gui.widgets.wrapping import WrappingLayout
 from gui.work.jobs import Jobs
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
@@ -105,9 +105,9 @@ class Panes(QWidget):
         self.picture.body.addWidget(self.pictures, 1)
         self.picture.body.addLayout(foot)
 
-    def _head(self) -> FlowLayout:
+    def _head(self) -> WrappingLayout:
         """Return the line above the picture; what is done with it goes below the kinds where there is little room."""
-        head = FlowLayout(across=8, down=2, spread=True)
+        head = WrappingLayout(across=8, down=2, spread=True)
         head.setContentsMargins(12, 0, 8, 0)
         for items in ((self.kinds, self.state), (*self.zooms.values(), self.export)):
             together = QWidget()
@@ -143,7 +143,7 @@ class Panes(QWidget):
         time.body.addWidget(self.timeline)
         controls = QWidget()
         controls.setLayout(row(self.transport, 10, self.transport.speed, self.transport.loop))
-        line = FlowLayout(across=8, down=4, spread=True)
+        line = WrappingLayout(across=8, down=4, spread=True)
         for each in (self.transport.count, controls, self.verdict):
             line.addWidget(each)
         time.body.addLayout(line)

@@ -57,7 +57,7 @@ class Banner(QFrame):
     ) -> None:
         """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does.
 
-        `about` names what may end it, which `over` is told.
+        `about` names what may end it, which `over` is given.
         """
         self._about = about
         text, self._act = action or ("", lambda: None)

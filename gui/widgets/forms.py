@@ -26,12 +26,12 @@ from gpu.errors import InputError
 from gui.painting.theme import look
 from gui.widgets.basic import label, restyle, role
 from gui.widgets.matrix_editor import MatrixEditor
-from gui.widgets.wrapping import FlowLayout
+from gui.widgets.wrapping import WrappingLayout
 
 _SLIDER_STEPS = 200
 
 
-class Field(QWidget):
+class ParameterField(QWidget):
     """One parameter: its label, and what its value is set by."""
 
     changed = pyqtSignal()
@@ -67,7 +67,7 @@ class Field(QWidget):
         layout.addLayout(line)
 
 
-class ChoiceField(Field):
+class ChoiceField(ParameterField):
     """A list to choose from."""
 
     def __init__(self, parameter: Choice) -> None:
@@ -101,7 +101,7 @@ class _Slider(QSlider):
         return QSize(look().px(110), super().sizeHint().height())
 
 
-class IntegerField(Field):
+class IntegerField(ParameterField):
     """A slider to play with and a box to be exact in."""
 
     def __init__(self, parameter: Integer) -> None:
@@ -168,7 +168,7 @@ class IntegerField(Field):
         self.changed.emit()
 
 
-class LineField(Field):
+class LineField(ParameterField):
     """A box of one line, which holds what is typed."""
 
     def __init__(self, parameter: Parameter) -> None:
@@ -199,7 +199,7 @@ class RealField(LineField):
         self.box.setText(f"{float(value):.12g}")
 
 
-class MatrixField(Field):
+class MatrixField(ParameterField):
     """A grid of coefficients. The run view places its `editor`, which needs more room than a line has."""
 
     def __init__(self, parameter: Matrix) -> None:
@@ -233,7 +233,7 @@ class MatrixField(Field):
         self.changed.emit()
 
 
-class TextField(Field):
+class TextField(ParameterField):
     """A text of several lines, typed or pasted. A run view may place its `editor` where there is more room."""
 
     def __init__(self, parameter: Text) -> None:
@@ -271,7 +271,7 @@ class EdgesField(LineField):
         self.box.setCursorPosition(0)
 
 
-_FIELDS: dict[type[Parameter], type[Field]] = {
+_FIELDS: dict[type[Parameter], type[ParameterField]] = {
     Choice: ChoiceField,
     Integer: IntegerField,
     Real: RealField,
@@ -302,7 +302,7 @@ class ParameterForm(QWidget):
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
         shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
-        fields = _columns(shown, columns) if columns else FlowLayout()
+        fields = _columns(shown, columns) if columns else WrappingLayout()
         if not columns:
             for field in shown:
                 fields.addWidget(field)
@@ -315,7 +315,7 @@ class ParameterForm(QWidget):
         layout.addWidget(self.error)
         self._show_what_counts()
 
-    def lend(self, name: str) -> Field:
+    def lend(self, name: str) -> ParameterField:
         """Return a field that is placed elsewhere from now on."""
         field = self.fields[name]
         self._lent.add(name)
@@ -367,7 +367,7 @@ class ParameterForm(QWidget):
                 field.setVisible(field.parameter.applies(values))
 
 
-def _columns(fields: list[Field], columns: int) -> QGridLayout:
+def _columns(fields: list[ParameterField], columns: int) -> QGridLayout:
     grid = QGridLayout()
     grid.setContentsMargins(0, 0, 0, 0)
     grid.setHorizontalSpacing(20)

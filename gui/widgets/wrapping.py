@@ -6,7 +6,7 @@ from PyQt6.QtCore import QRect, QSize, Qt
 from PyQt6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
-class FlowLayout(QLayout):
+class WrappingLayout(QLayout):
     """Puts what is visible side by side, each as wide as it wants to be, on as many lines as it takes.
 
     Where it takes fewer lines if each is as narrow as it may be, they share what room there is then.

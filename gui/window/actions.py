@@ -17,7 +17,7 @@ from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
 from gui.window.pages import Pages
 from gui.window.running import Running
-from gui.work.settings import Memory
+from gui.work.settings import SavedSettings
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""
@@ -47,7 +47,7 @@ class Actions(QObject):
     ----------
     window : QWidget
         Whose actions they are.
-    memory : Memory
+    memory : SavedSettings
         Knows the files that were opened lately.
     appearance, files, own, pages, running
         What the actions do.
@@ -59,7 +59,7 @@ class Actions(QObject):
     def __init__(
         self,
         window: QWidget,
-        memory: Memory,
+        memory: SavedSettings,
         appearance: Appearance,
         files: Files,
         own: OwnKernel,

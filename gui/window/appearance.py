@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gui.painting.theme import FONT_SIZES, THEMES, Look, look, set_look
-from gui.work.settings import Memory
+from gui.work.settings import SavedSettings
 
 
 class Appearance(QObject):
@@ -13,12 +13,12 @@ class Appearance(QObject):
 
     Parameters
     ----------
-    memory : Memory
+    memory : SavedSettings
     """
 
     changed = pyqtSignal()
 
-    def __init__(self, memory: Memory, parent: QObject) -> None:
+    def __init__(self, memory: SavedSettings, parent: QObject) -> None:
         super().__init__(parent)
         self._memory = memory
         set_look(Look(THEMES[memory.theme], FONT_SIZES[memory.text_size]))

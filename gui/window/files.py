@@ -17,7 +17,7 @@ from gui.own_kernel.opened import OwnKernel
 from gui.own_kernel.page import OwnKernelPage
 from gui.window.messages import Messages
 from gui.window.pages import Pages
-from gui.work.settings import Memory
+from gui.work.settings import SavedSettings
 from gui.work.workbench import Workbench
 
 _READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
@@ -37,7 +37,7 @@ class Files:
     window : QWidget
         What questions for names stand above, and what a screenshot shows.
     bench : Workbench
-    memory : Memory
+    memory : SavedSettings
         Knows the folder of the last time.
     pages : Pages
     own : OwnKernel
@@ -46,7 +46,7 @@ class Files:
     """
 
     def __init__(
-        self, window: QWidget, bench: Workbench, memory: Memory, pages: Pages, own: OwnKernel, messages: Messages
+        self, window: QWidget, bench: Workbench, memory: SavedSettings, pages: Pages, own: OwnKernel, messages: Messages
     ) -> None:
         self._window, self._bench, self._memory = window, bench, memory
         self._pages, self._own, self._messages = pages, own, messages

@@ -30,7 +30,7 @@ ENGINES = {
 
 
 class ProgressLine(QWidget):
-    """A thin line that fills. Qt's own bar paints at once whenever it is told something, which holds the window up."""
+    """A thin line that fills. Qt's own bar paints at once whenever it changes, which holds the window up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,8 +59,8 @@ class ElidedBox(QComboBox):
         super().__init__()
         self.setAccessibleName(name)
         self._tip = tip
-        self.currentTextChanged.connect(self._tell)
-        self._tell("")
+        self.currentTextChanged.connect(self._show_tip)
+        self._show_tip("")
 
     def shown_text(self) -> str:
         """Return the choice as far as there is room."""
@@ -79,11 +79,11 @@ class ElidedBox(QComboBox):
         option.currentText = self.shown_text()
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
-    def _tell(self, text: str) -> None:
+    def _show_tip(self, text: str) -> None:
         self.setToolTip(f"{text}\n{self._tip}".strip())
 
 
-class Header(QFrame):
+class WindowHeader(QFrame):
     """Brand, title, engine and variant lists, Run and Stop."""
 
     engine_chosen = pyqtSignal(str)

@@ -21,7 +21,7 @@ from gui.widgets.basic import Ground, as_count
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
 from gui.window.files import Files
-from gui.window.header import Header
+from gui.window.header import WindowHeader
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
@@ -31,8 +31,8 @@ from gui.window.running import Running
 from gui.window.sidebar import Sidebar
 from gui.window.status_line import StatusLine, Survey, explain, survey_devices
 from gui.work.jobs import HostFactory, Jobs, engine_host, spelled
-from gui.work.records import OpenImage, OpenValues, Outcome
-from gui.work.settings import Memory
+from gui.work.records import FinishedRun, OpenImage, OpenValues
+from gui.work.settings import SavedSettings
 from gui.work.workbench import Workbench
 
 
@@ -41,7 +41,7 @@ class MainWindow(QMainWindow):
 
     Parameters
     ----------
-    memory : Memory
+    memory : SavedSettings
         What is remembered from the last time.
     engine : str
         The engine to start with; "" means the one that is remembered.
@@ -51,13 +51,13 @@ class MainWindow(QMainWindow):
 
     def __init__(
         self,
-        memory: Memory | None = None,
+        memory: SavedSettings | None = None,
         engine: str = "",
         factory: HostFactory = engine_host,
         survey: Survey = survey_devices,
     ) -> None:
         super().__init__()
-        self.memory = memory or Memory()
+        self.memory = memory or SavedSettings()
         self.engine = engine or self.memory.engine
         self.jobs = Jobs(factory, self)
         # The engine's process takes a moment to come up: it does so while the window is built.
@@ -82,7 +82,7 @@ class MainWindow(QMainWindow):
         self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.messages)
         self.running = Running(self.bench, self.pages, self.own, self.messages)
         self.actions_ = Actions(self, self.memory, self.appearance, self.files, self.own, self.pages, self.running)
-        self.header = Header(self.actions_.menu)
+        self.header = WindowHeader(self.actions_.menu)
         self.sidebar = Sidebar(self.bench.patterns)
         self._lay_out()
         self._connect_parts()
@@ -290,7 +290,7 @@ class MainWindow(QMainWindow):
         if words := spelled(progress):
             self.status.say(words)
 
-    def _show_outcome(self, outcome: Outcome) -> None:
+    def _show_outcome(self, outcome: FinishedRun) -> None:
         self.header.show_progress(0.0)
         self.status.settle()
         self.banner.over("run")

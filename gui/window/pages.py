@@ -12,8 +12,8 @@ from gui.bodies_view.view import BodiesView
 from gui.window.messages import Messages
 from gui.window.pattern_page import PatternPage
 from gui.work.jobs import spelled
-from gui.work.records import LevelCounts, OpenImage, Outcome
-from gui.work.settings import Memory
+from gui.work.records import FinishedRun, LevelCounts, OpenImage
+from gui.work.settings import SavedSettings
 from gui.work.workbench import Workbench
 
 
@@ -26,7 +26,7 @@ class Pages(QObject):
         Where they are shown, among others.
     bench : Workbench
         What they choose and show.
-    memory : Memory
+    memory : SavedSettings
         How they were the last time.
     messages : Messages
     """
@@ -38,7 +38,7 @@ class Pages(QObject):
     """What the page that is shown works on may be called otherwise."""
     playing_changed = pyqtSignal()
 
-    def __init__(self, stack: QStackedWidget, bench: Workbench, memory: Memory, messages: Messages) -> None:
+    def __init__(self, stack: QStackedWidget, bench: Workbench, memory: SavedSettings, messages: Messages) -> None:
         super().__init__(stack)
         self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
         self.made: dict[str, PatternPage] = {}
@@ -117,7 +117,7 @@ class Pages(QObject):
         for page in self.made.values():
             page.show_progress("")
 
-    def _show_outcome(self, outcome: Outcome) -> None:
+    def _show_outcome(self, outcome: FinishedRun) -> None:
         self.made[outcome.pattern].show_outcome(outcome)
 
     def _show_counts(self, counts: LevelCounts) -> None:

@@ -35,7 +35,7 @@ from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
 from gui.window.views import shown_parameters, view_for
 from gui.work.jobs import Jobs
-from gui.work.records import LevelCounts, OpenImage, Outcome, Settings
+from gui.work.records import FinishedRun, LevelCounts, OpenImage, Settings
 
 
 class Caution(QFrame):
@@ -63,12 +63,12 @@ class Caution(QFrame):
         self.lesson.setText("Wrong on purpose")
         self.setVisible(bool(why))
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         """Show what went wrong in a run."""
         self.lesson.setText(lesson_of(outcome))
 
 
-def lesson_of(outcome: Outcome) -> str:
+def lesson_of(outcome: FinishedRun) -> str:
     """Return what a run of a cautionary variant did to its result, in one sentence."""
     counts = outcome.arrays.get("counts")
     if counts is not None and outcome.image is not None:
@@ -113,7 +113,7 @@ class PatternPage(Ground):
         super().__init__()
         self.pattern = pattern
         self._settings = settings
-        self._ran: Outcome | None = None
+        self._ran: FinishedRun | None = None
         self.form = ParameterForm(shown_parameters(pattern))
         self._enter(settings.params)
         self.caution = Caution()
@@ -279,7 +279,7 @@ class PatternPage(Ground):
         """Say what a run is at that cannot tell how far it is, where there is no result to look at yet."""
         self.view.show_note(words if self._ran is None else "")
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: FinishedRun) -> None:
         """Show what a run gave."""
         self.view.show_note("")
         # Not its arrays, which may be large.
@@ -290,7 +290,7 @@ class PatternPage(Ground):
             self.caution.show_outcome(outcome)
         self._show_numbers(outcome)
 
-    def _show_numbers(self, outcome: Outcome) -> None:
+    def _show_numbers(self, outcome: FinishedRun) -> None:
         """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
         variant = self.pattern.variant(outcome.variant)
         self.numbers.show_report(outcome.report, expected_wrong=bool(variant.cautionary))

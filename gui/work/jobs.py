@@ -53,7 +53,7 @@ def engine_host(engine: str, deliver: Deliver) -> Host:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _QueuedRequest:
     channel: str
     request: Request
     done: Done
@@ -82,9 +82,9 @@ class Jobs(QObject):
         self._factory = factory
         self._host: Host | None = None
         self._generation = 0
-        self._flying: tuple[int, _Job] | None = None
+        self._flying: tuple[int, _QueuedRequest] | None = None
         self._since = 0.0
-        self._waiting: dict[str, _Job] = {}
+        self._waiting: dict[str, _QueuedRequest] = {}
         self._busy = False
         self.device: Device | None = None
         """What the engine runs on, once its process is up."""
@@ -136,7 +136,7 @@ class Jobs(QObject):
 
         Of those that wait, the one of highest `priority` goes first, then the one whose channel has waited longest.
         """
-        self._waiting[channel] = _Job(channel, request, done, progressed, priority)
+        self._waiting[channel] = _QueuedRequest(channel, request, done, progressed, priority)
         self._advance()
 
     def drop(self, channel: str) -> None:

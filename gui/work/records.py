@@ -45,7 +45,7 @@ class OpenValues:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FinishedRun:
     """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
 
     `file` is where that array was read from; None where it was made.

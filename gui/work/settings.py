@@ -17,7 +17,7 @@ from gui.painting.theme import FONT_SIZES, THEMES
 MAX_RECENT = 8
 
 
-class Memory:
+class SavedSettings:
     """Typed access to the settings; whatever does not make sense any more is as if it had never been stored."""
 
     def __init__(self, store: QSettings | None = None) -> None:

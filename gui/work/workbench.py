@@ -22,9 +22,9 @@ from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
 from gui.qt.later import after
 from gui.work.clearance import Clearance, Refusal
+from gui.work.file_jobs import FileJobs
 from gui.work.jobs import Jobs
-from gui.work.reading import Reading
-from gui.work.records import LevelCounts, OpenImage, OpenValues, Outcome, Settings
+from gui.work.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 
 DEBOUNCE_MS = 25
 SETTLE_MS = 450
@@ -56,7 +56,7 @@ class Workbench(QObject):
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
-        self.reading = Reading(jobs, self)
+        self.reading = FileJobs(jobs, self)
         self.reading.failed.connect(self.problem)
         self._device_engine = ""
         jobs.ready.connect(self._take_device)
@@ -69,7 +69,7 @@ class Workbench(QObject):
         """Whether a simulation is playing."""
         self.image: OpenImage | None = None
         self.values: OpenValues | None = None
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes: dict[str, FinishedRun] = {}
         self._wanted: tuple[Path, Path | None] | None = None
         self._debounce = after(DEBOUNCE_MS, self._run_live, self)
         self._settle = after(SETTLE_MS, lambda: self.run(verify=True), self)
@@ -382,7 +382,7 @@ class Workbench(QObject):
         if image is not None and image is not self.image:
             return
         assert event.report is not None
-        outcome = Outcome(
+        outcome = FinishedRun(
             request.pattern,
             request.variant,
             request.params,

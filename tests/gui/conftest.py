@@ -246,9 +246,9 @@ def store(tmp_path):
 
 @pytest.fixture
 def memory(store):
-    from gui.work.settings import Memory
+    from gui.work.settings import SavedSettings
 
-    return Memory(store)
+    return SavedSettings(store)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 from PyQt6.QtCore import QPoint
 
 from gpu.messages.bodies import BodyFigures, Conserved
-from gui.bodies_view.history import CAPACITY, History
-from gui.bodies_view.plots import STRIPS, Plots, limits, nice, signed, told
+from gui.bodies_view.plots import STRIPS, Plots, limits, nice, signed, title_figures
+from gui.bodies_view.time_series import CAPACITY, TimeSeries
 
 
 def test_a_history_keeps_the_whole_time_in_little_memory():
-    history = History(2)
+    history = TimeSeries(2)
     for moment in range(10 * CAPACITY):
         history.add(moment / 4, (moment, -moment))
     times = history.times
@@ -27,7 +27,7 @@ def test_a_history_keeps_the_whole_time_in_little_memory():
 
 
 def test_a_history_holds_one_row_for_a_time():
-    history = History(1)
+    history = TimeSeries(1)
     history.add(1.0, (5.0,))
     history.add(1.0, (6.0,))
     assert history.rows.tolist() == [[6.0]]
@@ -37,7 +37,7 @@ def test_a_history_holds_one_row_for_a_time():
 
 @pytest.mark.parametrize(("time", "row"), [(-5, 0), (0.4, 0), (0.6, 1), (1.9, 2), (99, 2)])
 def test_a_history_finds_the_nearest_time(time, row):
-    history = History(1)
+    history = TimeSeries(1)
     for moment in range(3):
         history.add(moment, (0.0,))
     assert history.at(time) == row
@@ -110,11 +110,11 @@ def test_figures_that_went_astray_are_painted_all_the_same(qtbot, value):
 
 def test_a_title_line_names_its_curves_and_the_share_of_the_roof():
     energy, speed = STRIPS[0], STRIPS[-1]
-    long, short = told(energy, np.array([0.5, -1.0, -0.5, *[0.0] * 7]), 200.0)
+    long, short = title_figures(energy, np.array([0.5, -1.0, -0.5, *[0.0] * 7]), 200.0)
     assert long == ["kinetic 0.5", "potential −1", "total −0.5"]
     assert short == ["kinetic", "potential", "total"]
-    assert told(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modelled peak 200"], ["50"])
-    assert told(speed, np.array([50.0]), 0.0) == (["50"], ["50"])
+    assert title_figures(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modelled peak 200"], ["50"])
+    assert title_figures(speed, np.array([50.0]), 0.0) == (["50"], ["50"])
 
 
 def test_a_roof_within_reach_is_drawn(qtbot):

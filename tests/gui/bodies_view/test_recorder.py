@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gui.bodies_view.recorder import GIF_WIDTH, Recorder
+from gui.bodies_view.recorder import GIF_WIDTH, FilmRecorder
 
 COLORS = ((200, 30, 30), (30, 200, 30), (30, 30, 200))
 
@@ -17,7 +17,7 @@ def picture(color, width=64, height=48):
 
 
 def recorded(qtbot, path, frames, width=64, height=48):
-    recorder = Recorder(path, width, height)
+    recorder = FilmRecorder(path, width, height)
     for frame in frames:
         recorder.add(frame)
     with qtbot.waitSignal(recorder.finished, timeout=20_000) as signal:
@@ -60,7 +60,7 @@ def test_an_mp4_has_every_frame(qtbot, tmp_path):
 
 
 def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
-    recorder = Recorder(tmp_path / "film.gif", 1920, 1080)
+    recorder = FilmRecorder(tmp_path / "film.gif", 1920, 1080)
     said = []
     recorder.ready_changed.connect(said.append)
     frame = picture(COLORS[0], 1920, 1080)
@@ -75,7 +75,7 @@ def test_it_asks_to_wait_when_frames_come_too_fast(qtbot, tmp_path):
 @pytest.mark.parametrize("ending", [".gif", ".mp4"])
 def test_giving_up_leaves_no_file(qtbot, tmp_path, ending):
     path = tmp_path / f"film{ending}"
-    recorder = Recorder(path, 64, 48)
+    recorder = FilmRecorder(path, 64, 48)
     recorder.add(picture(COLORS[0]))
     recorder.give_up()
     assert list(tmp_path.iterdir()) == []
@@ -93,4 +93,4 @@ def test_a_film_without_frames_is_told(qtbot, tmp_path):
 
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.gif or \.mp4"):
-        Recorder(tmp_path / "film.avi", 64, 48)
+        FilmRecorder(tmp_path / "film.avi", 64, 48)

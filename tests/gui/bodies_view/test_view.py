@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QApplication, QFileDialog
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, LoadBodies, SaveArray, SaveBodies
-from gui.bodies_view.canvas import Canvas
+from gui.bodies_view.canvas import BodiesCanvas
 from tests.gui.bodies_view.conftest import asked, rest
 
 BODIES = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n1,0,0,0,1,0,0.5\n0,2,0,1,0,0,0.25\n"
@@ -129,7 +129,7 @@ def test_pictures_are_as_large_as_the_sky(qtbot, bodies):
 
 
 def test_a_picture_of_its_size_is_shown_pixel_for_pixel(qtbot):
-    canvas = Canvas()
+    canvas = BodiesCanvas()
     qtbot.addWidget(canvas)
     canvas.resize(401, 301)
     picture = np.random.default_rng(1).integers(0, 256, (300, 400, 3), np.uint8)
@@ -331,7 +331,7 @@ def test_what_the_pointer_does_is_said_until_it_has_been_tried(qtbot):
         shown = canvas.grab().toImage()
         return any(shown.pixelColor(x, y).lightness() > 60 for x in range(100, 300) for y in range(270, 300))
 
-    canvas = Canvas()
+    canvas = BodiesCanvas()
     qtbot.addWidget(canvas)
     canvas.resize(400, 300)
     canvas.show_picture(np.zeros((300, 400, 3), np.uint8))

@@ -10,7 +10,7 @@ from gpu.declaration.roles import Role
 from gpu.patterns import all_patterns
 from gui.driving.driven import SIZE
 from gui.driving.tour import tour
-from gui.work.settings import Memory
+from gui.work.settings import SavedSettings
 
 # One fixture goes through everything that there is.
 pytestmark = pytest.mark.timeout(300)
@@ -32,7 +32,7 @@ def toured(tmp_path_factory, qapp):
         return pattern.check({**rows, **pattern.with_value(Role.SIZE, size)})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Memory, "params", small)
+        patch.setattr(SavedSettings, "params", small)
         return folder, tour(folder, "simulator", patience_s=60)
 
 

@@ -15,7 +15,7 @@ from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.requests import Failure, LoadImage, SaveArray, StepPattern
 from gui.window.main_window import MainWindow
-from gui.work.settings import Memory
+from gui.work.settings import SavedSettings
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -359,7 +359,7 @@ def test_everything_is_remembered(qtbot, window, store, color):
     window.close()
     assert window.host.closed
 
-    again = MainWindow(Memory(store), "null", factory=FakeHost, survey=list)
+    again = MainWindow(SavedSettings(store), "null", factory=FakeHost, survey=list)
     qtbot.addWidget(again)
     again.show()
     again.begin()
@@ -403,7 +403,7 @@ def test_what_a_step_records_is_remembered(qtbot, window, store):
     panel.seed.setValue(7)
     window.close()
 
-    again = MainWindow(Memory(store), "null", factory=FakeHost, survey=list)
+    again = MainWindow(SavedSettings(store), "null", factory=FakeHost, survey=list)
     qtbot.addWidget(again)
     panel = again.page.step.settings
     assert (panel.params["n"], panel.params["operator"], panel.params["block"]) == (24, "max", "64")

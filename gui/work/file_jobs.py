@@ -15,8 +15,8 @@ from gui.work.jobs import Jobs
 from gui.work.records import OpenImage, OpenValues
 
 
-class Reading(QObject):
-    """Reads images, numbers and texts, and writes results; whatever goes wrong is told once.
+class FileJobs(QObject):
+    """Reads images, numbers and texts, and writes results; whatever goes wrong is said once.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from gpu.declaration.pattern import Array
 CAPACITY = 1200
 
 
-class History:
+class TimeSeries:
     """Rows of figures at rising times. When it is full every other row goes, so that the whole time stays.
 
     Parameters
