@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern
@@ -149,7 +149,7 @@ class Panes(QWidget):
         time.body.addLayout(line)
         return time
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         # Large text in a low window leaves little room: the code comes first.
         roomy = self.height() >= 38 * look().text_px

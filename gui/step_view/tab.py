@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.engines.base import KERNELS
 from gpu.messages.requests import Failure, StepPattern
+from gpu.warp import WARP
 from gui.editor.sources import KernelSources
 from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, Shown
@@ -55,7 +57,9 @@ class StepTab(Panes):
         self._file = pattern.file_of(variant)
         self._kind_chosen: str | None = None
         self._stale = True
-        self._soon = QTimer(self, singleShot=True, interval=_SOON_MS)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
         self._soon.timeout.connect(self.record)
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
@@ -351,10 +355,10 @@ class StepTab(Panes):
                 if 0 <= other <= player.end:
                     yield self.snapshot(other)
                     while not self.flow.prepare(other):
-                        yield
+                        yield None
         files = [self._known(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
         while not self.source.prepare(tuple(files)):
-            yield
+            yield None
 
     def snapshot(self, moment: int) -> Snapshot:
         """Return what there is beside the pictures: of the thread that is followed, else of one that works."""
@@ -377,7 +381,7 @@ class StepTab(Panes):
         from gpu.stepping.warp_variables import warp_variables
 
         assert self.models is not None
-        warp = now.thread // 32
+        warp = now.thread // WARP
         active = now.lanes.state[now.block, warp] == LaneState.ACTIVE
         variables = warp_variables(self.models.recording, moment, now.block, warp)
         self.warp.show_warp(variables, active.tolist(), now.block * now.lanes.state.shape[1] + warp)
@@ -402,7 +406,8 @@ class StepTab(Panes):
         self.flow.follow_thread(None)
         self._show_moment(self.player.moment)
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         match event.key():
             case Qt.Key.Key_Space:
@@ -423,7 +428,7 @@ class StepTab(Panes):
         """Whether an element is lit, a thread is followed, or the settings are open."""
         return self.flow.marks.selected is not None or self.followed is not None or self.settings.isVisible()
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self.flow.setFocus()
         if self._stale:
@@ -434,6 +439,6 @@ class StepTab(Panes):
         self.player.pause()
         self.exports.cancel()
 
-    def hideEvent(self, event: Any) -> None:
+    def hideEvent(self, event: QHideEvent | None) -> None:
         super().hideEvent(event)
         self.player.pause()

@@ -12,11 +12,11 @@ from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
 from gpu.declaration.pattern import Array
 from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps
+from gui.painting.shapes import squares
 from gui.painting.theme import code_font, look
 from gui.painting.values import texts
 from gui.step_view.arrays.panels import Panel
 from gui.step_view.arrays.shades import Mark, Range, Shades, are_light, laid_over
-from gui.step_view.dataflow.lines import squares
 
 READABLE = 17
 """Pixels of a cell from which it carries its value."""

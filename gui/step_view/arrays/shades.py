@@ -83,7 +83,9 @@ class Shades:
         self.light = are_light(self.colors)
         if before is None or before.values.dtype != panel.values.dtype:
             return np.ones(panel.shape, bool)
-        return (self.colors != old) | (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+        other = (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+        changed: Array = (self.colors != old) | (before.known != panel.known) | other
+        return changed
 
 
 def laid_over(colors: Array, marks: Sequence[Mark], *, frames: bool = False) -> Array:
@@ -142,4 +144,5 @@ def _colors(panel: Panel, share: Array) -> Array:
     parts = (dark + share[..., np.newaxis] * (light - dark)).astype(np.uint32)
     found = np.uint32(0xFF000000) | parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2]
     found[~panel.known] = mixed(look().theme.border, look().theme.surface, 0.35).rgb()
-    return found.astype(np.uint32)
+    colors: Array = found.astype(np.uint32)
+    return colors

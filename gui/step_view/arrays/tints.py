@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF
 from PyQt6.QtGui import QColor, QImage, QPainter
+from PyQt6.sip import voidptr
 
 from gpu.declaration.pattern import Array
 from gui.painting.theme import look
@@ -49,7 +51,8 @@ class TintedGrid:
             np.take(colors, self._looks, out=self._pixels, mode="clip")
         rows, columns = self._pixels.shape
         # The image looks at the array's memory, which stays where it is until the image has been painted.
-        image = QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32)
+        memory: Any = voidptr(self._pixels.ctypes.data)  # the stubs know another voidptr
+        image = QImage(memory, columns, rows, 4 * columns, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(self._ratio)
         painter.drawImage(at, image)
 

@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gpu.warp import WARP
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.painting.values import as_text
@@ -118,17 +119,17 @@ class MemoryView(QWidget):
             low, high = self._ranges.get((launch, panel.title), (0.0, 0.0))
             self._ranges[launch, panel.title] = min(low, float(finite.min())), max(high, float(finite.max()))
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self.show_moment(self.moment, self.block, self.followed)
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self.show_moment(self.moment, self.block, self.followed)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if event is not None and event.type() == QEvent.Type.StyleChange:
             self._grids = {}
             self.show_moment(self.moment, self.block, self.followed)
 
@@ -152,7 +153,7 @@ class MemoryView(QWidget):
         font.setPixelSize(look().small_px)
         return font
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(look().theme.surface))
         if self.models is None or not self.panels:
@@ -190,7 +191,7 @@ class MemoryView(QWidget):
             mine = np.ones(places.size, bool)
             if self.followed is not None:
                 mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
-            warp_of = touch.blocks * warps + touch.threads // 32
+            warp_of = touch.blocks * warps + touch.threads // WARP
             # Several threads that touch a cell look like one; those that are not followed lie below.
             size, count = panel.values.size, int(warp_of.max(initial=0)) + 1
             looks = np.unique((mine[inside] * count + warp_of[inside]) * size + places[inside])
@@ -215,7 +216,8 @@ class MemoryView(QWidget):
                 return (panel, place) if panel.known.reshape(-1)[place] else None
         return None
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         found = self._element_at(event.position())
         if found is None or self.models is None:
             QToolTip.hideText()
@@ -236,7 +238,8 @@ class MemoryView(QWidget):
                     lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         found = self._element_at(event.position())
         if found is None:
             return

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QPen, QPixmap
+from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.warp import WARP
@@ -76,7 +76,7 @@ class LaneGrid(QWidget):
         width = self.width() / WARP
         return QRectF(lane * width + 0.75, 1, width - 1.5, self.height() / self.rows - 3)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.lanes is None:
             return
         painter = QPainter(self)
@@ -137,12 +137,14 @@ class LaneGrid(QWidget):
             return -1
         return (self.first + row) * WARP + lane
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         thread = self._thread_at(event.position())
         if 0 <= thread < self.threads:
             self.thread_clicked.emit(self.block, thread)
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         thread = self._thread_at(event.position())
         if self.lanes is None or thread < 0:
             return

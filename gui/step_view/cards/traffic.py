@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QRectF, QSize, Qt
-from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
+from gpu.declaration.pattern import Array
 from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import code_font, look
@@ -27,10 +28,10 @@ class BankRow(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Banks of shared memory")
-        self.threads: Any = np.zeros(WARP, int)
+        self.threads: Array = np.zeros(WARP, int)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_threads(self, threads: Any) -> None:
+    def show_threads(self, threads: Array | None) -> None:
         """Show how many different words each bank must deliver; None where shared memory is left alone."""
         shown = np.zeros(WARP, int) if threads is None else np.asarray(threads)
         if np.array_equal(shown, self.threads):
@@ -48,7 +49,7 @@ class BankRow(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(160, look().px(14))
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         theme, width = look().theme, self.width() / WARP
@@ -104,7 +105,7 @@ class AddressBars(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(160, self.sizeHint().height())
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         if not self.addresses:
             return
         painter = QPainter(self)

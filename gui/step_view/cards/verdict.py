@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QLabel
 
 from gui.painting.theme import look
@@ -49,7 +49,7 @@ class Verdict(QLabel):
         if self.styleSheet() != wanted:
             self.setStyleSheet(wanted)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange and self.text():
+        if event is not None and event.type() == QEvent.Type.StyleChange and self.text():
             self._restyle()

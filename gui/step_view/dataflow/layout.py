@@ -12,8 +12,9 @@ from gpu.declaration.pattern import Array
 from gui.painting.theme import Look
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow import Dataflow, Row
+    from gpu.stepping.dataflow import Dataflow
     from gpu.stepping.places import Place
+    from gpu.stepping.row import Row
 
 AGGREGATED = 8.0
 """Pixels of a column below which a cell is a patch of color without a frame."""
@@ -170,7 +171,8 @@ class DataflowLayout:
         place = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
         if not row.column.size:
             return np.zeros(columns.size, bool)
-        return (row.column[place] == columns) & ~row.made[place]
+        kept: Array = (row.column[place] == columns) & ~row.made[place]
+        return kept
 
     def _kept(self, number: int, row: Cells, before: int | None) -> Edges:
         """Return the lines to cells that are as they were: from the same array's last row, or from the row above."""

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PyQt6 import sip
-from PyQt6.QtCore import QLineF, QRectF
+from PyQt6.QtCore import QLineF
 
 from gpu.declaration.pattern import Array
+from gpu.warp import WARP
+from gui.painting.shapes import lines_between
 from gui.step_view.dataflow.layout import Cells, DataflowLayout, Metrics
 
 KEPT, FAR, NEAR, DONE = range(4)
 """Looks: to a cell that is as it was; to one that is to come, from rows further up or just above; to one that is there.
 In the order in which they lie upon each other."""
-
-
-def lines_between(x0: Any, y0: Any, x1: Any, y1: Any) -> Sequence[QLineF]:
-    """Return lines from points to points, given as arrays or as numbers that all have in common."""
-    return _of_four(QLineF, np.size(x0), (x0, y0, x1, y1))
-
-
-def squares(lefts: Array, tops: Array, side: float) -> Sequence[QRectF]:
-    """Return squares by their left upper corners."""
-    return _of_four(QRectF, lefts.size, (lefts, tops, side, side))
-
-
-def _of_four(kind: Any, count: int, columns: Sequence[Any]) -> Any:
-    """Return objects of Qt's that are four float64 each, without making them one by one."""
-    made = sip.array(kind, count)
-    fields = np.frombuffer(sip.voidptr(made, count * 32), np.float64).reshape(count, 4)
-    for number, column in enumerate(columns):
-        fields[:, number] = column
-    return made
 
 
 class _Lines(NamedTuple):
@@ -69,7 +52,7 @@ class FlowLines:
 
     def groups(
         self, number: int, left: float, right: float, done: Array
-    ) -> Iterator[tuple[int, int, Sequence[QLineF]]]:
+    ) -> Iterator[tuple[int, int, sip.array[QLineF | None]]]:
         """Return the lines that cross a row between two x, in groups of one warp and look, lower ones first.
 
         Parameters
@@ -103,7 +86,7 @@ class FlowLines:
         start = np.concatenate((kept.row, edges.row[shown]))
         column = np.concatenate((kept.column, edges.column[shown]))
         is_kept = np.arange(cell.size) < kept.cell.size
-        warp = row.block[cell] * self._warps[row.launch] + row.thread[cell] // 32
+        warp = row.block[cell] * self._warps[row.launch] + row.thread[cell] // WARP
         look = np.where(is_kept, KEPT, np.where(start >= number - 1, NEAR, FAR))
         return _Lines(
             target=np.full(cell.size, number),

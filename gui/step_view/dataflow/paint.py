@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen, QRegion
 
 from gpu.declaration.pattern import Array
+from gpu.warp import WARP
 from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
+from gui.painting.shapes import Coordinates, lines_between
 from gui.painting.theme import Look, code_font
 from gui.painting.values import texts
 from gui.step_view.dataflow.bands import BandGroup, band_groups, bands
 from gui.step_view.dataflow.clip import clipped_to, outside, region_of
 from gui.step_view.dataflow.labels import FlowLabels
 from gui.step_view.dataflow.layout import AGGREGATED, LABELLED, Cells, DataflowLayout, Metrics
-from gui.step_view.dataflow.lines import DONE, FAR, KEPT, NEAR, FlowLines, lines_between
+from gui.step_view.dataflow.lines import DONE, FAR, KEPT, NEAR, FlowLines
 
 _SMALLEST_TEXT = 8
 _MOST_PASSED = 256
@@ -111,7 +112,7 @@ class FlowPainter:
 
     def warp_of(self, row: Cells, cell: int) -> int:
         """Return the number through the grid of the warp that made a cell."""
-        return int(row.block[cell]) * self.warps[row.launch] + int(row.thread[cell]) // 32
+        return int(row.block[cell]) * self.warps[row.launch] + int(row.thread[cell]) // WARP
 
     def cell_rect(self, number: int, cell: int) -> QRectF:
         """Return where a cell lies."""
@@ -144,7 +145,7 @@ class FlowPainter:
             Which rows have all of their values.
         """
         if self.sizes.column < AGGREGATED:
-            passing = self.layout.through.get(number, ())
+            passing: Sequence[int] = self.layout.through.get(number, ())
             if len(passing) > _MOST_PASSING:
                 # Where hundreds pass nobody sees one: those are painted that end soon, and the others when they do.
                 passing = [target for target in passing if target <= number + _MOST_PASSING]
@@ -190,7 +191,7 @@ class FlowPainter:
             )
 
     @staticmethod
-    def _draw_lines(painter: QPainter, pen: QPen, x0: Any, y0: Any, x1: Any, y1: float) -> None:
+    def _draw_lines(painter: QPainter, pen: QPen, x0: Array, y0: Coordinates, x1: Array, y1: float) -> None:
         painter.setPen(pen)
         painter.drawLines(lines_between(x0, y0, x1, y1))
 
@@ -238,8 +239,9 @@ class FlowPainter:
             for cell in made.tolist():
                 lettering.center(painter, self.cell_rect(number, cell), values[cell])
 
-    def _warps_of(self, row: Cells, cells: Any) -> Any:
-        return row.block[cells] * self.warps[row.launch] + row.thread[cells] // 32
+    def _warps_of(self, row: Cells, cells: Array) -> Array:
+        warps: Array = row.block[cells] * self.warps[row.launch] + row.thread[cells] // WARP
+        return warps
 
     def _paint_whos(self, painter: QPainter, number: int, cells: list[int], whos: list[str], color: QColor) -> None:
         """Paint the operations above cells, with the thread in them where there is room."""
@@ -278,7 +280,7 @@ class FlowPainter:
         for cell in cells:
             painter.drawEllipse(self.circle_at(number, cell), min(self._circle, 4.0), min(self._circle, 4.0))
 
-    def _paint_patches(self, painter: QPainter, number: int, cells: range, shown: Any) -> None:
+    def _paint_patches(self, painter: QPainter, number: int, cells: range, shown: Array) -> None:
         """Paint narrow cells as patches: a line of pixels, made at once and stretched downwards."""
         if not len(cells):
             return
@@ -292,7 +294,7 @@ class FlowPainter:
             colors[done & (warps == warp)] = mixed(warp_color(theme, warp).name(), theme.surface, 0.75).rgb()
         self._paint_pixels(painter, number, inside, colors, done)
 
-    def _paint_pixels(self, painter: QPainter, number: int, cells: Any, colors: Any, last: Any) -> None:
+    def _paint_pixels(self, painter: QPainter, number: int, cells: Array, colors: Array, last: Array) -> None:
         """Paint ascending cells in colors, a uint32 each; those of `last` lie over the others in a shared pixel."""
         columns, width = self.layout.rows[number].column[cells], self.sizes.column
         left = int(columns[0] * width)

@@ -80,7 +80,7 @@ class FlowPicture:
         painter.setFont(label_font(self._look))
         painter.setPen(QColor(theme.muted))
         painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.settings)
-        current = layout.dataflow.row_at(moment) if moment else -1
+        current = layout.row_at(moment)
         if current >= 0 and not lit:
             flow.labels.paint_band(painter, current, self._head, self.size.width())
         rows = range(len(layout.rows))
@@ -101,8 +101,7 @@ class FlowPicture:
             for row, cells in lit.items():
                 flow.paint_bright(painter, row, cells)
         elif current >= 0:
-            cells = np.flatnonzero(layout.rows[current].moment == moment - 1)
-            flow.paint_bright(painter, current, cells.tolist())
+            flow.paint_bright(painter, current, layout.cells_at(current, moment).tolist())
         painter.restore()
 
     def image(self, moment: int, lit: dict[int, list[int]] | None = None, ratio: float = 2.0) -> QImage:
@@ -170,10 +169,11 @@ class Film(QObject):
         samples = [moments[len(moments) // 2], moments[-1]] if gif else []
         self._path, self._moments, self._paint, self._rate = path, [*samples, *moments], paint, a_second
         self._next = 0
-        self._frames: queue.Queue[Any] = queue.Queue(_WAITING_FRAMES)
+        self._frames: queue.Queue[Array | None] = queue.Queue(_WAITING_FRAMES)
         self._stopped = threading.Event()
         self._failed = threading.Event()
-        self._timer = QTimer(self, interval=4)
+        self._timer = QTimer(self)
+        self._timer.setInterval(4)
         self._timer.timeout.connect(self._paint_next)
         self._ended.connect(self._end)
         self._thread = threading.Thread(target=self._encode, daemon=True)
@@ -203,7 +203,8 @@ class Film(QObject):
         painter.end()
         bits = image.constBits()
         assert bits is not None
-        pixels = np.frombuffer(bits.asarray(image.sizeInBytes()), np.uint8)
+        memory: Any = bits.asarray(image.sizeInBytes())
+        pixels = np.frombuffer(memory, np.uint8)
         self._frames.put(pixels.reshape(FRAME.height(), image.bytesPerLine())[:, : 3 * FRAME.width()].copy())
         self._next += 1
         self.progressed.emit(self._next / len(self._moments))

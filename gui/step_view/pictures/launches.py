@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QHelpEvent, QPainter, QPen
+from PyQt6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gui.painting.colors import mixed
@@ -99,7 +99,7 @@ class LaunchesView(QWidget):
         """Return which grid is at a place."""
         return next((number for number in range(len(self.grids)) if self.box(number).contains(at)), None)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(code_font(look().px(12)))
@@ -143,12 +143,14 @@ class LaunchesView(QWidget):
             return
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "\n".join(lines))
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         number = self.number_at(event.position())
         if number is not None:
             self.moment_wanted.emit(self.grids[number].first + 1)
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         inside = self.number_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if inside else Qt.CursorShape.ArrowCursor)
 

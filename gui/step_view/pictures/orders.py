@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu.messages.requests import Failure, StepPattern
@@ -132,7 +133,7 @@ class OrdersView(QWidget):
         beside = self.views[0].viewport.holds_values(self.width() / 2)
         self._sides.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._place()
 
@@ -203,9 +204,9 @@ class OrdersView(QWidget):
         else:
             self.views[1].show_moment(0 if row < 0 or moment == 0 else max(each.last for each in rows[: row + 1]) + 1)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if event is not None and event.type() == QEvent.Type.StyleChange:
             self.verdict.setMinimumHeight(look().px(22))
 
 

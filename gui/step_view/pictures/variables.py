@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QPainter, QPixmap
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import QWidget
 
 from gpu.warp import WARP
@@ -85,15 +85,15 @@ class VariablesView(QWidget):
         )
         self.update()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if event is not None and event.type() == QEvent.Type.StyleChange:
             self._restyle()
 
     def _restyle(self) -> None:
         self._names, self._values = Lettering(code_font(look().px(12))), Lettering(code_font(look().px(10)))
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         theme = look().theme
         high, side = float(look().px(22)), 14.0
@@ -139,7 +139,8 @@ class VariablesView(QWidget):
             here = [lane for lane in range(WARP) if row.changed[lane] == changed]
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(ground)
-            painter.drawRects([boxes[lane] for lane in here])
+            if here:
+                painter.drawRects(*(boxes[lane] for lane in here))
             painter.setPen(QColor(ink))
             for lane in here:
                 self._values.center(painter, boxes[lane], row.texts[lane])

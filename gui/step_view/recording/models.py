@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu.declaration.pattern import Array
+from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Models:
     @property
     def warps(self) -> tuple[int, ...]:
         """The warps of a block, by launch."""
-        return tuple(launch.trace.lanes_per_block // 32 for launch in self.recording.launches)
+        return tuple(launch.trace.lanes_per_block // WARP for launch in self.recording.launches)
 
     def given(self, launch: int) -> frozenset[str]:
         """Return the names of the arrays that held something when a launch began."""

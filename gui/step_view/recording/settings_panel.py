@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from PyQt6.QtCore import QSignalBlocker, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Choice, Integer, Parameter, Pattern, Real
@@ -97,7 +98,7 @@ class SettingsPanel(QFrame):
     def text(self) -> str:
         """What is recorded, in a line."""
         params = self.params
-        parts = []
+        parts: list[str] = []
         for parameter in self._pattern.parameters:
             value = params[parameter.name]
             if not parameter.applies(params) or not isinstance(value, str | int | float):
@@ -164,7 +165,7 @@ class SettingsPanel(QFrame):
         assert parent is not None
         self.move(max(0, parent.width() - self.width() - look().px(6)), 0)
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self.place()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpu.warp import WARP
 from gui.step_view.cards.lanes import ACTIVE
 from gui.step_view.dataflow.words import who
 
@@ -102,4 +103,4 @@ def _looked_at(lanes: Lanes, followed: Thread | None) -> Thread:
         return block, thread
     active = np.argwhere(state == ACTIVE)
     first = active[0] if active.size else (0, 0, 0)
-    return int(first[0]), int(first[1]) * 32 + int(first[2])
+    return int(first[0]), int(first[1]) * WARP + int(first[2])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from gpu.declaration.pattern import Array
 from gui.painting.colors import mixed
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
@@ -46,8 +46,8 @@ class Timeline(QWidget):
         self.moment = 0
         self._names: tuple[str, ...] = ()
         self._pictures = Pixmaps()
-        self._borders: Any = np.zeros(1)
-        self._known_edges: Any = None
+        self._borders: Array = np.zeros(1)
+        self._known_edges: Array | None = None
 
     def open(self, segments: Sequence[Segment], findings: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
         """Show other stretches; `findings` are moments and their texts, `names` those of the launches' kernels."""
@@ -68,13 +68,13 @@ class Timeline(QWidget):
         self._known_edges = None
         self.update()
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._forget()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if event is not None and event.type() == QEvent.Type.StyleChange:
             self._forget()
 
     def sizeHint(self) -> QSize:
@@ -91,7 +91,7 @@ class Timeline(QWidget):
 
     # --- where
 
-    def _edges(self) -> Any:
+    def _edges(self) -> Array:
         """Return the x of every border: long stretches are wider, short ones as wide as a word where there is room."""
         if self._known_edges is not None:
             return self._known_edges
@@ -118,7 +118,7 @@ class Timeline(QWidget):
 
     # --- painting
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         if not self.segments:
             return
         painter = QPainter(self)
@@ -170,7 +170,7 @@ class Timeline(QWidget):
         for number, (left, right) in enumerate(pairwise(self._edges().tolist())):
             self._paint_segment(painter, number, left, right, passed=passed, current=False)
 
-    def _paint_marks(self, painter: QPainter, edges: Any) -> None:
+    def _paint_marks(self, painter: QPainter, edges: Array) -> None:
         """Paint the launches and the findings."""
         bottom = look().px(11) + look().px(26)
         self._paint_launches(painter, edges, bottom)
@@ -178,7 +178,7 @@ class Timeline(QWidget):
         painter.setBrush(QColor(look().theme.bad))
         for moment, _ in self.findings:
             x = self.x_of(moment + 1)
-            painter.drawPolygon([QPointF(x - 6, bottom + 9), QPointF(x + 6, bottom + 9), QPointF(x, bottom)])
+            painter.drawPolygon(QPointF(x - 6, bottom + 9), QPointF(x + 6, bottom + 9), QPointF(x, bottom))
 
     def _paint_segment(
         self, painter: QPainter, number: int, left: float, right: float, *, passed: bool, current: bool
@@ -206,7 +206,7 @@ class Timeline(QWidget):
             box, Qt.AlignmentFlag.AlignCenter, shortened(segment.label, QFontMetricsF(font), box.width() - 6)
         )
 
-    def _paint_launches(self, painter: QPainter, edges: Any, bottom: float) -> None:
+    def _paint_launches(self, painter: QPainter, edges: Array, bottom: float) -> None:
         if len(self._names) < 2:
             return
         font = QFont(self.font())
@@ -230,10 +230,12 @@ class Timeline(QWidget):
 
     # --- mouse
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         self.wanted.emit(self.moment_at(event.position().x()))
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.buttons():
             self.wanted.emit(self.moment_at(event.position().x()))
             return

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtCore import QEvent, QSize, Qt
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from gui.painting.glyphs import glyph
@@ -97,9 +95,9 @@ class Transport(QWidget):
         longest = self.count.fontMetrics().horizontalAdvance(_count(self._end, self._end))
         self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event.type() == event.Type.StyleChange:
+        if event is not None and event.type() == QEvent.Type.StyleChange:
             self._restyle()
 
     def _restyle(self) -> None:
