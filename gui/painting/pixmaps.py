@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from PyQt6.QtGui import QPixmap
 
 _MOST_BYTES = 128 * 2**20
-WORK_S = 0.003
+WORK_S = 0.002
 """How long one turn of the event loop may paint what can wait; what is left comes with the next."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 
 from gpu.declaration.pattern import Array, Pattern
@@ -15,6 +15,7 @@ from gpu.engines.base import KERNELS
 from gpu.messages.requests import Failure, StepPattern
 from gpu.warp import WARP
 from gui.editor.sources import KernelSources
+from gui.qt.later import after
 from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, Shown
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
@@ -57,10 +58,7 @@ class StepTab(Panes):
         self._file = pattern.file_of(variant)
         self._kind_chosen: str | None = None
         self._stale = True
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self.record)
+        self._soon = after(_SOON_MS, self.record, self)
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {pattern.name}", self)
@@ -345,17 +343,16 @@ class StepTab(Panes):
     def _prefetch(self, moment: int, direction: int) -> Iterator[object]:
         """Work out what keys can ask for next: one step on in the way of the last one, the barriers to both sides.
 
-        Only where that pays: other pictures than the dataflow are as fast without.
+        Only the dataflow is painted too: other pictures are as fast without.
         """
         models, player = self.models, self.player
         if models is None or not self.isVisible():
             return
-        if self.shows_flow:
-            for other in (moment + direction, player.border(direction), player.border(-direction)):
-                if 0 <= other <= player.end:
-                    yield self.snapshot(other)
-                    while not self.flow.prepare(other):
-                        yield None
+        for other in (moment + direction, player.border(direction), player.border(-direction)):
+            if 0 <= other <= player.end:
+                yield self.snapshot(other)
+                while self.shows_flow and not self.flow.prepare(other):
+                    yield None
         files = [self._known(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
         while not self.source.prepare(tuple(files)):
             yield None

@@ -15,6 +15,7 @@ from gpu.warp import WARP
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.painting.values import as_text
+from gui.qt.events import is_of
 from gui.step_view.arrays.paint import READABLE, ValueGrid
 from gui.step_view.arrays.panels import Panel, Touched, panels, touched, wrapped
 from gui.step_view.arrays.shades import Mark
@@ -129,7 +130,7 @@ class MemoryView(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._grids = {}
             self.show_moment(self.moment, self.block, self.followed)
 

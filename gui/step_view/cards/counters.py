@@ -9,6 +9,7 @@ from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel
 
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedLabel, as_count, label
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class CountersCard(Card):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._lay_out()
 
     def _lay_out(self) -> None:

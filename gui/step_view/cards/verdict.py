@@ -8,6 +8,7 @@ from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QLabel
 
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.widgets.basic import role
 
 if TYPE_CHECKING:
@@ -51,5 +52,5 @@ class Verdict(QLabel):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange and self.text():
+        if is_of(event, QEvent.Type.StyleChange) and self.text():
             self._restyle()

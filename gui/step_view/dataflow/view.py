@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PyQt6.QtCore import QEvent, QPointF, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gui.qt.events import is_of
+from gui.qt.later import after, every
 from gui.step_view.dataflow.canvas import Canvas, Marks
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.viewport import Cell, Viewport
@@ -50,13 +52,9 @@ class FlowView(QWidget):
         self._several_blocks = False
         self._pressed: QPointF | None = None
         self._dragged = False
-        self._glide = QTimer(self)
-        self._glide.setInterval(_GLIDE_MS)
-        self._glide.timeout.connect(self._glide_on)
+        self._glide = every(_GLIDE_MS, self._glide_on, self)
         # A timer, which lets keys and the mouse go first.
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.timeout.connect(self.update)
+        self._later = after(0, self.update, self)
 
     # --- what is shown
 
@@ -137,7 +135,7 @@ class FlowView(QWidget):
         self.complete = self.canvas.paint(painter, self.moment, self.marks, self.devicePixelRatioF())
         painter.end()
         if not self.complete:
-            self._later.start(0)
+            self._later.start()
 
     def prepare(self, moment: int) -> bool:
         """Paint a part of what will be in view at a moment; return whether all has been painted."""
@@ -150,7 +148,7 @@ class FlowView(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() in (QEvent.Type.StyleChange, QEvent.Type.FontChange):
+        if is_of(event, QEvent.Type.StyleChange, QEvent.Type.FontChange):
             self.viewport.restyle(self.moment)
             self._moved()
 

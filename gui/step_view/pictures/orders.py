@@ -15,6 +15,7 @@ from gpu.messages.requests import Failure, StepPattern
 from gui.painting.theme import look
 from gui.painting.values import as_text
 from gui.qt.background import in_background
+from gui.qt.events import is_of
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.dataflow.words import who
 from gui.step_view.recording.models import Models
@@ -206,7 +207,7 @@ class OrdersView(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self.verdict.setMinimumHeight(look().px(22))
 
 

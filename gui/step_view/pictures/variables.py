@@ -18,6 +18,7 @@ from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import code_font, look
 from gui.painting.values import as_text
+from gui.qt.events import is_of
 
 if TYPE_CHECKING:
     from gpu.stepping.warp_variables import WarpVariable
@@ -87,7 +88,7 @@ class VariablesView(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:

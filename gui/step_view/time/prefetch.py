@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from PyQt6.QtCore import QObject, QTimer
+from PyQt6.QtCore import QObject
 
 from gui.painting.pixmaps import WORK_S
+from gui.qt.later import after
 
 
 class Prefetcher(QObject):
@@ -16,14 +17,12 @@ class Prefetcher(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._work: Iterator[object] = iter(())
-        self._idle = QTimer(self)
-        self._idle.setSingleShot(True)
-        self._idle.timeout.connect(self._go_on)
+        self._idle = after(0, self._go_on, self)
 
     def start(self, work: Iterator[object]) -> None:
         """Begin some work, which yields after each part of it; what is left of that before is forgotten."""
         self._work = work
-        self._idle.start(0)
+        self._idle.start()
 
     @property
     def busy(self) -> bool:
@@ -34,5 +33,5 @@ class Prefetcher(QObject):
         ends = time.perf_counter() + WORK_S
         for _ in self._work:
             if time.perf_counter() > ends:
-                self._idle.start(0)
+                self._idle.start()
                 return

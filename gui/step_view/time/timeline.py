@@ -15,6 +15,7 @@ from gpu.declaration.pattern import Array
 from gui.painting.colors import mixed
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.step_view.recording.models import Segment
 
 _LEAST = 26.0
@@ -74,7 +75,7 @@ class Timeline(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._forget()
 
     def sizeHint(self) -> QSize:

@@ -7,6 +7,7 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSiz
 
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.step_view.time.player import SPEEDS, Player
 from gui.widgets.basic import ElidedLabel, restyle, role
 
@@ -97,7 +98,7 @@ class Transport(QWidget):
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange:
+        if is_of(event, QEvent.Type.StyleChange):
             self._restyle()
 
     def _restyle(self) -> None:
