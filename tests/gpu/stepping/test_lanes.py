@@ -294,3 +294,27 @@ def test_random_programs(body, seed):
             if taken is not None:
                 others = active & masks[number]
                 assert others & set(taken.tolist()) == (set() if lane in taken else others)
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:5"])
+def test_a_lane_is_finished_from_the_moment_after_its_last_statement(schedule):
+    source = """\
+__global__ void k(int *a) {
+    int t = threadIdx.x;
+    if (t % 3 == 0)
+        return;
+    a[t] = 1;
+    if (t % 3 == 1)
+        return;
+    a[t] = 2;
+}
+"""
+    recording = launch(source, [np.zeros(90, np.int32)], block=90, schedule=schedule)
+    last = np.full(90, -1)
+    for number, event in enumerate(recording.launches[0].trace.events):
+        last[event.lanes] = number
+    assert len(np.unique(last)) >= 3
+    every = LaneStates(recording)
+    for moment in range(recording.moments + 1):
+        finished = every.at(moment).state.reshape(-1)[:90] == LaneState.FINISHED
+        assert finished.tolist() == (last < moment).tolist(), moment
