@@ -224,3 +224,8 @@ __all__ = [
     "start_of",
     "string_of",
 ]
+
+
+def bytes_of(cursor: Cursor) -> bytes:
+    """Return the bytes of a string literal, without the zero at its end."""
+    return (string_of(cursor) or "").encode("latin-1", errors="replace")

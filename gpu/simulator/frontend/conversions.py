@@ -9,8 +9,7 @@ import numpy as np
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, start_of
 from gpu.simulator.frontend.fold import fold
-from gpu.simulator.frontend.scope import decayed
-from gpu.simulator.frontend.types import refuse
+from gpu.simulator.frontend.types import decayed, refuse
 from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
 
@@ -78,6 +77,13 @@ def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
     if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
         return ir.Element(type, pointer.pointer, pointer.index, start_of(cursor), is_volatile(cursor))
     return ir.Element(type, pointer, None, start_of(cursor), is_volatile(cursor))
+
+
+def read(place: ir.Element) -> ir.Expression:
+    """Return the value at a place; of an array, the pointer to its first element."""
+    if isinstance(place.type, ArrayOf):
+        return convert(address_of(place), Pointer(place.type.innermost), None)
+    return ir.Load(place.type, place)
 
 
 def is_volatile(cursor: Cursor) -> bool:

@@ -23,12 +23,13 @@ from gpu.simulator.frontend.clang import (
     parse,
     start_of,
 )
-from gpu.simulator.frontend.construction import ARRAYS
+from gpu.simulator.frontend.classes import ARRAYS
+from gpu.simulator.frontend.construction import array_values
 from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.expressions import Expressions
-from gpu.simulator.frontend.scope import Scope, decayed
-from gpu.simulator.frontend.statements import FunctionLowering
-from gpu.simulator.frontend.types import TypeLowering, refuse
+from gpu.simulator.frontend.functions import lower_function
+from gpu.simulator.frontend.scope import Scope
+from gpu.simulator.frontend.types import TypeLowering, decayed, refuse
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
@@ -156,7 +157,7 @@ class Program:
             self._functions[key] = function
             try:
                 with as_if_at(place):
-                    FunctionLowering(self, function, definition).run()
+                    lower_function(self, function, definition)
             except CompileError:
                 # What was lowered since may call this one, which is not whole: none of it is kept.
                 for later in list(self._functions)[before:]:
@@ -210,14 +211,6 @@ class Program:
         self.variables[name] = ir.GlobalVariable(name, "constant", ArrayOf(char, len(letters)), letters)
         return name
 
-    def shared_outside(self, declaration: Cursor | None, scope: Scope) -> ir.Local | None:
-        """Return the slot of an `extern __shared__` array that is declared outside of the function."""
-        if declaration is None or declaration.kind != CursorKind.VAR_DECL:
-            return None
-        if not has_attribute(declaration, CursorKind.CUDASHARED_ATTR):
-            return None
-        return scope.declare_shared(declaration, self.types.lower(declaration.type, declaration))
-
     def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
         if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition:
             if is_kernel(cursor):
@@ -255,7 +248,7 @@ class Program:
             return ()
         expressions = Expressions(Scope(self, ir.Function("", VOID), declaration))
         if isinstance(type, ArrayOf):
-            elements, size = expressions.construction.array_values(value, type), type.innermost.size
+            elements, size = array_values(expressions, value, type), type.innermost.size
         else:
             elements, size = [expressions.converted(value, type)], type.size
         return tuple(

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import addressed_variables
-from gpu.simulator.frontend.clang import Cursor
+from gpu.simulator.frontend.clang import Cursor, CursorKind, has_attribute
+from gpu.simulator.frontend.types import TypeLowering, decayed
 from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
 
-if TYPE_CHECKING:
-    from gpu.simulator.frontend.program import Program
+
+class TranslationUnit(Protocol):
+    """The kernel file that a function is of: what its lowering asks for that is declared outside of the function."""
+
+    types: TypeLowering
+    functions_by_number: dict[int, ir.Function]
+
+    def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
+        """Return the IR of a function that has a body; of a header's, the one for the `place` that calls it."""
+
+    def known(self, name: str) -> Cursor:
+        """Return a function that a header of the shim defines."""
+
+    def function_number(self, cursor: Cursor) -> int:
+        """Return what a pointer to a function holds."""
+
+    def is_variable(self, declaration: Cursor) -> bool:
+        """Whether a name is a variable in the device's memory, whatever its initializer."""
+
+    def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
+        """Return a variable of the module, or a constant table; None for any other name."""
+
+    def string(self, text: bytes) -> str:
+        """Return the name of the constant array that holds a string."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +47,11 @@ class Variable:
     in_memory: bool
 
 
-def decayed(type: Type) -> Type:
-    """Return what an array's elements are, over every dimension; other types are returned as they are."""
-    return type.innermost if isinstance(type, ArrayOf) else type
-
-
-def value_type(type: Type) -> Type:
-    """Return the type of a value: an array's is a pointer."""
-    return Pointer(type.innermost) if isinstance(type, ArrayOf) else type
-
-
 class Scope:
     """The variables of one function, by the cursors that declare them."""
 
-    def __init__(self, program: Program, function: ir.Function, body: Cursor) -> None:
-        self.program = program
+    def __init__(self, unit: TranslationUnit, function: ir.Function, body: Cursor) -> None:
+        self.unit = unit
         self.function = function
         self.definition = body
         self.this: ir.Expression | None = None
@@ -53,14 +66,14 @@ class Scope:
 
     def function_called(self, callee: Cursor, place: SourcePosition) -> ir.Function:
         """Return a function that this one calls at a place."""
-        called = self.program.function(callee, place)
+        called = self.unit.function(callee, place)
         self.function.calls.append(called)
         return called
 
     def address_taken(self, callee: Cursor) -> int:
         """Return the number of a function that may be called through a pointer."""
-        number = self.program.function_number(callee)
-        self.function.calls.append(self.program.functions_by_number[number])
+        number = self.unit.function_number(callee)
+        self.function.calls.append(self.unit.functions_by_number[number])
         return number
 
     def new_slot(self) -> int:
@@ -85,6 +98,14 @@ class Scope:
         size, shape = (0, ()) if dynamic else (type.size, type.shape if isinstance(type, ArrayOf) else ())
         self.function.shared.append(ir.SharedArray(local.slot, cursor.spelling, size, dynamic, shape))
         return local
+
+    def shared_outside(self, declaration: Cursor | None) -> ir.Local | None:
+        """Return the slot of an `extern __shared__` array that is declared outside of the function."""
+        if declaration is None or declaration.kind != CursorKind.VAR_DECL:
+            return None
+        if not has_attribute(declaration, CursorKind.CUDASHARED_ATTR):
+            return None
+        return self.declare_shared(declaration, self.unit.types.lower(declaration.type, declaration))
 
     def captured(self, name: str, position: SourcePosition) -> ir.Element | None:
         """Return the place of what the lambda whose body this is has captured; None for anything else."""

@@ -1,35 +1,18 @@
-"""Statements: from clang's cursors to the IR's, one function at a time."""
+"""Statements and declarations: from clang's cursors to the IR's."""
 
 from __future__ import annotations
-
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import is_reference_function
-from gpu.simulator.frontend.calls import is_implicit
-from gpu.simulator.frontend.clang import (
-    Cursor,
-    CursorKind,
-    StorageClass,
-    TypeKind,
-    has_attribute,
-    start_of,
-)
-from gpu.simulator.frontend.closures import THIS, is_in_closure
-from gpu.simulator.frontend.construction import INSTEAD_OF_DESTRUCTOR, destructor, initializer, is_constructed
+from gpu.simulator.frontend.clang import Cursor, CursorKind, StorageClass, TypeKind, has_attribute, start_of
+from gpu.simulator.frontend.classes import INSTEAD_OF_DESTRUCTOR, destructor, initializer, is_constructed, is_implicit
+from gpu.simulator.frontend.construction import array_values, default_array
 from gpu.simulator.frontend.expressions import Expressions
-from gpu.simulator.frontend.scope import Scope, decayed, value_type
-from gpu.simulator.frontend.types import is_reference, refuse
-from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, has_union
+from gpu.simulator.frontend.types import decayed, is_reference, refuse
+from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Type, Void, has_union
 
-if TYPE_CHECKING:
-    from gpu.simulator.frontend.program import Program
-
-_CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
-_METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
 _NO_CODE = (
     CursorKind.TYPEDEF_DECL,
     CursorKind.TYPE_ALIAS_DECL,
@@ -54,106 +37,22 @@ _INSTEAD = {
 }
 
 
-class FunctionLowering:
-    """Fills in an `ir.Function` from its definition."""
+class Statements:
+    """Lowers the statements of one function.
 
-    def __init__(self, program: Program, function: ir.Function, definition: Cursor) -> None:
-        self._types = program.types
-        self._function = function
-        self._definition = definition
-        self._scope = Scope(program, function, definition)
-        self._expressions = Expressions(self._scope)
+    Parameters
+    ----------
+    expressions : Expressions
+        What lowers their expressions, with the function's variables.
+    """
 
-    def run(self) -> None:
-        """Lower the parameters and the body."""
-        parameters: list[tuple[str, Type]] = []
-        before: list[ir.Statement] = []
-        if self._definition.kind in _METHODS and not self._definition.is_static_method:
-            owner = self._types.lower(self._definition.owner.type, self._definition)
-            this = ir.Local(Pointer(owner), self._scope.new_slot(), "this")
-            parameters.append(("this", Pointer(owner)))
-            if is_in_closure(self._definition):
-                self._scope.closure = this
-                around = self._scope.captured(THIS, start_of(self._definition))
-                self._scope.this = ir.Load(around.type, around) if around is not None else None
-            else:
-                self._scope.this = this
-        moved: list[tuple[Cursor, Type, ir.Local]] = []
-        for parameter in self._definition.arguments:
-            type = self._types.lower(parameter.type, parameter)
-            if is_reference(parameter.type):
-                self._scope.declare(parameter, type, in_memory=True)
-                parameters.append((parameter.spelling, Pointer(decayed(type))))
-                continue
-            type = value_type(type)
-            if self._scope.lives_in_memory(parameter, type):
-                moved.append((parameter, type, ir.Local(type, self._scope.new_slot(), parameter.spelling)))
-            else:
-                self._scope.declare(parameter, type, in_memory=False)
-            parameters.append((parameter.spelling, type))
-        for parameter, type, given in moved:
-            local = self._scope.declare(parameter, type, in_memory=True)
-            before.append(
-                ir.DeclareMemory(
-                    local.slot,
-                    type.size,
-                    ((0, given),),
-                    False,
-                    parameter.spelling,
-                    start_of(parameter),
-                    has_union(type),
-                )
-            )
-        self._function.parameters = tuple(parameters)
-        before += self._member_initializers()
-        body = next(child for child in self._definition.children if child.kind == CursorKind.COMPOUND_STMT)
-        self._function.body = ir.Block((*before, *self._block(body)))
+    def __init__(self, expressions: Expressions) -> None:
+        self._expressions = expressions
+        self._scope = expressions.scope
+        self._types = expressions.scope.unit.types
 
-    def _member_initializers(self) -> list[ir.Statement]:
-        """Lower what stands between a constructor's colon and its body; other members get their own initializers."""
-        if self._definition.kind != CursorKind.CONSTRUCTOR or self._scope.this is None:
-            return []
-        this = self._scope.this
-        assert isinstance(this.type, Pointer)
-        struct = this.type.element
-        assert isinstance(struct, Struct)
-        position = start_of(self._definition)
-        children = [child for child in self._definition.children if child.kind != CursorKind.PARM_DECL]
-        written = [
-            (member, value)
-            for member, value in pairwise(children)
-            if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.is_expression
-        ]
-        given = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in written}
-        fresh = self._expressions.construction.default(struct, self._definition.owner.type, given=given)
-        made: list[ir.Statement] = [
-            ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), fresh), position)
-        ]
-        for member, value in written:
-            if member.kind == CursorKind.MEMBER_REF:
-                field = struct.field(member.spelling)
-                type, offset = field.type, field.offset
-            else:
-                type, offset = self._types.lower(value.type, member), 0
-            target = ir.Member(Pointer(decayed(type)), this, offset)
-            if member.kind == CursorKind.MEMBER_REF and field.is_reference:
-                bound = ir.Assign(
-                    type, ir.Element(type, target, None, start_of(value)), self._expressions.address(value)
-                )
-                made.append(ir.Evaluate(bound, start_of(value)))
-                continue
-            if isinstance(type, ArrayOf):
-                for number, part in enumerate(self._expressions.construction.array_values(value, type)):
-                    index = ir.Const(INT32, np.int32(number))
-                    place = ir.Element(type.innermost, target, index, start_of(value))
-                    made.append(ir.Evaluate(ir.Assign(type.innermost, place, part), start_of(value)))
-                continue
-            place = ir.Element(type, target, None, start_of(value))
-            assign = ir.Assign(type, place, self._expressions.converted(value, type))
-            made.append(ir.Evaluate(assign, start_of(value)))
-        return made
-
-    def _block(self, cursor: Cursor) -> list[ir.Statement]:
+    def block(self, cursor: Cursor) -> list[ir.Statement]:
+        """Lower what stands between braces."""
         return [statement for child in cursor.children for statement in self._statements(child)]
 
     def _statements(self, cursor: Cursor) -> list[ir.Statement]:
@@ -169,7 +68,7 @@ class FunctionLowering:
         kind = cursor.kind
         position = start_of(cursor)
         if kind == CursorKind.COMPOUND_STMT:
-            return ir.Block(tuple(self._block(cursor)))
+            return ir.Block(tuple(self.block(cursor)))
         if kind in (CursorKind.DECL_STMT, CursorKind.NULL_STMT):
             return ir.Block(tuple(self._statements(cursor)))
         if kind == CursorKind.IF_STMT:
@@ -205,11 +104,11 @@ class FunctionLowering:
         value = next(iter(cursor.children), None)
         if value is None:
             return None
-        if is_reference_function(self._definition):
+        if is_reference_function(self._scope.definition):
             return self._expressions.address(value)
-        if isinstance(self._function.type, Void):
+        if isinstance(self._scope.function.type, Void):
             return self._expressions.value(value)
-        return self._expressions.converted(value, self._function.type)
+        return self._expressions.converted(value, self._scope.function.type)
 
     def _while(self, cursor: Cursor) -> ir.Statement:
         *declared, condition, body = cursor.children
@@ -337,11 +236,7 @@ class FunctionLowering:
             )
         initial = initializer(cursor)
         if name := destructor(cursor.type):
-            raise refuse(
-                cursor,
-                f"an object of {name}, whose destructor does something",
-                instead=INSTEAD_OF_DESTRUCTOR,
-            )
+            raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
         if is_reference(cursor.type):
             assert initial is not None
             address = self._expressions.address(initial)
@@ -371,10 +266,10 @@ class FunctionLowering:
         braces = initial is not None and initial.kind == CursorKind.INIT_LIST_EXPR
         if initial is not None and (is_string or (braces and initial.children)):
             size = type.innermost.size
-            elements = self._expressions.construction.array_values(initial, type)
+            elements = array_values(self._expressions, initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
         elif initial is None:
-            made = self._expressions.construction.default_array(cursor.type, type)
+            made = default_array(self._expressions, cursor.type, type)
             values = tuple((number * type.innermost.size, value) for number, value in enumerate(made))
         local = self._scope.declare(cursor, type, in_memory=True)
         return ir.DeclareMemory(

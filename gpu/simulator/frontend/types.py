@@ -50,6 +50,16 @@ def shown_members(declaration: Cursor) -> tuple[Cursor, ...]:
     return (template or declaration.definition or declaration).children
 
 
+def decayed(type: Type) -> Type:
+    """Return what an array's elements are, over every dimension; other types are returned as they are."""
+    return type.innermost if isinstance(type, ArrayOf) else type
+
+
+def value_type(type: Type) -> Type:
+    """Return the type of a value: an array's is a pointer."""
+    return Pointer(type.innermost) if isinstance(type, ArrayOf) else type
+
+
 class TypeLowering:
     """The types of one program: each struct is one object."""
 
@@ -110,7 +120,7 @@ class TypeLowering:
             type = self.lower(member.type, cursor)
             named = name_of_capture(member) if is_closure(declaration) else member.spelling
             by_reference = is_reference(member.type)
-            held = Pointer(type.innermost if isinstance(type, ArrayOf) else type) if by_reference else type
+            held = Pointer(decayed(type)) if by_reference else type
             fields.append(Field(named, held, offset // 8, type if by_reference else None))
         struct.fields, struct.size = tuple(fields), max(canonical.size, 1)
         struct.alignment = canonical.alignment

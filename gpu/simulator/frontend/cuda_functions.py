@@ -1,0 +1,93 @@
+"""Calls of what CUDA gives a kernel by name: atomics, barriers, what warps exchange, printf."""
+
+from __future__ import annotations
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of, string_of
+from gpu.simulator.frontend.conversions import number_of
+from gpu.simulator.frontend.lowering import Lowering
+from gpu.simulator.frontend.types import refuse
+from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
+from gpu.simulator.types import INT32, VOID, Pointer, Scalar
+
+_TEXTURES = ("textures, which are bound on the host", "Read from a pointer to global memory: a[y * width + x].")
+_FRAGMENTS = ("wmma", "Write the product as loops over tiles in shared memory.")
+
+# What the shim declares so that it is refused by name: the construct, and what to write instead.
+_REFUSED = {
+    "__lockstep_tile_of_several_warps": (
+        "a tile of more than 32 threads",
+        "Take tiles of 32 threads, and __syncthreads() and shared memory between them.",
+    ),
+    "__lockstep_texture": _TEXTURES,
+    "__lockstep_fragment": _FRAGMENTS,
+}
+
+
+def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower a call of one of CUDA's functions."""
+    name, arguments = cursor.spelling, cursor.arguments
+    type = lower.type_of(cursor)
+    if name in ATOMICS:
+        return _atomic(lower, cursor, arguments)
+    if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := cursor.constant) is not None:
+        return number_of(type, number)
+    if name == "__lockstep_wait_for_children":
+        return ir.WaitForChildren(VOID, start_of(cursor))
+    if name == "__lockstep_grid_sync":
+        lower.scope.function.syncs_grid = True
+        return ir.GridBarrier(VOID, start_of(cursor))
+    if name in ("clock", "clock64"):
+        assert isinstance(type, Scalar)
+        return ir.Clock(type)
+    if name in FENCES:
+        lanes = [lower.value(each) for each in arguments if is_written_out(each)]
+        return ir.Fence(VOID, name, *lanes)
+    if name in WARP_OPERATIONS or name in BLOCK_VOTES:
+        values = tuple(lower.value(argument) for argument in arguments if is_written_out(argument))
+        assert isinstance(type, Scalar)
+        return ir.Warp(type, name, values, start_of(cursor))
+    if name == "printf":
+        text = string_of(arguments[0])
+        if text is None:
+            raise refuse(cursor, "a printf whose format is not written out", instead="Write it as a string.")
+        return ir.Print(INT32, text, tuple(_printed(lower, argument) for argument in arguments[1:]))
+    if name == "__lockstep_assert":
+        text = string_of(arguments[1]) or ""
+        return ir.Assertion(VOID, lower.condition(arguments[0]), text, start_of(cursor))
+    if name in INTRINSICS and isinstance(type, Scalar):
+        return ir.Intrinsic(type, name, tuple(lower.value(argument) for argument in arguments))
+    if name in _REFUSED:
+        construct, instead = _REFUSED[name]
+        raise refuse(cursor, construct, instead=instead)
+    raise refuse(
+        cursor,
+        f"a call of {name or 'this'}, which has no body here",
+        instead="Define it in this file or in one that it includes.",
+    )
+
+
+def _printed(lower: Lowering, argument: Cursor) -> ir.Expression | str:
+    text = string_of(argument)
+    if text is not None:
+        return text
+    value = lower.value(argument)
+    if not isinstance(value.type, Scalar | Pointer):
+        raise refuse(argument, f"{value.type} as an argument of printf", instead="Print its members, one by one.")
+    return value
+
+
+def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:
+    pointer = lower.value(arguments[0])
+    if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
+        raise refuse(cursor, f"{cursor.spelling} on this address")
+    element = pointer.type.element
+    base, index = (pointer.pointer, pointer.index) if isinstance(pointer, ir.Offset) else (pointer, None)
+    values = tuple(lower.converted(argument, element) for argument in arguments[1:])
+    place = ir.Element(element, base, index, start_of(cursor))
+    return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
+
+
+def is_written_out(argument: Cursor) -> bool:
+    """Whether an argument is written out; clang stands something empty in for a default."""
+    return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(argument.children)

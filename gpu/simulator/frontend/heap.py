@@ -1,0 +1,74 @@
+"""`new` and `delete`."""
+
+from __future__ import annotations
+
+from gpu.simulator import ir
+from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind, start_of
+from gpu.simulator.frontend.classes import ARRAYS, INSTEAD_OF_DESTRUCTOR, destructor, is_constructed
+from gpu.simulator.frontend.construction import default_elements, expressions_of
+from gpu.simulator.frontend.conversions import convert, number_of
+from gpu.simulator.frontend.lowering import Lowering
+from gpu.simulator.frontend.types import refuse
+from gpu.simulator.types import INT32, VOID, Pointer, Scalar
+
+_SIZE = Scalar("uint64")
+
+
+def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower `new T`, `new T[n]` and `new (place) T`: memory from the heap or a place, and what it holds."""
+    pointer = lower.type_of(cursor)
+    assert isinstance(pointer, Pointer)
+    type, declared = pointer.element, cursor.type.canonical.pointee
+    place: ir.Expression | None = None
+    count: ir.Expression = number_of(_SIZE, 1)
+    initial: Cursor | None = None
+    is_array = declared.canonical.kind != TypeKind.ULONG or _names_extent(cursor)
+    for part in expressions_of(cursor):
+        if part.type.canonical.spelling == "void *":
+            place = lower.value(part)
+        elif is_array and part.type.canonical.kind == TypeKind.ULONG:
+            count, is_array = lower.converted(part, _SIZE), False
+        else:
+            initial = part
+    if place is None:
+        function = lower.scope.function_called(lower.scope.unit.known("malloc"), start_of(cursor))
+        size = ir.Binary(_SIZE, "*", count, number_of(_SIZE, type.size))
+        place = ir.Call(function.type, function, (size,))
+    held = ir.Local(pointer, lower.scope.new_slot(), "new")
+    made: ir.Expression = ir.Assign(pointer, held, convert(place, pointer, cursor))
+    values: list[ir.Expression] = []
+    if initial is not None and initial.type.canonical.kind in ARRAYS:
+        if is_constructed(declared):
+            values = default_elements(lower, declared, type, _length(count, cursor))  # type: ignore[arg-type]
+    elif initial is not None and (initial.kind != CursorKind.CALL_EXPR or not _holds_nothing(initial, declared)):
+        values = [lower.converted(initial, type)]
+    for number, value in enumerate(values):
+        element = ir.Element(type, held, number_of(INT32, number), start_of(cursor))
+        made = ir.Sequence(VOID, made, ir.Assign(type, element, value))
+    return ir.Sequence(pointer, made, held)
+
+
+def delete(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower `delete`: what is freed is not given out again, and nothing else happens."""
+    (operand,) = expressions_of(cursor)
+    if name := destructor(operand.type.canonical.pointee):
+        raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
+    return lower.discarded(operand)
+
+
+def _holds_nothing(initial: Cursor, declared: ClangType) -> bool:
+    return not initial.arguments and not is_constructed(declared)
+
+
+def _names_extent(new: Cursor) -> bool:
+    """Whether brackets stand between a `new` and its initializer."""
+    for spelling, offset in new.tokens():
+        if spelling == "[" or (spelling in ("(", "{") and offset > new.start.offset + len("new ")):
+            return spelling == "["
+    return False
+
+
+def _length(count: ir.Expression, cursor: Cursor) -> int:
+    if not isinstance(count, ir.Const):
+        raise refuse(cursor, "a new array of objects of which nobody knows how many", instead="Write their number.")
+    return int(count.value)

@@ -1,0 +1,173 @@
+"""Operators: arithmetic, of pointers too, assignments, and `c ? a : b`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu.simulator import ir
+from gpu.simulator.frontend import calls
+from gpu.simulator.frontend.addresses import is_assignment
+from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
+from gpu.simulator.frontend.conversions import (
+    address_of,
+    convert,
+    dereference,
+    in_elements,
+    negated,
+    number_of,
+    only_child,
+    promoted,
+    read,
+)
+from gpu.simulator.frontend.fold import fold
+from gpu.simulator.frontend.lowering import Lowering
+from gpu.simulator.frontend.types import decayed, is_function_type, refuse, value_type
+from gpu.simulator.types import BOOL, INT64, VOID, Pointer, Scalar
+
+_POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
+
+
+def binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower an operator with two operands, an assignment or a comma, which may be a launch."""
+    left, right = cursor.children
+    operator = cursor.operator
+    if operator == "=":
+        return _assignment(lower, cursor, _required_place(lower, left))
+    if operator == ",":
+        launch = calls.launch(lower, left, right)
+        if launch is not None:
+            return launch
+        first = lower.discarded(left)
+        second = lower.value(right)
+        return ir.Sequence(second.type, first, second)
+    if operator in ("&&", "||"):
+        return fold(ir.Logical(BOOL, operator, lower.condition(left), lower.condition(right)))  # type: ignore[arg-type]
+    first, second = lower.value(left), lower.value(right)
+    if isinstance(first.type, Pointer) or isinstance(second.type, Pointer):
+        return _pointer_arithmetic(lower, cursor, operator, first, second)
+    type = lower.type_of(cursor)
+    if not isinstance(type, Scalar):
+        raise refuse(cursor, f"the operator {operator} here")
+    return fold(ir.Binary(type, operator, first, second))
+
+
+def _pointer_arithmetic(
+    lower: Lowering, cursor: Cursor, operator: str, first: ir.Expression, second: ir.Expression
+) -> ir.Expression:
+    if operator in _POINTER_COMPARISONS:
+        return ir.Binary(BOOL, operator, convert(first, INT64, cursor), convert(second, INT64, cursor))
+    if operator in ("+", "-") and isinstance(first.type, Pointer) and isinstance(second.type, Scalar):
+        index = second if operator == "+" else negated(second)
+        return ir.Offset(first.type, first, in_elements(index, lower.type_of(cursor)))
+    if operator == "+" and isinstance(second.type, Pointer):
+        return ir.Offset(second.type, second, first)
+    if operator == "-":
+        return ir.Distance(INT64, first, second)
+    raise refuse(cursor, f"the operator {operator} on pointers")
+
+
+def compound_assignment(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower `+=` and the like to their value."""
+    return _assignment(lower, cursor, _required_place(lower, cursor.children[0]))
+
+
+def unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower an operator with one operand, `++` and `--` among them."""
+    operand = only_child(cursor)
+    operator = cursor.operator
+    if operator in ("x++", "++x", "x--", "--x"):
+        return _increment(_required_place(lower, operand), operator)
+    if operator in ("*", "&") and is_function_type(cursor.type):
+        return lower.value(operand)
+    if operator == "*":
+        return read(dereference(lower.value(operand), cursor))
+    if operator == "&":
+        place = _required_place(lower, operand)
+        if isinstance(place, ir.Local):
+            raise refuse(cursor, f"the address of {place.name}")
+        return address_of(place)
+    if operator in ("+", "__extension__"):
+        return lower.value(operand)
+    type = lower.type_of(cursor)
+    if operator not in ("-", "~", "!") or not isinstance(type, Scalar):
+        raise refuse(cursor, f"the operator {operator} here")
+    return fold(ir.Unary(type, operator, lower.condition(operand) if operator == "!" else lower.value(operand)))
+
+
+def _increment(place: ir.Place, operator: str) -> ir.Expression:
+    up, gives_old = "+" in operator, operator.startswith("x")
+    if isinstance(place.type, Pointer):
+        step = ir.Const(INT64, np.int64(1 if up else -1))
+        return ir.Update(place.type, place, "+", step, place.type, gives_old)
+    compute = promoted(place.type)
+    return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, gives_old)
+
+
+def _assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Expression:
+    """Lower `=`, a compound assignment, `++x` or `--x` to a place that is lowered already."""
+    if cursor.kind == CursorKind.UNARY_OPERATOR:
+        return _increment(place, cursor.operator)
+    _, right = cursor.children
+    if cursor.kind == CursorKind.BINARY_OPERATOR:
+        return ir.Assign(place.type, place, lower.converted(right, place.type))
+    operator = cursor.operator[:-1]
+    value = lower.value(right)
+    if isinstance(place.type, Pointer):
+        step = value if operator == "+" else negated(value)
+        return ir.Update(place.type, place, "+", step, place.type)
+    # Clang has converted the right side to the type that the operation computes in, except for shifts.
+    shift = operator in ("<<", ">>")
+    compute = promoted(place.type) if shift else value.type
+    assert isinstance(compute, Scalar)
+    return ir.Update(place.type, place, operator, value, compute)
+
+
+def _required_place(lower: Lowering, cursor: Cursor) -> ir.Place:
+    place = lower.place(cursor)
+    if place is None:
+        raise refuse(
+            cursor,
+            f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})",
+            instead="Assign to a variable or an element, one assignment a statement.",
+        )
+    return place
+
+
+def place_of_operation(lower: Lowering, cursor: Cursor) -> ir.Place | None:
+    """Lower `*p`, or an assignment that is itself a place; None for an operation that gives only a value."""
+    if cursor.kind == CursorKind.UNARY_OPERATOR and cursor.operator == "*":
+        return dereference(lower.value(only_child(cursor)), cursor)
+    return _place_of_assignment(lower, cursor) if is_assignment(cursor) else None
+
+
+def _place_of_assignment(lower: Lowering, cursor: Cursor) -> ir.Place:
+    """Lower an assignment that is assigned to, as in `(a += 2) *= 3`: the place is worked out once."""
+    place = _required_place(lower, cursor.children[0])
+    if isinstance(place, ir.Local):
+        raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment a statement.")
+    held = ir.Local(Pointer(decayed(place.type)), lower.scope.new_slot(), "assigned")
+    within = ir.Element(place.type, held, None, place.position, place.volatile)
+    kept = ir.Assign(held.type, held, address_of(place))
+    done = ir.Sequence(VOID, kept, _assignment(lower, cursor, within))
+    return ir.Element(place.type, ir.Sequence(held.type, done, held), None, place.position, place.volatile)
+
+
+def conditional(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower `c ? a : b` to its value."""
+    condition, chosen, other = cursor.children
+    type = value_type(lower.type_of(cursor))
+    return fold(
+        ir.Select(type, lower.condition(condition), lower.converted(chosen, type), lower.converted(other, type))
+    )
+
+
+def place_of_choice(lower: Lowering, cursor: Cursor) -> ir.Place | None:
+    """Lower `c ? a : b` where both are places in memory."""
+    condition, *sides = cursor.children
+    places = [lower.place(side) for side in sides]
+    chosen, other = places
+    if not isinstance(chosen, ir.Element) or not isinstance(other, ir.Element) or chosen.type != other.type:
+        return None
+    type = Pointer(decayed(chosen.type))
+    pointer = ir.Select(type, lower.condition(condition), address_of(chosen), address_of(other))
+    return ir.Element(chosen.type, pointer, None, start_of(cursor), chosen.volatile or other.volatile)
