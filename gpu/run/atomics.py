@@ -14,8 +14,9 @@ from gpu.engines.counting import ObservedEngine
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
 from gpu.patterns.histogram.counted import counted
 from gpu.simulator.counting.contention import Contention, Tally
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.observe import Access, Observer, Step
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.observe import Access, IssuedStep, Observer
 from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.module import SimulatedModule
 from gpu.warp import WARP
@@ -114,7 +115,7 @@ class _Diary(Observer):
         self.moments: list[Moment] = []
         self._values = [0, 0]
 
-    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         # The statement that touches no memory is the one that adds; the others are seen by their accesses.
         thread = int(mask.lanes[0]) // WARP
         self.moments.append(Moment(thread, "add", self._values[thread] + 1))

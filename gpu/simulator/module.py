@@ -15,11 +15,11 @@ from gpu.simulator.checkers.findings import finding_of
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.compiled.launch import CompiledKernel
-from gpu.simulator.executor.address import Address
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
@@ -54,7 +54,7 @@ class SimulatedModule:
         self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
         self._kernels: dict[str, SimulatedKernel] = {}
         self._compiled: dict[str, CompiledKernel] = {}
-        self._variables: dict[str, Address] = {}
+        self._variables: dict[str, PointerValue] = {}
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class SimulatedModule:
             function = program.kernel(name)
             for variable in program.variables.values():
                 if variable.name not in self._variables:
-                    self._variables[variable.name] = Address(_memory_of(variable))
+                    self._variables[variable.name] = PointerValue(_memory_of(variable))
             self._kernels[name] = SimulatedKernel(function, LockstepCompiler(), self._variables)
         return self._kernels[name]
 
@@ -167,7 +167,7 @@ class SimulatedModule:
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
         if name not in self._variables and name in self._programs[()].variables:
-            self._variables[name] = Address(_memory_of(self._programs[()].variables[name]))
+            self._variables[name] = PointerValue(_memory_of(self._programs[()].variables[name]))
         memory = self._variables[name].memory if name in self._variables else None
         if not isinstance(memory, FlatMemory):
             raise KernelError(f"There is no __constant__ variable {name!r}.")

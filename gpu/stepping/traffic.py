@@ -22,7 +22,7 @@ from gpu.simulator.counting.traffic import (
     sectors,
     shared_passes,
 )
-from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.tables import ACTIONS, AccessRow
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Recording
@@ -281,7 +281,7 @@ def measure(trace: Trace, first: int, last: int) -> Accesses:
             elements.append(np.zeros(bits[-1].size, np.int64))
             bits[-1][lanes], elements[-1][lanes] = True, wanted // int(parts[number])
             owner.append(np.full(bits[-1].size // WARP, number))
-        warps, wanted = Warps(Mask(np.concatenate(bits))), np.concatenate(elements)
+        warps, wanted = Warps(LaneMask(np.concatenate(bits))), np.concatenate(elements)
         of = np.concatenate(owner)[warps.active]
         np.add.at(counts["requests"], of, 1)
         if space == "global":

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from gpu.simulator.checkers.order import Seen
 from gpu.simulator.checkers.shadow import Shadow
-from gpu.simulator.executor.children import FIRE_AND_FORGET, Child
-from gpu.simulator.executor.lanes import BlockBatch
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.child import FIRE_AND_FORGET, ChildLaunch
 
 Array = npt.NDArray[Any]
 Place = tuple[int, int]
@@ -90,7 +90,7 @@ class LaunchTree:
         self._launches = [_Launch(-1, None, None, is_tail=False)]
         self._current = 0
         self._of_batch: WeakKeyDictionary[BlockBatch, int] = WeakKeyDictionary()
-        self._waiting: dict[Child, _Launch] = {}
+        self._waiting: dict[ChildLaunch, _Launch] = {}
         self._pasts: list[Past] = []
         self._concurrent: list[tuple[Past, Seen | None]] | None = None
 
@@ -98,13 +98,13 @@ class LaunchTree:
         """Take note of blocks of the launch that runs."""
         self._of_batch[batch] = self._current
 
-    def launched(self, child: Child, seen: Seen) -> None:
+    def launched(self, child: ChildLaunch, seen: Seen) -> None:
         """Take note of a launch by a thread of the launch that runs."""
         self.has_children = True
         stream = None if child.stream == FIRE_AND_FORGET else (child.stream, seen.thread // seen.per_block)
         self._waiting[child] = _Launch(self._current, seen, stream, child.is_tail)
 
-    def begins(self, child: Child) -> None:
+    def begins(self, child: ChildLaunch) -> None:
         """Take note that a child runs from here on."""
         self._launches.append(self._waiting.pop(child))
         self._turn_to(len(self._launches) - 1)

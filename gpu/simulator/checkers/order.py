@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -124,7 +125,7 @@ class Order:
         self.has_barriers = False
         self.has_warp_times = False
 
-    def barrier(self, time: int, mask: Mask) -> Array:
+    def barrier(self, time: int, mask: LaneMask) -> Array:
         """Take note of a barrier and return the blocks that passed it: bool, one a block of the batch."""
         passed: Array = np.any(mask.bits.reshape(self._shape), axis=1)
         self._barrier[passed] = time
@@ -134,7 +135,7 @@ class Order:
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
         return passed
 
-    def warp_barrier(self, time: int, mask: Mask, named: Any = None) -> None:
+    def warp_barrier(self, time: int, mask: LaneMask, named: Any = None) -> None:
         """Take note of a `__syncwarp`; `named` are the lanes that it names, None for all."""
         self.has_warp_times = True
         lanes = mask.lanes
@@ -167,7 +168,7 @@ class Order:
         met[group, lanes % WARP] = time
         self._known[lanes] = met[group]
 
-    def fence(self, time: int, mask: Mask) -> None:
+    def fence(self, time: int, mask: LaneMask) -> None:
         """Take note of a fence for the whole device.
 
         It shows what the thread did itself, and what it saw at its last barriers.

@@ -16,9 +16,10 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.launch_tree import LaunchTree, Place
 from gpu.simulator.checkers.order import Order
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
-from gpu.simulator.executor.children import Child
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import FlatMemory, Site
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite, FlatMemory
 from gpu.simulator.executor.observe import Access, Observer
 from gpu.warp import WARP
 
@@ -74,17 +75,17 @@ class RaceChecker(Observer):
         if not self._is_child:
             self._tree = LaunchTree()
             self._time = 1
-            self._sites: list[Site] = []
+            self._sites: list[AccessSite] = []
             self._number_of_site: dict[int, int] = {}
             self._site_of_event = np.zeros(1024, np.int32)
             self._values: dict[int, tuple[int, Any]] = {}
         self._is_child = False
         self._forget(grid, block)
 
-    def launched(self, batch: BlockBatch, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         self._tree.launched(child, self._order.seen_by(child.lane, self._time))
 
-    def child_begins(self, child: Child) -> None:
+    def child_begins(self, child: ChildLaunch) -> None:
         self._keep()
         self._tree.begins(child)
         self._is_child = True
@@ -122,13 +123,13 @@ class RaceChecker(Observer):
         self._high = high_records(self._threads)
         self._low = low_records(self._threads)
 
-    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
         for memory in batch.shared.values():
             if memory in self._shadows:
                 self._shadows[memory].forget(passed)
 
-    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         if name == "__syncwarp":
             self._order.warp_barrier(self._time, mask, named)
         elif name in ("__threadfence", "__threadfence_system"):
@@ -313,7 +314,7 @@ class RaceChecker(Observer):
             self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size, other)
 
     def _describe(
-        self, now: _Now, lane: int, earlier: Site, thread: int, event: int, count: int, other: BlockBatch | None
+        self, now: _Now, lane: int, earlier: AccessSite, thread: int, event: int, count: int, other: BlockBatch | None
     ) -> Finding:
         access, batch = now.access, other or now.batch
         # Lanes of earlier batches are the ones before this batch's first.

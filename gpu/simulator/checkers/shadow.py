@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import Geometry
+from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Access
 

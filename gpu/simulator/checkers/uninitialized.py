@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.executor.lanes import BlockBatch
-from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
 from gpu.simulator.executor.observe import Access, Observer
 
 Array = npt.NDArray[Any]
@@ -38,7 +38,7 @@ class UninitializedChecker(Observer):
     def __init__(self, uninitialized: Collection[str] = ()) -> None:
         self._uninitialized = frozenset(uninitialized)
         self._findings: dict[tuple[str, int, str], Finding] = {}
-        self._shadows: WeakKeyDictionary[Memory, Array | None] = WeakKeyDictionary()
+        self._shadows: WeakKeyDictionary[DeviceMemory, Array | None] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Array]] = {}
 
     @property
@@ -60,13 +60,13 @@ class UninitializedChecker(Observer):
         if access.site.action != "read":
             view[words] = np.iinfo(view.dtype).max
 
-    def _shadow_of(self, memory: Memory, batch: BlockBatch) -> Array | None:
+    def _shadow_of(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
         """Return which bytes of a memory are written, or None where all are."""
         if memory not in self._shadows:
             self._shadows[memory] = self._new_shadow(memory, batch)
         return self._shadows[memory]
 
-    def _new_shadow(self, memory: Memory, batch: BlockBatch) -> Array | None:
+    def _new_shadow(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
         if isinstance(memory, LocalMemory):
             # Each lane's bytes in a row, however the memory itself keeps them.
             return None if memory.zeroed else np.zeros(batch.geometry.lanes * _padded(memory.size), np.uint8)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import BlockBatch
+from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 from gpu.warp import WARP
 

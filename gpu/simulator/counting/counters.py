@@ -22,9 +22,10 @@ from gpu.simulator.counting.traffic import (
     sectors,
     shared_passes,
 )
-from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.observe import Access, Observer, Step
+from gpu.simulator.executor.observe import Access, IssuedStep, Observer
 
 Array = npt.NDArray[Any]
 Number = int | float
@@ -192,28 +193,28 @@ class Counters(Observer):
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         self._settle(self._atomics)  # of a launch that failed
 
-    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         self._current = line = self._line(step.position)
         line["warp_statements"] += self._of(mask).count
         line["lane_statements"] += mask.count
         line["operations"] += step.operations * mask.count
 
-    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         self._line(position)["operations"] += operations * mask.count
 
-    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
         line, warps = self._line(position), self._of(mask)
         line["branches"] += warps.count
         if taken is not None and taken.count < mask.count:
             words = self._of(taken).words
             line["divergent_branches"] += int(np.count_nonzero((words != 0) & (words != warps.words)))
 
-    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         line, warps = self._line(position), self._of(mask)
         line["warp_barriers"] += warps.count
         line["block_barriers"] += int(np.count_nonzero(warps.words.reshape(batch.geometry.blocks, -1).any(axis=1)))
 
-    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         # A fence is told without its place: it is part of the statement that was told last.
         if name == "__syncwarp":
             self._current["warp_syncs"] += self._of(mask).count
@@ -245,7 +246,7 @@ class Counters(Observer):
     def _line(self, position: SourcePosition) -> defaultdict[str, int]:
         return self._lines[position.file, position.line]
 
-    def _of(self, mask: Mask) -> Warps:
+    def _of(self, mask: LaneMask) -> Warps:
         known = self._warps.get(id(mask))
         if known is None:
             if len(self._warps) >= _REMEMBERED_MASKS:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.executor.masks import LaneMask
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -36,7 +36,7 @@ class Rows:
         Which of all rows they are.
     """
 
-    def __init__(self, mask: Mask, width: int) -> None:
+    def __init__(self, mask: LaneMask, width: int) -> None:
         self.width = width
         words = _packed(mask.bits, width)
         self.numbers = np.flatnonzero(words)
@@ -74,7 +74,7 @@ class Warps:
         How many warps have an active lane.
     """
 
-    def __init__(self, mask: Mask) -> None:
+    def __init__(self, mask: LaneMask) -> None:
         self.mask = mask
         self.words = _packed(mask.bits, WARP)
         self.count = int(np.count_nonzero(self.words))

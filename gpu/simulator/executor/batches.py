@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpu.simulator import ir
-from gpu.simulator.executor.lanes import Geometry
+from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.types import Type
 
 # Enough lanes to drown Python's overhead in NumPy's work, few enough that a kernel's variables stay in the cache.

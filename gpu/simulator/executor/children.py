@@ -9,80 +9,30 @@ orders, and at once; this is one of those that streams allow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gpu.errors import LaunchError, SourcePosition
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.executor.address import Address
-
-if TYPE_CHECKING:
-    from gpu.simulator.executor.frame import Evaluator, Frame
-    from gpu.simulator.executor.lanes import BlockBatch, Mask
-    from gpu.simulator.executor.observe import Observer
-    from gpu.simulator.executor.schedule import Chooser
+from gpu.simulator.executor.call_frame import CallFrame, Evaluator
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.schedule import Chooser
 
 MAXIMUM_LAUNCH_DEPTH = 24
+
+# About what a batch runs in ten minutes: nobody waits longer for a kernel that is not stuck.
+MAXIMUM_ROUNDS = 10_000_000
 
 # What a launch costs of the budget of rounds, so that a tree of launches without loops ends too.
 ROUNDS_OF_A_LAUNCH = 10
 
-# The streams cudaStreamTailLaunch and cudaStreamFireAndForget in the shim.
-_TAIL_LAUNCH, FIRE_AND_FORGET = 3, 4
 
-
-@dataclass(frozen=True, eq=False)
-class Child:
-    """A launch by one thread of a kernel.
-
-    Parameters
-    ----------
-    function : ir.Function
-        The kernel that is launched.
-    grid, block : tuple of int
-        Extents in x, y and z.
-    shared_bytes : int
-        The size of the extern __shared__ array.
-    arguments : tuple
-        Its arguments, each one value.
-    stream : int
-        The number of its stream.
-    position : SourcePosition
-        Where it is launched.
-    batch, lane
-        Who launched it.
-    """
-
-    function: ir.Function
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    shared_bytes: int
-    arguments: tuple[Any, ...]
-    stream: int
-    position: SourcePosition
-    batch: BlockBatch
-    lane: int
-
-    @property
-    def is_tail(self) -> bool:
-        """Whether it runs after all other children."""
-        return self.stream == _TAIL_LAUNCH
-
-    def fails(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
-        """Make the error of a launch that cannot be."""
-        who = self.batch.describe(self.lane)
-        return LaunchError(
-            f"{self.position}: {who} launches a kernel that cannot run: {message}",
-            position=self.position,
-            advice=advice,
-            kind=kind,
-            thread=who,
-        )
-
-
-class Tree:
+class LaunchTree:
     """A launch by the host, with all that its kernels launch.
 
     Parameters
@@ -102,8 +52,8 @@ class Tree:
 
     def __init__(
         self,
-        run: Callable[[Child, int], None],
-        write: Callable[[BlockBatch], None],
+        run: Callable[[ChildLaunch, int], None],
+        write: Callable[[RunningBatch], None],
         observer: Observer | None,
         max_rounds: int | None,
         chooser: Chooser | None = None,
@@ -111,22 +61,34 @@ class Tree:
         self._run = run
         self.write = write
         self.observer = observer
-        self._max_rounds = max_rounds
+        self._max_rounds = max_rounds or MAXIMUM_ROUNDS
         self.chooser = chooser
         self.rounds = 0
 
-    def adopt(self, batch: BlockBatch, depth: int) -> None:
+    def adopt(self, batch: RunningBatch, depth: int) -> None:
         """Let a batch belong to this tree."""
-        batch.tree, batch.depth, batch.max_rounds = self, depth, self._max_rounds or batch.max_rounds
+        batch.parent, batch.depth, batch.max_rounds = self, depth, self._max_rounds
         if depth:
             batch.rounds = self.rounds
 
-    def finish(self, batch: BlockBatch) -> None:
+    def finish(self, batch: RunningBatch) -> None:
         """Take note of the rounds of a batch that has ended."""
         if batch.depth:
             self.rounds = batch.rounds
 
-    def run(self, children: Sequence[Child], depth: int) -> None:
+    def wait(self, batch: RunningBatch) -> None:
+        """Run what the threads of a batch have launched so far."""
+        if batch.children:
+            children, batch.children = batch.children, []
+            self.write(batch)
+            self.finish(batch)
+            self.run(children, batch.depth + 1)
+            if batch.depth:
+                batch.rounds = self.rounds
+            if batch.observer is not None:
+                batch.observer.launch_resumes(batch)
+
+    def run(self, children: Sequence[ChildLaunch], depth: int) -> None:
         """Run children, which are `depth` launches away from the host, in their order."""
         for child in sorted(children, key=lambda child: child.is_tail):
             if depth > MAXIMUM_LAUNCH_DEPTH:
@@ -135,32 +97,18 @@ class Tree:
                     "Count the depth in an argument, and go on without a launch where it is reached.",
                 )
             self.rounds += ROUNDS_OF_A_LAUNCH
-            if self.rounds > child.batch.max_rounds:
+            if self.rounds > self._max_rounds:
                 raise child.fails(
-                    f"launches and their loops have taken {child.batch.max_rounds} rounds already.",
+                    f"launches and their loops have taken {self._max_rounds} rounds already.",
                     "Check what ends the launches.",
                     "endless",
                 )
             self._run(child, depth)
 
 
-def wait_for_children(batch: BlockBatch) -> None:
-    """Run what the threads of a batch have launched so far."""
-    assert batch.tree is not None
-    if batch.children:
-        children, batch.children = batch.children, []
-        batch.tree.write(batch)
-        batch.tree.finish(batch)
-        batch.tree.run(children, batch.depth + 1)
-        if batch.depth:
-            batch.rounds = batch.tree.rounds
-        if batch.observer is not None:
-            batch.observer.launch_resumes(batch)
-
-
 def launch_lanes(
-    frame: Frame,
-    mask: Mask,
+    frame: CallFrame,
+    mask: LaneMask,
     function: ir.Function,
     configuration: Sequence[Evaluator],
     arguments: Sequence[Evaluator],
@@ -172,7 +120,7 @@ def launch_lanes(
     stream = stream.number()
     values = [evaluate(frame, mask) for evaluate in arguments]
     for lane in map(int, mask.lanes):
-        child = Child(
+        child = ChildLaunch(
             function,
             _extents(grid, lane),
             _extents(block, lane),
@@ -189,11 +137,11 @@ def launch_lanes(
             batch.observer.launched(batch, child)
 
 
-def _refuse_own_memory(child: Child, values: Sequence[Any]) -> None:
+def _refuse_own_memory(child: ChildLaunch, values: Sequence[Any]) -> None:
     for value in values:
         if isinstance(value, tuple):
             _refuse_own_memory(child, value)
-        elif isinstance(value, Address) and value.memory is not None and value.memory.space in ("local", "shared"):
+        elif isinstance(value, PointerValue) and value.memory is not None and value.memory.space in ("local", "shared"):
             raise child.fails(
                 f"it is given {value.memory.name}, which is in the parent's own __{value.memory.space}__ memory.",
                 "Pass a pointer to global memory, or the value itself.",
@@ -207,6 +155,6 @@ def _extents(value: Any, lane: int) -> tuple[int, ...]:
 def _of_lane(value: Any, lane: int) -> Any:
     if isinstance(value, tuple):
         return tuple(_of_lane(part, lane) for part in value)
-    if isinstance(value, Address):
+    if isinstance(value, PointerValue):
         return value.of_lane(lane)
     return value[lane] if isinstance(value, np.ndarray) else value

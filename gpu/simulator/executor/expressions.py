@@ -9,20 +9,14 @@ import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.executor import warp
-from gpu.simulator.executor.address import Address, from_number
-from gpu.simulator.executor.children import launch_lanes, wait_for_children
-from gpu.simulator.executor.effects import (
-    assert_lanes,
-    pass_barrier,
-    pass_grid_barrier,
-    print_lanes,
-    tell_fence,
-    tell_time,
-)
-from gpu.simulator.executor.frame import Callee, Evaluator, Frame
-from gpu.simulator.executor.lanes import Mask
-from gpu.simulator.executor.memory import LocalMemory, Site
+from gpu.simulator.executor import exchanges
+from gpu.simulator.executor.barriers import pass_barrier, pass_grid_barrier
+from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
+from gpu.simulator.executor.children import launch_lanes
+from gpu.simulator.executor.effects import assert_lanes, print_lanes, read_clock, tell_fence
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import Work
 from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS
@@ -139,7 +133,7 @@ class ExpressionCompiler:
             case ir.Const(_, value):
                 return lambda frame, mask: value
             case ir.Null():
-                null = Address(None)
+                null = PointerValue(None)
                 return lambda frame, mask: null
             case ir.Global(_, name):
                 return lambda frame, mask: frame.globals[name]
@@ -157,7 +151,7 @@ class ExpressionCompiler:
                 return self._distance(expression)
             case ir.Warp(scalar, op):
                 dtype = scalar.dtype
-                return lambda frame, mask: warp.run(op, frame.batch, mask, []).astype(dtype, copy=False)
+                return lambda frame, mask: exchanges.run(op, frame.batch, mask, []).astype(dtype, copy=False)
             case ir.Fence(_, name, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask))
@@ -170,11 +164,11 @@ class ExpressionCompiler:
                 return lambda frame, mask: pass_grid_barrier(frame, mask, position)
             case ir.Clock(scalar):
                 dtype = scalar.dtype
-                return lambda frame, mask: tell_time(frame, dtype)
+                return lambda frame, mask: read_clock(frame, dtype)
             case ir.Launch():
                 return self._launch(expression)
             case ir.WaitForChildren():
-                return lambda frame, mask: wait_for_children(frame.batch)
+                return lambda frame, mask: frame.batch.wait_for_children()
         raise AssertionError(expression)
 
     def _apply(self, op: str, function: Callable[..., Any], *operands: ir.Expression) -> Evaluator:
@@ -206,7 +200,7 @@ class ExpressionCompiler:
             return run
         position, operations = counted
 
-        def counting(frame: Frame, mask: Mask) -> Any:
+        def counting(frame: CallFrame, mask: LaneMask) -> Any:
             if frame.batch.observer is not None:
                 frame.batch.observer.side(frame.batch, position, operations, mask)
             return run(frame, mask)
@@ -236,7 +230,7 @@ class ExpressionCompiler:
         is_counted = any(self._work.of_side(side) is not None for side in sides)
         merged = self.values.merged
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             decided = condition(frame, mask)
             if eager and isinstance(decided, np.ndarray) and (not is_counted or frame.batch.observer is None):
                 return np.where(decided, chosen(frame, mask), other(frame, mask))
@@ -258,7 +252,7 @@ class ExpressionCompiler:
         assert isinstance(expression.left.type, Pointer)
         size = expression.left.type.element.size
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             difference = (left(frame, mask).offset - right(frame, mask).offset) // size
             return difference if isinstance(difference, np.ndarray) else np.int64(difference)
 
@@ -267,7 +261,7 @@ class ExpressionCompiler:
     def _print(self, text: str, arguments: tuple[ir.Expression | str, ...]) -> Evaluator:
         values = [argument if isinstance(argument, str) else self.expression(argument) for argument in arguments]
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             given = [value if isinstance(value, str) else value(frame, mask) for value in values]
             return print_lanes(frame, mask, text, given)
 
@@ -303,7 +297,7 @@ class ExpressionCompiler:
 
     def _load(self, place: ir.Element) -> Evaluator:
         pointer, index = self._where(place)
-        type, site, values = place.type, Site(place.position, "read", place.volatile), self.values
+        type, site, values = place.type, AccessSite(place.position, "read", place.volatile), self.values
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
@@ -316,11 +310,11 @@ class ExpressionCompiler:
         if isinstance(place, ir.Local):
             return self._assign_variable(place.slot, value)
         pointer, index = self._where(place)
-        type, site, values = place.type, Site(place.position, "write", place.volatile), self.values
+        type, site, values = place.type, AccessSite(place.position, "write", place.volatile), self.values
         if isinstance(type, Scalar):
             dtype, write = type.dtype, values.write
 
-            def run_scalar(frame: Frame, mask: Mask) -> Any:
+            def run_scalar(frame: CallFrame, mask: LaneMask) -> Any:
                 new = value(frame, mask)
                 write(pointer(frame, mask), frame.batch, index(frame, mask), dtype, new, mask, site)
                 return new
@@ -328,7 +322,7 @@ class ExpressionCompiler:
             return run_scalar
         parts, vector = leaves(type), vector_size(type)
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             new = value(frame, mask)
             store(values, frame.batch, pointer(frame, mask), parts, vector, new, mask, site)
             return new
@@ -338,7 +332,7 @@ class ExpressionCompiler:
     def _assign_variable(self, slot: int, value: Evaluator) -> Evaluator:
         merged, noted = self.values.merged, self.values.noted
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             new = value(frame, mask)
             frame.values[slot] = new if frame.owners[slot] is mask else merged(frame.values[slot], new, mask)
             if noted is not None:
@@ -354,7 +348,7 @@ class ExpressionCompiler:
         if isinstance(place, ir.Local):
             slot, merged, noted = place.slot, values.merged, values.noted
 
-            def run_local(frame: Frame, mask: Mask) -> Any:
+            def run_local(frame: CallFrame, mask: LaneMask) -> Any:
                 by = value(frame, mask)
                 old = frame.values[slot]
                 new = change(mask, old, by)
@@ -365,10 +359,13 @@ class ExpressionCompiler:
 
             return run_local
         pointer, index = self._where(place)
-        reading, writing = Site(place.position, "read", place.volatile), Site(place.position, "write", place.volatile)
+        reading, writing = (
+            AccessSite(place.position, "read", place.volatile),
+            AccessSite(place.position, "write", place.volatile),
+        )
         ((_, leaf),) = leaves(place.type)
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             by = value(frame, mask)
             address, at = pointer(frame, mask), index(frame, mask)
             old = load_leaf(values, frame.batch, address, at, leaf, mask, reading)
@@ -378,7 +375,7 @@ class ExpressionCompiler:
 
         return run
 
-    def _change(self, expression: ir.Update) -> Callable[[Mask, Any, Any], Any]:
+    def _change(self, expression: ir.Update) -> Callable[[LaneMask, Any, Any], Any]:
         """Return what computes the new value of an update from the old one and the right side."""
         op, compute, held = expression.op, expression.compute, expression.type
         if isinstance(compute, Pointer):
@@ -394,10 +391,10 @@ class ExpressionCompiler:
     def _atomic(self, expression: ir.Atomic) -> Evaluator:
         pointer, index = self._where(expression.place)
         evaluators = [self.expression(argument) for argument in expression.arguments]
-        site, atomic = Site(expression.place.position, "atomic"), self.values.atomic
+        site, atomic = AccessSite(expression.place.position, "atomic"), self.values.atomic
         op, used, dtype = expression.op, expression.used, expression.type.dtype
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             address, at = pointer(frame, mask), index(frame, mask)
             operands = [evaluate(frame, mask) for evaluate in evaluators]
             return atomic(address, frame.batch, at, dtype, op, operands, mask, site, used)
@@ -408,10 +405,12 @@ class ExpressionCompiler:
         type, values = expression.type.element, self.values
         parts, punned = leaves(type), has_union(type)
         value = self.expression(expression.value) if expression.value is not None else None
-        site = Site(SourcePosition("", 0), "write")
+        site = AccessSite(SourcePosition("", 0), "write")
 
-        def run(frame: Frame, mask: Mask) -> Any:
-            address = Address(LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned))
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            address = PointerValue(
+                LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned)
+            )
             if value is not None:
                 store(values, frame.batch, address, parts, 0, value(frame, mask), mask, site)
             return values.lift(address)
@@ -424,7 +423,7 @@ class ExpressionCompiler:
         compiled = self._function(function)
         evaluators = [self.expression(argument) for argument in arguments]
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             if frame.depth >= MAXIMUM_DEPTH:
                 raise _too_deep(frame, mask, function)
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
@@ -435,7 +434,7 @@ class ExpressionCompiler:
         number, values = self.bare.expression(expression.function), self.values
         evaluators = [self.expression(argument) for argument in expression.arguments]
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             numbers = number(frame, mask)
             given = [evaluate(frame, mask) for evaluate in evaluators]
             result: Any = None
@@ -464,10 +463,10 @@ def _picked(decided: Any, yes: Any, no: Any) -> Any:
 
 
 def _called_functions(
-    frame: Frame, mask: Mask, numbers: Any, expression: ir.IndirectCall
-) -> Iterator[tuple[ir.Function, Mask]]:
+    frame: CallFrame, mask: LaneMask, numbers: Any, expression: ir.IndirectCall
+) -> Iterator[tuple[ir.Function, LaneMask]]:
     """Yield the functions that a pointer leads to, each with its lanes."""
-    left: Mask | None = mask
+    left: LaneMask | None = mask
     while left is not None:
         number = numbers[left.lanes[0]] if isinstance(numbers, np.ndarray) else numbers
         lanes, left = left.split(numbers == number)
@@ -485,10 +484,10 @@ def _called_functions(
 
 def _own_object(function: ir.Function) -> list[Any]:
     """Return what a function that is called through a pointer needs before its arguments: a lambda's has no object."""
-    return [Address(None)] if function.parameters and function.parameters[0][0] == "this" else []
+    return [PointerValue(None)] if function.parameters and function.parameters[0][0] == "this" else []
 
 
-def _too_deep(frame: Frame, mask: Mask, function: ir.Function) -> LaunchError:
+def _too_deep(frame: CallFrame, mask: LaneMask, function: ir.Function) -> LaunchError:
     """Return the error of a call of `function` from a frame that is as deep as one may be."""
     return LaunchError(
         f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",

@@ -13,14 +13,17 @@ import numpy.typing as npt
 
 from gpu.errors import LaunchError
 from gpu.simulator import ir
-from gpu.simulator.executor.address import Address
+from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.executor.batches import BATCH_LANES, cut, reachable, waits
-from gpu.simulator.executor.children import Child, Tree
-from gpu.simulator.executor.lanes import BlockBatch, Geometry, Mask
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.children import LaunchTree
 from gpu.simulator.executor.lockstep import LockstepCompiler
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
-from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Chooser, Warps, chooser_of
+from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Chooser, WarpScheduler, chooser_of
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
@@ -30,7 +33,7 @@ Array = npt.NDArray[Any]
 class SimulatedKernel:
     """A `__global__` function, lowered and ready to launch."""
 
-    def __init__(self, function: ir.Function, compiler: LockstepCompiler, variables: dict[str, Address]) -> None:
+    def __init__(self, function: ir.Function, compiler: LockstepCompiler, variables: dict[str, PointerValue]) -> None:
         self.name = function.name
         self._function = function
         self._compiler = compiler
@@ -89,7 +92,7 @@ class SimulatedKernel:
             Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
             How often the loops of a batch (or of a warp, where warps are shuffled) may go round, all of them together,
-            before they are taken for endless; None for `lanes.MAXIMUM_ROUNDS`. Those of the kernels that a launch
+            before they are taken for endless; None for `children.MAXIMUM_ROUNDS`. Those of the kernels that a launch
             launches count together.
         schedule : str or Chooser
             "round-robin", all warps in lockstep, or "shuffle:SEED", each on its own, in an order that the seed decides;
@@ -106,7 +109,7 @@ class SimulatedKernel:
         values = self._bind(arguments)
         kernels = {id(self._function): self}
 
-        def run_child(child: Child, depth: int) -> None:
+        def run_child(child: ChildLaunch, depth: int) -> None:
             function = child.function
             if id(function) not in kernels:
                 kernels[id(function)] = SimulatedKernel(function, self._compiler, self._variables)
@@ -119,7 +122,7 @@ class SimulatedKernel:
                 tree.observer.child_begins(child)
             kernel._run(child.grid, child.block, child.arguments, child.shared_bytes, tree, depth)  # noqa: SLF001
 
-        tree = Tree(
+        tree = LaunchTree(
             run_child,
             lambda batch: _print(batch, on_print),
             Observers(observers) if observers else None,
@@ -135,14 +138,14 @@ class SimulatedKernel:
         block: Sequence[int],
         values: Sequence[Any],
         shared_bytes: int,
-        tree: Tree,
+        tree: LaunchTree,
         depth: int,
         on_progress: Callable[[float], None] = lambda fraction: None,
     ) -> None:
         """Run a grid that is `depth` launches away from the host, and what it launches."""
         count = grid[0] * grid[1] * grid[2]
         geometries: dict[int, Geometry] = {}
-        children: list[Child] = []
+        children: list[ChildLaunch] = []
         observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
@@ -150,7 +153,7 @@ class SimulatedKernel:
         for first, blocks in [(0, count)] if self._syncs_grid else batches:
             if blocks not in geometries:
                 geometries[blocks] = Geometry(block, blocks)
-            batch = BlockBatch(geometries[blocks], grid, first, shared_bytes, observer)
+            batch = RunningBatch(geometries[blocks], grid, first, shared_bytes, observer)
             tree.adopt(batch, depth)
             if observer is not None:
                 observer.batch_begins(batch)
@@ -158,8 +161,8 @@ class SimulatedKernel:
                 if tree.chooser is None:
                     self._enter(batch, values, batch.geometry.everyone)
                 else:
-                    batch.warps = Warps(batch, tree.chooser)
-                    batch.warps.run(partial(self._enter, batch, values))
+                    scheduler = batch.scheduler = WarpScheduler(batch, tree.chooser)
+                    scheduler.run(partial(self._enter, batch, values))
             finally:
                 tree.write(batch)
             if observer is not None:
@@ -177,7 +180,7 @@ class SimulatedKernel:
             return SHUFFLED_LANES
         return 1 if self._one_by_one else BATCH_LANES
 
-    def _enter(self, batch: BlockBatch, values: Sequence[Any], mask: Mask) -> Mask | None:
+    def _enter(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:
         return self._compiler.function(self._function).launch(batch, values, self._variables, mask)
 
     def check(
@@ -214,9 +217,9 @@ class SimulatedKernel:
         values: list[Any] = []
         for (name, type), argument in zip(parameters, arguments, strict=True):
             if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
-                values.append(Address(FlatMemory(name, "global", argument)))
+                values.append(PointerValue(FlatMemory(name, "global", argument)))
             elif isinstance(type, Pointer) and argument is None:
-                values.append(Address(None))
+                values.append(PointerValue(None))
             elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:
                 values.append(argument)
             elif isinstance(type, Struct) and isinstance(argument, np.void) and argument.nbytes == type.size:
@@ -228,7 +231,7 @@ class SimulatedKernel:
         return values
 
 
-def _print(batch: BlockBatch, on_print: Callable[[str, str], None] | None) -> None:
+def _print(batch: RunningBatch, on_print: Callable[[str, str], None] | None) -> None:
     for lane, text in batch.printed:
         if on_print is not None:
             on_print(batch.describe(lane), text)
@@ -239,5 +242,5 @@ def _print(batch: BlockBatch, on_print: Callable[[str, str], None] | None) -> No
 
 def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
     if isinstance(leaf, Pointer):
-        return Address(None)
+        return PointerValue(None)
     return data[offset : offset + leaf.size].view(leaf.dtype)[0]

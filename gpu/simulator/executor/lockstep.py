@@ -14,13 +14,14 @@ import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.executor.address import Address
-from gpu.simulator.executor.effects import pass_barrier
+from gpu.simulator.executor.barriers import pass_barrier
+from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.expressions import ExpressionCompiler
-from gpu.simulator.executor.frame import Evaluator, Frame, Step
-from gpu.simulator.executor.lanes import BlockBatch, Mask, union
-from gpu.simulator.executor.memory import LocalMemory, SharedMemory, Site
-from gpu.simulator.executor.observe import Step as Told
+from gpu.simulator.executor.masks import LaneMask, union
+from gpu.simulator.executor.memory import AccessSite, LocalMemory, SharedMemory
+from gpu.simulator.executor.observe import IssuedStep
+from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.executor.work import Work
 from gpu.simulator.types import Scalar, leaves
@@ -33,22 +34,22 @@ class CompiledFunction:
         self.function = function
         self._compiler = compiler
         self._values = compiler.values
-        self._body: Step | None = None
+        self._body: Executable | None = None
 
-    def call(self, caller: Frame, mask: Mask, arguments: Sequence[Any]) -> Any:
+    def call(self, caller: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> Any:
         """Run a `__device__` function in the lanes of `mask` and return its value."""
-        frame = Frame(caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
+        frame = CallFrame(caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
         self._run(frame, mask, arguments)
         return frame.result
 
     def launch(
-        self, batch: BlockBatch, arguments: Sequence[Any], variables: dict[str, Address], mask: Mask
-    ) -> Mask | None:
+        self, batch: RunningBatch, arguments: Sequence[Any], variables: dict[str, PointerValue], mask: LaneMask
+    ) -> LaneMask | None:
         """Run a kernel in some lanes of a batch, and return those that come to its end without a return."""
         values = self._values.launched(self.function, arguments, variables)
-        return self._run(Frame(batch, self.function.slots, None, variables, 0), mask, values)
+        return self._run(CallFrame(batch, self.function.slots, None, variables, 0), mask, values)
 
-    def _run(self, frame: Frame, mask: Mask, arguments: Sequence[Any]) -> Mask | None:
+    def _run(self, frame: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> LaneMask | None:
         if self._body is None:
             self._body = self._compiler.body(self.function)
         for shared in self.function.shared:
@@ -75,12 +76,12 @@ class LockstepCompiler:
             self._functions[id(function)] = CompiledFunction(function, self)
         return self._functions[id(function)]
 
-    def body(self, function: ir.Function) -> Step:
+    def body(self, function: ir.Function) -> Executable:
         """Return the step of a function's body."""
         self._work.enter(function)
         return self.values.body(function, self.statement(function.body))
 
-    def statement(self, statement: ir.Statement) -> Step:
+    def statement(self, statement: ir.Statement) -> Executable:
         """Return the step of a statement of the function whose body is being compiled."""
         match statement:
             case ir.Evaluate():
@@ -106,35 +107,35 @@ class LockstepCompiler:
             case ir.Barrier(position):
                 return self._barrier(position)
 
-    def _barrier(self, position: SourcePosition) -> Step:
-        def step(frame: Frame, mask: Mask) -> Mask:
+    def _barrier(self, position: SourcePosition) -> Executable:
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             pass_barrier(frame, mask, position)
             return mask
 
         return step
 
-    def _evaluate(self, statement: ir.Evaluate) -> Step:
+    def _evaluate(self, statement: ir.Evaluate) -> Executable:
         run = self._bare(statement.expression)
-        told = Told(statement.position, "evaluate", self._work.of(statement))
+        issued = IssuedStep(statement.position, "evaluate", self._work.of(statement))
 
-        def step(frame: Frame, mask: Mask) -> Mask:
-            frame.batch.begin(told, mask)
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
+            frame.batch.begin(issued, mask)
             run(frame, mask)
             return mask
 
         return step
 
-    def _declare(self, statement: ir.Declare) -> Step:
+    def _declare(self, statement: ir.Declare) -> Executable:
         slot, type, noted = statement.slot, statement.type, self.values.noted
         if statement.value is None:
-            empty = self.values.lift(type.dtype.type(0) if isinstance(type, Scalar) else Address(None))
+            empty = self.values.lift(type.dtype.type(0) if isinstance(type, Scalar) else PointerValue(None))
             run: Evaluator = lambda frame, mask: empty  # noqa: E731
         else:
             run = self._value(statement.value)
-        told = Told(statement.position, "declare", self._work.of(statement))
+        issued = IssuedStep(statement.position, "declare", self._work.of(statement))
 
-        def step(frame: Frame, mask: Mask) -> Mask:
-            frame.batch.begin(told, mask)
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
+            frame.batch.begin(issued, mask)
             value = run(frame, mask)
             frame.values[slot], frame.owners[slot] = value, mask
             if noted is not None:
@@ -143,17 +144,17 @@ class LockstepCompiler:
 
         return step
 
-    def _declare_memory(self, statement: ir.DeclareMemory) -> Step:
+    def _declare_memory(self, statement: ir.DeclareMemory) -> Executable:
         slot, size, name = statement.slot, statement.size, statement.name
         zeroed, punned = statement.zeroed, statement.punned
         values = self.values
         initial = [(offset, leaves(value.type), self._value(value)) for offset, value in statement.values]
-        site = Site(statement.position, "write")
-        told = Told(statement.position, "declare", self._work.of(statement))
+        site = AccessSite(statement.position, "write")
+        issued = IssuedStep(statement.position, "declare", self._work.of(statement))
 
-        def step(frame: Frame, mask: Mask) -> Mask:
-            frame.batch.begin(told, mask)
-            address = Address(local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned))
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
+            frame.batch.begin(issued, mask)
+            address = PointerValue(local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned))
             for offset, parts, value in initial:
                 store(values, frame.batch, address.moved(offset, 1), parts, 0, value(frame, mask), mask, site)
             frame.values[slot], frame.owners[slot] = values.lift(address), mask
@@ -161,21 +162,21 @@ class LockstepCompiler:
 
         return step
 
-    def _switch(self, statement: ir.Switch) -> Step:
+    def _switch(self, statement: ir.Switch) -> Executable:
         value = self._bare(statement.value)
         sections = [
             (section.values, section.is_default, self.statement(section.body)) for section in statement.sections
         ]
         cases = [case for section in statement.sections for case in section.values]
 
-        told = Told(statement.position, "switch", self._work.of(statement))
+        issued = IssuedStep(statement.position, "switch", self._work.of(statement))
 
-        def step(frame: Frame, mask: Mask) -> Mask | None:
-            frame.batch.begin(told, mask)
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
+            frame.batch.begin(issued, mask)
             returned, continued = frame.returned, frame.continued
             frame.continued = None
             decided = value(frame, mask)
-            live: Mask | None = None
+            live: LaneMask | None = None
             for values, is_default, run in sections:
                 enters = _is_one_of(decided, values)
                 if is_default:
@@ -189,18 +190,18 @@ class LockstepCompiler:
 
         return step
 
-    def _if(self, statement: ir.If) -> Step:
+    def _if(self, statement: ir.If) -> Executable:
         condition = self._bare(statement.condition)
         then = self.statement(statement.then)
         orelse = self.statement(statement.orelse) if statement.orelse is not None else None
 
-        told = Told(statement.position, "if", self._work.of(statement))
+        issued = IssuedStep(statement.position, "if", self._work.of(statement))
 
-        def step(frame: Frame, mask: Mask) -> Mask | None:
-            frame.batch.begin(told, mask)
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
+            frame.batch.begin(issued, mask)
             true, false = mask.split(condition(frame, mask))
             if frame.batch.observer is not None:
-                frame.batch.observer.branch(frame.batch, told.position, mask, true)
+                frame.batch.observer.branch(frame.batch, issued.position, mask, true)
             left = then(frame, true) if true is not None else None
             right = orelse(frame, false) if orelse is not None and false is not None else false
             if left is true and right is false:
@@ -209,24 +210,24 @@ class LockstepCompiler:
 
         return step
 
-    def _loop(self, statement: ir.Loop) -> Step:
+    def _loop(self, statement: ir.Loop) -> Executable:
         condition = self._bare(statement.condition) if statement.condition is not None else None
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
-        told = Told(position, "loop", self._work.of(statement))
+        issued = IssuedStep(position, "loop", self._work.of(statement))
 
-        def test(frame: Frame, live: Mask) -> Mask | None:
-            frame.batch.begin(told, live)
+        def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
+            frame.batch.begin(issued, live)
             stays, _ = live.split(condition(frame, live))  # type: ignore[misc]
             if frame.batch.observer is not None:
                 frame.batch.observer.branch(frame.batch, position, live, stays)
             return stays
 
-        def step(frame: Frame, mask: Mask) -> Mask | None:
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             returned, outer = frame.returned, frame.continued
             frame.continued = None
-            live: Mask | None = mask
+            live: LaneMask | None = mask
             tests = tests_first
             while live is not None:
                 if tests and condition is not None:
@@ -247,13 +248,13 @@ class LockstepCompiler:
 
         return step
 
-    def _return(self, statement: ir.Return) -> Step:
+    def _return(self, statement: ir.Return) -> Executable:
         run = self._value(statement.value) if statement.value is not None else None
         merged = self.values.merged
-        told = Told(statement.position, "return", self._work.of(statement))
+        issued = IssuedStep(statement.position, "return", self._work.of(statement))
 
-        def step(frame: Frame, mask: Mask) -> None:
-            frame.batch.begin(told, mask)
+        def step(frame: CallFrame, mask: LaneMask) -> None:
+            frame.batch.begin(issued, mask)
             if run is not None:
                 result = run(frame, mask)
                 frame.result = result if frame.result is None else merged(frame.result, result, mask)
@@ -262,20 +263,20 @@ class LockstepCompiler:
         return step
 
 
-def shared_memory(batch: BlockBatch, shared: ir.SharedArray) -> Address:
+def shared_memory(batch: RunningBatch, shared: ir.SharedArray) -> PointerValue:
     """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
     key = "extern" if shared.dynamic else shared
     if key not in batch.shared:
         batch.shared[key] = SharedMemory(shared.name, batch.shared_bytes if shared.dynamic else shared.size, batch)
-    return Address(batch.shared[key])
+    return PointerValue(batch.shared[key])
 
 
 def local_memory(
-    batch: BlockBatch, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool
+    batch: RunningBatch, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool
 ) -> LocalMemory:
     """Return new memory for a variable of each thread's own that some lanes declare."""
-    if batch.warps is not None:
-        return batch.warps.local(declaration, name, size, zeroed=zeroed, punned=punned)
+    if batch.scheduler is not None:
+        return batch.scheduler.local_memory(declaration, name, size, zeroed=zeroed, punned=punned)
     return LocalMemory(name, size, batch.geometry.lanes, zeroed=zeroed, punned=punned)
 
 
@@ -283,16 +284,16 @@ def _is_one_of(value: Any, cases: Sequence[int]) -> Any:
     return np.isin(value, cases) if isinstance(value, np.ndarray) else np.bool_(int(value) in cases)
 
 
-def _next_round(frame: Frame, through: Mask | None, before: Mask) -> Mask | None:
+def _next_round(frame: CallFrame, through: LaneMask | None, before: LaneMask) -> LaneMask | None:
     """Return the lanes that start another round: those that came through the body, and those that continued."""
     live = union(through, frame.continued)
     frame.continued = None
     return before if live is not None and live.count == before.count else live
 
 
-def _in_order(steps: list[Step]) -> Step:
-    def step(frame: Frame, mask: Mask) -> Mask | None:
-        live: Mask | None = mask
+def _in_order(steps: list[Executable]) -> Executable:
+    def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
+        live: LaneMask | None = mask
         for run in steps:
             live = run(frame, live)  # type: ignore[arg-type]  # the loop ends before None is passed on
             if live is None:
@@ -302,15 +303,15 @@ def _in_order(steps: list[Step]) -> Step:
     return steps[0] if len(steps) == 1 else step
 
 
-def _break(frame: Frame, mask: Mask) -> None:
+def _break(frame: CallFrame, mask: LaneMask) -> None:
     """Leave the loop: its lanes come back when it ends."""
 
 
-def _continue(frame: Frame, mask: Mask) -> None:
+def _continue(frame: CallFrame, mask: LaneMask) -> None:
     frame.continued = union(frame.continued, mask)
 
 
-def _endless(frame: Frame, mask: Mask, position: SourcePosition) -> LaunchError:
+def _endless(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> LaunchError:
     return LaunchError(
         f"{position}: this loop does not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
         f"{frame.batch.max_rounds} rounds.",

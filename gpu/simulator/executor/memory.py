@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.atomics import apply_atomics
-from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
@@ -21,7 +22,7 @@ POISON = 0xFF
 
 
 @dataclass(frozen=True)
-class Site:
+class AccessSite:
     """Where in the source an access stands, and what it does: "read", "write" or "atomic"."""
 
     position: SourcePosition
@@ -29,15 +30,17 @@ class Site:
     volatile: bool = False
 
 
-class Memory(Protocol):
+class DeviceMemory(Protocol):
     """Elements that lanes read and write; `element` is an index in elements of `dtype`, one for all or one a lane."""
 
     name: str
     space: str
 
-    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> Any: ...
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any: ...
 
-    def store(self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None: ...
+    def store(
+        self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None: ...
 
     def atomic(
         self,
@@ -46,8 +49,8 @@ class Memory(Protocol):
         dtype: DType,
         op: str,
         values: list[Any],
-        mask: Mask,
-        site: Site,
+        mask: LaneMask,
+        site: AccessSite,
         used: bool,
     ) -> Any: ...
 
@@ -69,7 +72,7 @@ class FlatMemory:
             self._views[dtype] = self.data[:whole].view(dtype)
         return self._views[dtype]
 
-    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         view = self.view(dtype)
         if not isinstance(element, np.ndarray) or mask.full:
             index = self._checked(batch, element, dtype, None, site)
@@ -82,7 +85,9 @@ class FlatMemory:
         values[mask.lanes] = view.take(self._checked(batch, element[mask.lanes], dtype, mask.lanes, site))
         return values
 
-    def store(self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+    def store(
+        self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
         self._refuse_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
         index = self._checked(batch, _of_lanes(element, lanes), dtype, lanes, site)
@@ -98,8 +103,8 @@ class FlatMemory:
         dtype: DType,
         op: str,
         values: list[Any],
-        mask: Mask,
-        site: Site,
+        mask: LaneMask,
+        site: AccessSite,
         used: bool,
     ) -> Any:
         self._refuse_read_only(batch, mask, site)
@@ -114,7 +119,7 @@ class FlatMemory:
         spread[lanes] = old
         return spread
 
-    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
+    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
         """Return indices into the view, after making sure that all lie inside."""
         size = self.view(dtype).size
         if isinstance(element, int):
@@ -124,7 +129,7 @@ class FlatMemory:
         _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
         return element.astype(np.intp)
 
-    def _refuse_read_only(self, batch: BlockBatch, mask: Mask, site: Site) -> None:
+    def _refuse_read_only(self, batch: BlockBatch, mask: LaneMask, site: AccessSite) -> None:
         if not self._writable:
             raise LaunchError(
                 f"{site.position}: {batch.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
@@ -135,7 +140,7 @@ class FlatMemory:
             )
 
     def _out_of_bounds(
-        self, batch: BlockBatch, element: Any, size: int, dtype: DType, lanes: Array | None, site: Site
+        self, batch: BlockBatch, element: Any, size: int, dtype: DType, lanes: Array | None, site: AccessSite
     ) -> NoReturn:
         elements = np.atleast_1d(element)
         worst = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
@@ -167,7 +172,7 @@ class SharedMemory(FlatMemory):
             self._bases[dtype] = batch.geometry.block_of_lane * (self._stride // dtype.itemsize)
         return self._bases[dtype]
 
-    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: Site) -> Any:
+    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
         size = self._size // dtype.itemsize
         if isinstance(element, int):
             if not 0 <= element < size:
@@ -199,7 +204,7 @@ class LocalMemory:
         self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
         self._sizes: set[int] = set()
 
-    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         if self._sizes and dtype.itemsize not in self._sizes and not self.punned:
             raise LaunchError(
                 f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
@@ -222,7 +227,9 @@ class LocalMemory:
         values[mask.lanes] = view[element[mask.lanes].astype(np.intp) * self._lanes + mask.lanes]
         return values
 
-    def store(self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+    def store(
+        self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
         self._check(batch, element, dtype, mask, site)
         self._sizes.add(dtype.itemsize)
         view = self._data.view(dtype)
@@ -241,8 +248,8 @@ class LocalMemory:
         dtype: DType,
         op: str,
         values: list[Any],
-        mask: Mask,
-        site: Site,
+        mask: LaneMask,
+        site: AccessSite,
         used: bool,
     ) -> Any:
         raise LaunchError(
@@ -252,13 +259,13 @@ class LocalMemory:
             thread=batch.describe(int(mask.lanes[0])),
         )
 
-    def _punned_index(self, element: Any, dtype: DType, mask: Mask) -> Array:
+    def _punned_index(self, element: Any, dtype: DType, mask: LaneMask) -> Array:
         index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(
             _of_lanes(element, mask.lanes), np.intp
         )
         return index
 
-    def _check(self, batch: BlockBatch, element: Any, dtype: DType, mask: Mask, site: Site) -> None:
+    def _check(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> None:
         count = self.size // dtype.itemsize
         if isinstance(element, int):
             if 0 <= element < count:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
-
-if TYPE_CHECKING:
-    from gpu.simulator.executor.children import Child
-    from gpu.simulator.executor.lanes import BlockBatch, Mask
-    from gpu.simulator.executor.memory import Memory, Site
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class IssuedStep:
     """A statement that lanes are about to execute, or a condition that they are about to test.
 
     Parameters
@@ -43,16 +42,16 @@ class Access:
 
     Parameters
     ----------
-    site : Site
+    site : AccessSite
         Where in the source, and "read", "write" or "atomic".
-    memory : Memory
+    memory : DeviceMemory
         What is accessed: its `space` is "global", "constant", "shared" or "local".
     element : int or array
         The index in elements of `size` bytes, one for all lanes, or one a lane of the batch. In shared memory it counts
         from the beginning of the block's array.
     size : int
         Bytes of one lane's access.
-    mask : Mask
+    mask : LaneMask
         The lanes that take part.
     values : scalar, array or tuple
         What was read or written, one for all lanes or one a lane; of a struct, one for each leaf. Of an atomic, the
@@ -61,11 +60,11 @@ class Access:
         Of an atomic, whether the lanes want to know what was there before.
     """
 
-    site: Site
-    memory: Memory
+    site: AccessSite
+    memory: DeviceMemory
     element: Any
     size: int
-    mask: Mask
+    mask: LaneMask
     values: Any
     used: bool = True
 
@@ -92,38 +91,38 @@ class Observer:
         Where all warps run in lockstep nothing is told.
         """
 
-    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         """Take note of a statement that the lanes of `mask` are about to execute."""
 
-    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         """Take note that the lanes of `mask` are about to execute a side of `?:`, `&&` or `||`.
 
         Each does so many operations on data there, which the statement's step has left out; `position` is the
         statement's.
         """
 
-    def advance(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def advance(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note that the lanes of `mask` are about to do the step of a `for`, which stands at its position."""
 
-    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
         """Take note that of the lanes of `mask` those of `taken` (none: None) go one way, the others the other."""
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         """Take note of an access to memory."""
 
-    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
-    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
 
         `named` are the lanes that `__syncwarp` names: one uint32 for all threads, or one a lane; None for all lanes.
         """
 
-    def launched(self, batch: BlockBatch, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         """Take note that a thread launches a kernel, which runs later."""
 
-    def child_begins(self, child: Child) -> None:
+    def child_begins(self, child: ChildLaunch) -> None:
         """Take note that the launch that begins next is that of a child."""
 
     def launch_resumes(self, batch: BlockBatch) -> None:
@@ -157,19 +156,19 @@ class Observers(Observer):
         for observer in self._observers:
             observer.switch(batch, warp)
 
-    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.step(batch, step, mask)
 
-    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.side(batch, position, operations, mask)
 
-    def advance(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def advance(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.advance(batch, position, mask)
 
-    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
         for observer in self._observers:
             observer.branch(batch, position, mask, taken)
 
@@ -177,19 +176,19 @@ class Observers(Observer):
         for observer in self._observers:
             observer.access(batch, access)
 
-    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.barrier(batch, position, mask)
 
-    def fence(self, batch: BlockBatch, name: str, mask: Mask, named: Any = None) -> None:
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         for observer in self._observers:
             observer.fence(batch, name, mask, named)
 
-    def launched(self, batch: BlockBatch, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         for observer in self._observers:
             observer.launched(batch, child)
 
-    def child_begins(self, child: Child) -> None:
+    def child_begins(self, child: ChildLaunch) -> None:
         for observer in self._observers:
             observer.child_begins(child)
 

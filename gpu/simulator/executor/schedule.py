@@ -17,10 +17,13 @@ from weakref import WeakValueDictionary
 import numpy as np
 from greenlet import greenlet
 
-from gpu.errors import InputError, LaunchError, SourcePosition
-from gpu.simulator.executor.lanes import Array, BlockBatch, Mask
+from gpu.errors import InputError, SourcePosition
+from gpu.simulator.executor.barriers import barrier_error, check_barrier
+from gpu.simulator.executor.batch import Array
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import LocalMemory
-from gpu.simulator.executor.observe import Step
+from gpu.simulator.executor.observe import IssuedStep
+from gpu.simulator.executor.running import RunningBatch
 from gpu.warp import WARP
 
 ROUND_ROBIN = "round-robin"
@@ -75,7 +78,7 @@ def chooser_of(schedule: str | Chooser) -> Chooser | None:
 class _Warp:
     """A warp: its lanes, and how far it has come."""
 
-    def __init__(self, number: int, mask: Mask, block: _Block, rounds: int) -> None:
+    def __init__(self, number: int, mask: LaneMask, block: _Block, rounds: int) -> None:
         self.number = number
         self.mask = mask
         self.block = block
@@ -89,12 +92,12 @@ class _Block:
 
     def __init__(self) -> None:
         self.warps: list[_Warp] = []
-        self.meeting: _Meeting | None = None
+        self.barrier: _Barrier | None = None
         # Lanes that came to the kernel's end, and not to a return.
         self.through: list[int] = []
 
 
-class _Meeting:
+class _Barrier:
     """A barrier where warps of a block wait: who is there, and how they vote."""
 
     def __init__(self, position: SourcePosition, lanes: int, votes: Array) -> None:
@@ -102,20 +105,20 @@ class _Meeting:
         self.waiting: list[_Warp] = []
         self.bits = np.zeros(lanes, bool)
         self.votes = np.zeros(lanes, votes.dtype)
-        self.passed: Mask | None = None
+        self.passed: LaneMask | None = None
 
 
-class Warps:
+class WarpScheduler:
     """The warps of a batch, of which one runs at a time.
 
     Parameters
     ----------
-    batch : BlockBatch
+    batch : RunningBatch
     chooser : Chooser
         Names the next one.
     """
 
-    def __init__(self, batch: BlockBatch, chooser: Chooser) -> None:
+    def __init__(self, batch: RunningBatch, chooser: Chooser) -> None:
         self._batch = batch
         self._chooser = chooser
         self._current: _Warp | None = None
@@ -129,7 +132,7 @@ class Warps:
             block.warps.append(warp)
             self._ready.append(warp)
 
-    def run(self, kernel: Callable[[Mask], Mask | None]) -> None:
+    def run(self, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
         """Let every warp go through a kernel, to the end of all.
 
         Parameters
@@ -157,24 +160,24 @@ class Warps:
         if following is not self._current:
             self._resume(following)
 
-    def meet(self, gone: Mask | None, mask: Mask, position: SourcePosition, votes: Any) -> tuple[Mask, Any]:
+    def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any) -> tuple[LaneMask, Any]:
         """Wait at a barrier for the block's other warps.
 
         Parameters
         ----------
-        gone : Mask or None
+        gone : LaneMask or None
             The lanes of the warp that have returned.
-        mask : Mask
+        mask : LaneMask
             Those that are here.
         position : SourcePosition
             The barrier.
         votes : scalar or array
-            What they tell the block's other threads.
+            How they vote.
 
         Returns
         -------
-        tuple of Mask and array
-            The block's lanes that met, and what they told, one a lane.
+        tuple of LaneMask and array
+            The block's lanes that arrived, and their votes, one a lane.
 
         Raises
         ------
@@ -185,25 +188,25 @@ class Warps:
         batch, warp = self._batch, self._current
         assert warp is not None
         if batch.observer is not None:
-            batch.observer.step(batch, Step(position, "barrier", 0), mask)
+            batch.observer.step(batch, IssuedStep(position, "barrier", 0), mask)
         check_barrier(batch, warp.mask.without(gone), mask, position)
         block = warp.block
-        if block.meeting is None:
-            block.meeting = _Meeting(position, batch.geometry.lanes, np.asarray(votes))
-        meeting = block.meeting
-        if meeting.position != position:
-            raise barrier_error(batch, int(mask.lanes[0]), meeting.position)
-        meeting.bits |= mask.bits
-        meeting.votes[mask.lanes] = np.broadcast_to(votes, meeting.votes.shape)[mask.lanes]
-        meeting.waiting.append(warp)
+        if block.barrier is None:
+            block.barrier = _Barrier(position, batch.geometry.lanes, np.asarray(votes))
+        barrier = block.barrier
+        if barrier.position != position:
+            raise barrier_error(batch, int(mask.lanes[0]), barrier.position)
+        barrier.bits |= mask.bits
+        barrier.votes[mask.lanes] = np.broadcast_to(votes, barrier.votes.shape)[mask.lanes]
+        barrier.waiting.append(warp)
         self._ready.remove(warp)
         self._let_pass(block)
-        if meeting.passed is None:
+        if barrier.passed is None:
             self._resume(self._next())
-        assert meeting.passed is not None
-        return meeting.passed, meeting.votes
+        assert barrier.passed is not None
+        return barrier.passed, barrier.votes
 
-    def local(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
+    def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
         """Return the memory of an array of each thread's own that the running warp declares.
 
         It is the same for all warps that declare it the same time, so that an array is one for all threads.
@@ -218,7 +221,7 @@ class Warps:
             memory = self._locals[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
         return memory
 
-    def _live(self, warp: _Warp, kernel: Callable[[Mask], Mask | None]) -> None:
+    def _live(self, warp: _Warp, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
         through = kernel(warp.mask)
         if through is not None:
             warp.block.through += through.lanes.tolist()
@@ -240,35 +243,12 @@ class Warps:
 
     def _let_pass(self, block: _Block) -> None:
         """End the waiting where all warps of a block that have not ended are at the barrier."""
-        meeting = block.meeting
-        if meeting is None or len(meeting.waiting) < len(block.warps):
+        barrier = block.barrier
+        if barrier is None or len(barrier.waiting) < len(block.warps):
             return
         if block.through:
-            raise barrier_error(self._batch, min(block.through), meeting.position)
-        meeting.passed, block.meeting = Mask(meeting.bits), None
-        self._ready += meeting.waiting
+            raise barrier_error(self._batch, min(block.through), barrier.position)
+        barrier.passed, block.barrier = LaneMask(barrier.bits), None
+        self._ready += barrier.waiting
         if self._batch.observer is not None:
-            self._batch.observer.barrier(self._batch, meeting.position, meeting.passed)
-
-
-def check_barrier(batch: BlockBatch, due: Mask | None, mask: Mask, position: SourcePosition) -> None:
-    """Make sure that of each block that comes to a barrier all lanes that are due are here."""
-    if due is None or mask.count == due.count:
-        return
-    shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
-    here, expected = mask.bits.reshape(shape), due.bits.reshape(shape)
-    missing: Array = (expected & ~here) & here.any(axis=1, keepdims=True)
-    if missing.any():
-        raise barrier_error(batch, int(np.flatnonzero(missing)[0]), position)
-
-
-def barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
-    """Return the error of a barrier that a lane does not come to."""
-    return LaunchError(
-        f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "
-        f"by all threads of the block; {batch.describe(lane)} does not come.",
-        position=position,
-        advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
-        kind="barrier",
-        thread=batch.describe(lane),
-    )
+            self._batch.observer.barrier(self._batch, barrier.position, barrier.passed)

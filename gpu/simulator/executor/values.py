@@ -1,8 +1,8 @@
 """What the compiler's closures pass on as a value, and everything that is done with one.
 
 There is one compiler. Given `PlainValues`, its closures pass on what NumPy computes: one scalar where all lanes agree,
-an array of one value a lane, an `Address`, or, of a struct, a tuple of its leaves. Whoever wants more of a value than
-that, such as where it came from, gives the compiler another algebra, in which a value is accompanied.
+an array of one value a lane, a `PointerValue`, or, of a struct, a tuple of its leaves. Whoever wants more of a value,
+such as where it came from, gives the compiler another algebra, in which a value is accompanied.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.executor import warp
-from gpu.simulator.executor.address import Address, from_number, unobserved
-from gpu.simulator.executor.frame import Evaluator, Frame, Step, assign_local
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import Site
+from gpu.simulator.executor import exchanges
+from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable, assign_local
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.pointers import PointerValue, from_number, unobserved
+from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.types import INT64, Pointer, Scalar
 
 Leaf = Scalar | Pointer
 Leaves = Sequence[tuple[int, Leaf]]
-Barrier = Callable[[Frame, Mask, Any], tuple[Mask, Any]]
-"""What lets lanes wait at a barrier of their block with a vote each, and returns who met and how they voted."""
+Barrier = Callable[[CallFrame, LaneMask, Any], tuple[LaneMask, Any]]
+"""What lets lanes wait at a barrier of their block with a vote each, and returns who arrived and how they voted."""
 
 
 class PlainValues:
@@ -75,7 +76,7 @@ class PlainValues:
             return lambda frame, mask: function(left(frame, mask), right(frame, mask))
         return lambda frame, mask: function(*(run(frame, mask) for run in operands))
 
-    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[Mask, Any, Any], Any]:
+    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[LaneMask, Any, Any], Any]:
         """Return an operation on two values in some lanes."""
         return lambda mask, left, right: function(left, right)
 
@@ -91,7 +92,7 @@ class PlainValues:
         """Return the closure of `&&` or `||`, whose right side runs only in the lanes that need it."""
         conjunction = op == "&&"
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             first = left(frame, mask)
             true, false = mask.split(first)
             needed = true if conjunction else false
@@ -104,7 +105,7 @@ class PlainValues:
 
         return run
 
-    def merged(self, old: Any, new: Any, mask: Mask) -> Any:
+    def merged(self, old: Any, new: Any, mask: LaneMask) -> Any:
         """Return a value that is `new` in the lanes of a mask and `old` elsewhere; None is none yet."""
         return assign_local(old, new, mask)
 
@@ -130,17 +131,17 @@ class PlainValues:
 
     # Each takes an address, and what the method of that takes; the values that are stored or operands, and the one
     # that is returned, are this algebra's.
-    read: Callable[..., Any] = staticmethod(Address.load)
-    write: Callable[..., None] = staticmethod(Address.store)
-    atomic: Callable[..., Any] = staticmethod(Address.atomic)
+    read: Callable[..., Any] = staticmethod(PointerValue.load)
+    write: Callable[..., None] = staticmethod(PointerValue.store)
+    atomic: Callable[..., Any] = staticmethod(PointerValue.atomic)
 
-    def tell_read(self, batch: BlockBatch, access: Access) -> Any:
+    def tell_read(self, batch: RunningBatch, access: Access) -> Any:
         """Tell the observer of an access that has read whole vectors, and return what was read."""
         assert batch.observer is not None
         batch.observer.access(batch, access)
         return access.values
 
-    def tell_write(self, batch: BlockBatch, access: Access, value: Any) -> None:
+    def tell_write(self, batch: RunningBatch, access: Access, value: Any) -> None:
         """Tell the observer of an access that has written a value, whole vectors."""
         assert batch.observer is not None
         batch.observer.access(batch, access)
@@ -156,9 +157,9 @@ class PlainValues:
         `given` are bare.
         """
 
-        def run(frame: Frame, mask: Mask) -> Any:
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
             arguments = [named(frame, mask), given(frame, mask), *(other(frame, mask) for other in others)]
-            return warp.run(op, frame.batch, mask, arguments).astype(dtype, copy=False)
+            return exchanges.run(op, frame.batch, mask, arguments).astype(dtype, copy=False)
 
         return run
 
@@ -166,9 +167,9 @@ class PlainValues:
         """Return the closure of a vote of a block at a barrier."""
         barrier = self.interrupting(barrier)
 
-        def run(frame: Frame, mask: Mask) -> Any:
-            met, votes = barrier(frame, mask, np.not_equal(predicate(frame, mask), 0))
-            return warp.block_vote(op, frame.batch, met, votes)
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            arrived, votes = barrier(frame, mask, np.not_equal(predicate(frame, mask), 0))
+            return exchanges.block_vote(op, frame.batch, arrived, votes)
 
         return run
 
@@ -179,13 +180,15 @@ class PlainValues:
     # Functions and variables.
 
     #: Takes note, where it is there, of the value that a variable (by its slot) got in some lanes.
-    noted: Callable[[int, Any, Mask], None] | None = None
+    noted: Callable[[int, Any, LaneMask], None] | None = None
 
-    def launched(self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, Address]) -> Sequence[Any]:
+    def launched(
+        self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, PointerValue]
+    ) -> Sequence[Any]:
         """Return the values of a kernel's arguments."""
         return arguments
 
-    def body(self, function: ir.Function, body: Step) -> Step:
+    def body(self, function: ir.Function, body: Executable) -> Executable:
         """Return the body of a function that runs in a frame which has its arguments."""
         return body
 
@@ -194,7 +197,13 @@ PLAIN = PlainValues()
 
 
 def load(
-    values: PlainValues, batch: BlockBatch, address: Address, leaves: Leaves, vector: int, mask: Mask, site: Site
+    values: PlainValues,
+    batch: RunningBatch,
+    address: PointerValue,
+    leaves: Leaves,
+    vector: int,
+    mask: LaneMask,
+    site: AccessSite,
 ) -> Any:
     """Return a struct's value in memory; `vector` is its size where it is loaded as a whole, else 0.
 
@@ -212,13 +221,13 @@ def load(
 
 def store(
     values: PlainValues,
-    batch: BlockBatch,
-    address: Address,
+    batch: RunningBatch,
+    address: PointerValue,
     leaves: Leaves,
     vector: int,
     value: Any,
-    mask: Mask,
-    site: Site,
+    mask: LaneMask,
+    site: AccessSite,
 ) -> None:
     """Write a value to memory, seen as `load` is."""
     whole = _whole(batch, address, vector, mask, site)
@@ -234,7 +243,13 @@ def store(
 
 
 def load_leaf(
-    values: PlainValues, batch: BlockBatch, address: Address, index: Any, leaf: Leaf, mask: Mask, site: Site
+    values: PlainValues,
+    batch: RunningBatch,
+    address: PointerValue,
+    index: Any,
+    leaf: Leaf,
+    mask: LaneMask,
+    site: AccessSite,
 ) -> Any:
     """Return the scalars or pointers that are `index` elements after an address."""
     if isinstance(leaf, Pointer):
@@ -243,16 +258,23 @@ def load_leaf(
 
 
 def store_leaf(
-    values: PlainValues, batch: BlockBatch, address: Address, index: Any, leaf: Leaf, value: Any, mask: Mask, site: Site
+    values: PlainValues,
+    batch: RunningBatch,
+    address: PointerValue,
+    index: Any,
+    leaf: Leaf,
+    value: Any,
+    mask: LaneMask,
+    site: AccessSite,
 ) -> None:
     """Write the scalars or pointers that are `index` elements after an address."""
     if isinstance(leaf, Pointer):
-        values.write(address, batch, index, INT64.dtype, values.converted(Address.number, value), mask, site)
+        values.write(address, batch, index, INT64.dtype, values.converted(PointerValue.number, value), mask, site)
     else:
         values.write(address, batch, index, leaf.dtype, value, mask, site)
 
 
-def _whole(batch: BlockBatch, address: Address, vector: int, mask: Mask, site: Site) -> Access | None:
+def _whole(batch: RunningBatch, address: PointerValue, vector: int, mask: LaneMask, site: AccessSite) -> Access | None:
     """Return the access, without its values yet, that observers see instead of its parts."""
     if not vector or address.mixed:
         return None
@@ -260,5 +282,5 @@ def _whole(batch: BlockBatch, address: Address, vector: int, mask: Mask, site: S
     return Access(site, memory, element, vector, mask, None) if batch.observer is not None else None
 
 
-def _at(address: Address, offset: int) -> Address:
+def _at(address: PointerValue, offset: int) -> PointerValue:
     return address.moved(offset, 1) if offset else address

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from gpu.simulator.checkers.findings import Finding
-from gpu.simulator.executor.lanes import BlockBatch
+from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.types import TraceFinding

@@ -8,13 +8,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.executor.masks import LaneMask
 
 Array = npt.NDArray[Any]
 Thing = TypeVar("Thing")
 
 
-def compact(value: Any, mask: Mask) -> Any:
+def compact(value: Any, mask: LaneMask) -> Any:
     """Return the part of a value that the lanes of a mask have; one value for all stays one."""
     if not isinstance(value, np.ndarray) or mask.full:
         return value

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import POISON, FlatMemory, LocalMemory, Memory
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import POISON, DeviceMemory, FlatMemory, LocalMemory
 from gpu.simulator.trace.packing import Array, Growing, compact
 
 NONE = np.int32(0)
@@ -87,7 +88,7 @@ class RecordedMemory:
         """The bytes of all blocks or lanes."""
         return (self.stride or self.size) * self.lanes if self.lanes else self.blocks * self.stride
 
-    def flat(self, batch: BlockBatch, element: Any, size: int, mask: Mask) -> Any:
+    def flat(self, batch: BlockBatch, element: Any, size: int, mask: LaneMask) -> Any:
         """Return the flat index of the element that each lane of a mask accesses, in elements of `size` bytes."""
         index = compact(element, mask)
         if self.space == "local" and self.stride:
@@ -109,7 +110,7 @@ class RecordedMemory:
         whole = self._shadow.size // self.per(dtype) * self.per(dtype)
         return self._shadow[: whole : self.per(dtype)]
 
-    def content(self, memory: Memory, dtype: np.dtype[Any]) -> Array:
+    def content(self, memory: DeviceMemory, dtype: np.dtype[Any]) -> Array:
         """Return what the memory itself holds now."""
         assert isinstance(memory, FlatMemory)
         return memory.view(dtype)

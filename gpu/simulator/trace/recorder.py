@@ -14,11 +14,12 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.executor.address import Address
-from gpu.simulator.executor.children import Child
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import FlatMemory, LocalMemory, Memory
-from gpu.simulator.executor.observe import Access, Observer, Step
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
+from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.trace.packing import Array, Numbering, Table, compact
 from gpu.simulator.trace.recorded_memory import NONE, RecordedMemory, shared_size
 from gpu.simulator.trace.tables import (
@@ -68,24 +69,24 @@ class Recorder(Observer):
         self.batches, self.inputs, self.calls = Table(BATCH), Table(INPUT), Table(CALL)
         self.launches: list[TraceLaunch] = []
         # Of launches by kernels that did not begin yet, and of the next one: its launch, event, block and thread.
-        self._parents: dict[Child, tuple[int, ...]] = {}
+        self._parents: dict[ChildLaunch, tuple[int, ...]] = {}
         self._parent: tuple[int, ...] = ()
         self.memories: list[RecordedMemory] = []
         # The nodes of the value that is stored next, one for each leaf; and those of what was loaded, where wanted.
         self.incoming: tuple[Any, ...] = ()
-        self.outgoing: list[tuple[Mask, tuple[Any, ...]]] | None = None
+        self.outgoing: list[tuple[LaneMask, tuple[Any, ...]]] | None = None
         self._next_node = 1
         self._next_frame = 0
         self._frame = (0, 0)
-        self._step: tuple[Step, Mask] | None = None
+        self._step: tuple[IssuedStep, LaneMask] | None = None
         self._interrupted = False
         # The frame, the statement and whether it is interrupted, of the warps that others have taken turns with.
         self._warp = -1
-        self._paused: dict[int, tuple[tuple[int, int], tuple[Step, Mask] | None, bool]] = {}
+        self._paused: dict[int, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None, bool]] = {}
         self._kernel_frame = 0
         self._suspended: list[tuple[Any, ...]] = []
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
-        self._numbers: WeakKeyDictionary[Memory, RecordedMemory] = WeakKeyDictionary()
+        self._numbers: WeakKeyDictionary[DeviceMemory, RecordedMemory] = WeakKeyDictionary()
         self._by_address: dict[tuple[int, int], RecordedMemory] = {}
         # The batches that run, the last one while those before it wait for its launch; and what each has of its own.
         self._running: list[int] = []
@@ -97,13 +98,13 @@ class Recorder(Observer):
         self.launches.append(TraceLaunch(len(self.launches), kernel, tuple(grid), tuple(block), *self._parent))
         self._parent = ()
 
-    def launched(self, batch: BlockBatch, child: Child) -> None:
+    def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         if not self.stopped:
             block, thread = divmod(child.lane, batch.geometry.lanes_per_block)
             of = self.batches.get(self._running[-1], "launch")
             self._parents[child] = (of, self._event(), batch.first + block, thread)
 
-    def child_begins(self, child: Child) -> None:
+    def child_begins(self, child: ChildLaunch) -> None:
         self._parent = self._parents.pop(child, ())
 
     def batch_begins(self, batch: BlockBatch) -> None:
@@ -128,11 +129,11 @@ class Recorder(Observer):
         self._warp = warp
         self._frame, self._step, self._interrupted = self._paused.pop(warp, ((0, 0), None, False))
 
-    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         if not self.stopped:
             self.barriers.add(len(self.events), self._running[-1], self.masks.add(mask))
 
-    def step(self, batch: BlockBatch, step: Step, mask: Mask) -> None:
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         if self.stopped:
             return
         if self.lane_events + mask.count > self.max_lane_events:
@@ -141,8 +142,8 @@ class Recorder(Observer):
         self.lane_events += mask.count
         self._begin(step, mask, resumed=False)
 
-    def advance(self, batch: BlockBatch, position: SourcePosition, mask: Mask) -> None:
-        self.step(batch, Step(position, "advance", 0), mask)
+    def advance(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
+        self.step(batch, IssuedStep(position, "advance", 0), mask)
 
     def _stop(self, what: str) -> None:
         self.stopped = (
@@ -150,7 +151,7 @@ class Recorder(Observer):
             "Launch fewer threads, or allow a longer trace."
         )
 
-    def _begin(self, step: Step, mask: Mask, *, resumed: bool) -> None:
+    def _begin(self, step: IssuedStep, mask: LaneMask, *, resumed: bool) -> None:
         self._step, self._interrupted = (step, mask), False
         function, frame = self._frame
         self.events.add(
@@ -178,11 +179,11 @@ class Recorder(Observer):
         """The number of the running event; where the recording has ended, the number of events."""
         return len(self.events) - (not self.stopped)
 
-    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: Mask) -> None:
+    def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         if not self.stopped:
             self.events.increase(self._event(), "work", operations * mask.count)
 
-    def branch(self, batch: BlockBatch, position: SourcePosition, mask: Mask, taken: Mask | None) -> None:
+    def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
         if not self.stopped:
             event = self._event()
             self.events.set(event, "taken", NOBODY if taken is None else self.masks.add(taken))
@@ -217,20 +218,20 @@ class Recorder(Observer):
 
     # Variables.
 
-    def parameter(self, slot: int, value: Any, node: Any, mask: Mask) -> None:
+    def parameter(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         """Take note of a parameter of the function that was just entered."""
         if not self.stopped:
             self._note_variable(len(self.events) - 1, slot, value, node, mask)
 
-    def register(self, slot: int, value: Any, node: Any, mask: Mask) -> None:
+    def register(self, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         """Take note of the value that a variable of the running function, a number or a pointer, got."""
         if not self.stopped:
             self._note_variable(self._event(), slot, value, node, mask)
 
-    def _note_variable(self, event: int, slot: int, value: Any, node: Any, mask: Mask) -> None:
+    def _note_variable(self, event: int, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         if isinstance(value, np.generic | np.ndarray):
             self._note_register(event, slot, value, node, mask)
-        elif isinstance(value, Address):
+        elif isinstance(value, PointerValue):
             for address, lanes in value.parts(mask) if value.mixed else [(value, mask)]:
                 name = address.memory.name if address.memory is not None else ""
                 offset = np.asarray(compact(address.offset, lanes), np.int64)
@@ -238,7 +239,7 @@ class Recorder(Observer):
                 row = (event, self._frame[1], slot, self.masks.add(lanes), number, self.values.add(offset))
                 self.pointers.add(*row)
 
-    def _note_register(self, event: int, slot: int, value: Any, node: Any, mask: Mask) -> None:
+    def _note_register(self, event: int, slot: int, value: Any, node: Any, mask: LaneMask) -> None:
         self.registers.add(
             event,
             self._frame[1],
@@ -250,7 +251,9 @@ class Recorder(Observer):
 
     # Operations.
 
-    def operation(self, operator: str, mask: Mask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> Any:
+    def operation(
+        self, operator: str, mask: LaneMask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]
+    ) -> Any:
         """Return the nodes of values that an operation made; none in lanes where none of its operands has one."""
         packed = [compact(node, mask) for node in nodes]
         if self.stopped or not any(np.any(node) for node in packed):
@@ -266,7 +269,7 @@ class Recorder(Observer):
         made[mask.lanes] = numbers
         return made
 
-    def _operate(self, operator: str, mask: Mask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> int:
+    def _operate(self, operator: str, mask: LaneMask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> int:
         """Give each lane of a mask a node for its value, and return the first one; all are packed."""
         first = self._take_nodes(mask.count)
         sources, others = [-1] * 3, [-1] * 3
@@ -315,7 +318,7 @@ class Recorder(Observer):
             self._by_address[key] = made
         self._numbers[memory] = self._by_address[key]
 
-    def _memory(self, batch: BlockBatch, memory: Memory) -> RecordedMemory:
+    def _memory(self, batch: BlockBatch, memory: DeviceMemory) -> RecordedMemory:
         found = self._numbers.get(memory)
         if found is None:
             number, of_batch = len(self.memories), self._running[-1]
@@ -355,7 +358,7 @@ class Recorder(Observer):
             self.outgoing.append((access.mask, tuple(nodes)))
 
     def _read(
-        self, batch: BlockBatch, mask: Mask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
+        self, batch: BlockBatch, mask: LaneMask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
     ) -> Any:
         self._note("read", memory, dtype, mask, element, -1, part)
         if self.outgoing is None:
@@ -374,7 +377,7 @@ class Recorder(Observer):
         return first
 
     def _write(
-        self, batch: BlockBatch, mask: Mask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
+        self, batch: BlockBatch, mask: LaneMask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
     ) -> None:
         flat = np.broadcast_to(memory.flat(batch, element, value.dtype.itemsize, mask), mask.count)
         nodes = np.broadcast_to(compact(node, mask), mask.count)
@@ -386,7 +389,7 @@ class Recorder(Observer):
         action: str,
         memory: RecordedMemory,
         dtype: np.dtype[Any],
-        mask: Mask,
+        mask: LaneMask,
         element: Any,
         value: int,
         part: int,
@@ -444,7 +447,7 @@ class Recorder(Observer):
         return found
 
 
-def _spread(packed: Any, mask: Mask) -> Any:
+def _spread(packed: Any, mask: LaneMask) -> Any:
     """Return one number a lane of the batch, 0 where the mask is not."""
     if mask.full or not (isinstance(packed, np.ndarray) and packed.ndim):
         return packed if mask.full or isinstance(packed, np.generic) else packed[()]

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.executor import warp
-from gpu.simulator.executor.address import Address
-from gpu.simulator.executor.frame import Evaluator, Frame, Step, assign_local
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import Site
+from gpu.simulator.executor import exchanges
+from gpu.simulator.executor.call_frame import CallFrame, Evaluator, Executable, assign_local
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.values import Barrier, PlainValues
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
@@ -84,18 +85,18 @@ class TracedValues(PlainValues):
     # Values from values.
 
     def apply(self, op: str, function: Callable[..., Any], operands: Sequence[Evaluator]) -> Evaluator:
-        def run(frame: Frame, mask: Mask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
             return self._operate(op, function, mask, [evaluate(frame, mask) for evaluate in operands])
 
         return run
 
-    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[Mask, Any, Any], Traced]:
+    def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[LaneMask, Any, Any], Traced]:
         return lambda mask, left, right: self._operate(op, function, mask, (left, right))
 
-    def _operate(self, op: str, function: Callable[..., Any], mask: Mask, operands: Sequence[Traced]) -> Traced:
+    def _operate(self, op: str, function: Callable[..., Any], mask: LaneMask, operands: Sequence[Traced]) -> Traced:
         values = [operand.value for operand in operands]
         made = function(*values)
-        if isinstance(made, Address):
+        if isinstance(made, PointerValue):
             return Traced(made)
         return Traced(made, self._recorder.operation(op, mask, made, [operand.node for operand in operands], values))
 
@@ -109,7 +110,7 @@ class TracedValues(PlainValues):
         conjunction = op == "&&"
         combine = np.logical_and if conjunction else np.logical_or
 
-        def run(frame: Frame, mask: Mask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
             first, second = left(frame, mask), Traced(np.bool_(conjunction))
             true, false = mask.split(first.value)
             needed = true if conjunction else false
@@ -119,7 +120,7 @@ class TracedValues(PlainValues):
 
         return run
 
-    def merged(self, old: Traced | None, new: Any, mask: Mask) -> Any:
+    def merged(self, old: Traced | None, new: Any, mask: LaneMask) -> Any:
         if old is None:
             return new
         return Traced(assign_local(old.value, new.value, mask), merged_nodes(old.node, new.node, mask))
@@ -134,7 +135,7 @@ class TracedValues(PlainValues):
         return Traced(tuple(values), tuple(nodes))
 
     def part(self, whole: Evaluator, which: int | slice) -> Evaluator:
-        def run(frame: Frame, mask: Mask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
             found = whole(frame, mask)
             return Traced(found.value[which], _of_leaves(found.node, len(found.value))[which])
 
@@ -148,7 +149,13 @@ class TracedValues(PlainValues):
     # Memory.
 
     def read(
-        self, address: Address, batch: BlockBatch, index: Any, dtype: np.dtype[Any], mask: Mask, site: Site
+        self,
+        address: PointerValue,
+        batch: RunningBatch,
+        index: Any,
+        dtype: np.dtype[Any],
+        mask: LaneMask,
+        site: AccessSite,
     ) -> Traced:
         found = self._recorder.outgoing = []
         value = address.load(batch, index, dtype, mask, site)
@@ -160,40 +167,40 @@ class TracedValues(PlainValues):
 
     def write(
         self,
-        address: Address,
-        batch: BlockBatch,
+        address: PointerValue,
+        batch: RunningBatch,
         index: Any,
         dtype: np.dtype[Any],
         value: Traced,
-        mask: Mask,
-        site: Site,
+        mask: LaneMask,
+        site: AccessSite,
     ) -> None:
         self._recorder.incoming = (value.node,)
         address.store(batch, index, dtype, value.value, mask, site)
 
     def atomic(
         self,
-        address: Address,
-        batch: BlockBatch,
+        address: PointerValue,
+        batch: RunningBatch,
         index: Any,
         dtype: np.dtype[Any],
         op: str,
         operands: Sequence[Traced],
-        mask: Mask,
-        site: Site,
+        mask: LaneMask,
+        site: AccessSite,
         used: bool,
     ) -> Traced:
         values, nodes = [operand.value for operand in operands], [operand.node for operand in operands]
         old = address.atomic(batch, index, dtype, op, values, mask, site, True)
         return Traced(old, self._recorder.atomic(batch, op, values, nodes, old))
 
-    def tell_read(self, batch: BlockBatch, access: Access) -> Traced:
+    def tell_read(self, batch: RunningBatch, access: Access) -> Traced:
         found = self._recorder.outgoing = []
         super().tell_read(batch, access)
         self._recorder.outgoing = None
         return Traced(access.values, found[0][1][: len(access.values)])
 
-    def tell_write(self, batch: BlockBatch, access: Access, value: Traced) -> None:
+    def tell_write(self, batch: RunningBatch, access: Access, value: Traced) -> None:
         self._recorder.incoming = _of_leaves(value.node, len(value.value))
         super().tell_write(batch, access, value)
 
@@ -202,14 +209,14 @@ class TracedValues(PlainValues):
     def exchange(
         self, op: str, dtype: np.dtype[Any], named: Evaluator, given: Evaluator, others: Sequence[Evaluator]
     ) -> Evaluator:
-        def run(frame: Frame, mask: Mask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
             here, own = named(frame, mask), given(frame, mask)
             by = [other(frame, mask) for other in others]
             if op.startswith("__shfl"):
-                node = warp.run(op, frame.batch, mask, [here, own.node, *by])
+                node = exchanges.run(op, frame.batch, mask, [here, own.node, *by])
             else:
                 node = combined_nodes(self._recorder, op, frame.batch, mask, here, own.value, own.node)
-            made = warp.run(op, frame.batch, mask, [here, own.value, *by]).astype(dtype, copy=False)
+            made = exchanges.run(op, frame.batch, mask, [here, own.value, *by]).astype(dtype, copy=False)
             return Traced(made, node)
 
         return run
@@ -217,23 +224,26 @@ class TracedValues(PlainValues):
     def vote(self, op: str, predicate: Evaluator, barrier: Barrier) -> Evaluator:
         barrier = self.interrupting(barrier)
 
-        def run(frame: Frame, mask: Mask) -> Traced:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
             given = predicate(frame, mask)
             voted = np.not_equal(given.value, 0)
             node = self._recorder.operation(op, mask, voted.astype(np.int32), [given.node], [given.value])
             # A lane brings what it votes, and where that comes from.
-            met, votes = barrier(frame, mask, np.asarray(node, np.int64) << 1 | voted)
-            return Traced(warp.block_vote(op, frame.batch, met, votes & 1), self._outcome(op, frame.batch, met, votes))
+            arrived, votes = barrier(frame, mask, np.asarray(node, np.int64) << 1 | voted)
+            return Traced(
+                exchanges.block_vote(op, frame.batch, arrived, votes & 1),
+                self._outcome(op, frame.batch, arrived, votes),
+            )
 
         return run
 
-    def _outcome(self, op: str, batch: BlockBatch, met: Mask, votes: Any) -> Any:
+    def _outcome(self, op: str, batch: RunningBatch, arrived: LaneMask, votes: Any) -> Any:
         """Return the nodes of a vote's outcome, which the first of the warps that run on their own records."""
-        first = int(met.lanes[0])
+        first = int(arrived.lanes[0])
         before, nodes = self._votes.get(first, (None, None))
         if before is not votes:
             lanes = np.broadcast_to(votes, batch.geometry.lanes)
-            nodes = voted_nodes(self._recorder, op, batch, met, lanes & 1, (lanes >> 1).astype(np.int32))
+            nodes = voted_nodes(self._recorder, op, batch, arrived, lanes & 1, (lanes >> 1).astype(np.int32))
             self._votes[first] = (votes, nodes)
         return nodes
 
@@ -242,17 +252,19 @@ class TracedValues(PlainValues):
 
     # Functions and variables.
 
-    def noted(self, slot: int, value: Traced, mask: Mask) -> None:
+    def noted(self, slot: int, value: Traced, mask: LaneMask) -> None:
         self._recorder.register(slot, value.value, value.node, mask)
 
-    def launched(self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, Address]) -> Sequence[Any]:
+    def launched(
+        self, function: ir.Function, arguments: Sequence[Any], variables: dict[str, PointerValue]
+    ) -> Sequence[Any]:
         self._recorder.arguments(function.parameters, arguments, variables)
         return [Traced(argument) for argument in arguments]
 
-    def body(self, function: ir.Function, body: Step) -> Step:
+    def body(self, function: ir.Function, body: Executable) -> Executable:
         recorder, parameters = self._recorder, len(function.parameters)
 
-        def run(frame: Frame, mask: Mask) -> Mask | None:
+        def run(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             caller = recorder.enter(function, is_kernel=frame.kernel is None)
             for slot, argument in enumerate(frame.values[:parameters]):
                 recorder.parameter(slot, argument.value, argument.node, mask)
@@ -263,7 +275,7 @@ class TracedValues(PlainValues):
         return run
 
 
-def merged_nodes(old: Any, new: Any, mask: Mask) -> Any:
+def merged_nodes(old: Any, new: Any, mask: LaneMask) -> Any:
     """Return `new` in the lanes of the mask and `old` elsewhere."""
     if isinstance(new, tuple) or isinstance(old, tuple):
         size = len(new) if isinstance(new, tuple) else len(old)
@@ -282,10 +294,10 @@ def _of_leaves(node: Any, count: int) -> tuple[Any, ...]:
 def _interrupting(recorder: Recorder, barrier: Barrier) -> Barrier:
     """Return a barrier after which the statement in whose middle it stands goes on."""
 
-    def wait(frame: Frame, mask: Mask, votes: Any) -> tuple[Mask, Any]:
+    def wait(frame: CallFrame, mask: LaneMask, votes: Any) -> tuple[LaneMask, Any]:
         statement = recorder.suspend()
-        met = barrier(frame, mask, votes)
+        passed = barrier(frame, mask, votes)
         recorder.leave(statement)
-        return met
+        return passed
 
     return wait

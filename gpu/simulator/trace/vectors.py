@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Array, Growing, Numbering, Table
 from gpu.simulator.trace.tables import MASK
 
@@ -221,7 +221,7 @@ class Masks:
     def __init__(self) -> None:
         self.rows = Table(MASK)
         self.pool = Growing(np.uint8)
-        self._known: dict[int, tuple[Mask, int]] = {}
+        self._known: dict[int, tuple[LaneMask, int]] = {}
 
     def forget(self) -> None:
         """Let go of the masks themselves, so that memory is free again."""
@@ -231,7 +231,7 @@ class Masks:
         """Return all masks."""
         return PackedMasks(self.rows.array(), self.pool.array().copy())
 
-    def add(self, mask: Mask) -> int:
+    def add(self, mask: LaneMask) -> int:
         """Keep a mask and return its number."""
         known = self._known.get(id(mask))
         if known is not None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.warp import group_of
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.exchanges import group_of
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
@@ -35,7 +36,7 @@ _VOTES: dict[str, tuple[np.ufunc, str]] = {
 
 
 def combined_nodes(
-    recorder: Recorder, op: str, batch: BlockBatch, mask: Mask, named: Any, value: Any, node: Any
+    recorder: Recorder, op: str, batch: BlockBatch, mask: LaneMask, named: Any, value: Any, node: Any
 ) -> Array | np.int32:
     """Return the node of what each lane gets from a vote or a reduction over its warp, after recording how it was made.
 
@@ -48,7 +49,7 @@ def combined_nodes(
     op : str
         One of COMBINED.
     batch : BlockBatch
-    mask : Mask
+    mask : LaneMask
         The lanes that are here.
     named : scalar or array
         The lanes that each lane names.
@@ -73,7 +74,7 @@ def combined_nodes(
 
 
 def voted_nodes(
-    recorder: Recorder, op: str, batch: BlockBatch, met: Mask, votes: Array, nodes: Array
+    recorder: Recorder, op: str, batch: BlockBatch, arrived: LaneMask, votes: Array, nodes: Array
 ) -> Array | np.int32:
     """Return the node of what each lane gets from a vote of its block, after recording how it was made.
 
@@ -83,13 +84,13 @@ def voted_nodes(
     op : str
         One of `gpu.simulator.intrinsics.BLOCK_VOTES`.
     batch : BlockBatch
-    met : Mask
-        The lanes that met, whole blocks.
+    arrived : LaneMask
+        The lanes that arrived, whole blocks.
     votes, nodes : array
         What each lane votes, 0 or 1, and the node of it.
     """
     combine, operator = _VOTES[op]
-    lanes = met.lanes
+    lanes = arrived.lanes
     if not nodes[lanes].any():
         return NONE
     values = votes.astype(np.int32 if combine is np.add else np.bool_)
@@ -118,7 +119,7 @@ def _tree(
         made = combine(values, second)
         bits = np.zeros(nodes.size, bool)
         bits[into] = True
-        found = recorder.operation(operator, Mask(bits), made, [nodes, second_nodes], [values, second])
+        found = recorder.operation(operator, LaneMask(bits), made, [nodes, second_nodes], [values, second])
         nodes[into] = np.broadcast_to(found, nodes.shape)[into]
         values = np.where(bits, made, values)
         left, of = left[stays], of[stays]

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from gpu.errors import SourcePosition
 from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.executor.lanes import BlockBatch, Geometry, Mask
-from gpu.simulator.executor.memory import FlatMemory, SharedMemory, Site
+from gpu.simulator.executor.batch import BlockBatch, Geometry
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite, FlatMemory, SharedMemory
 from gpu.simulator.executor.observe import Access
 
 Array = np.ndarray[Any, Any]
@@ -138,10 +139,10 @@ def run(program: list[Step], batches: int = BATCHES) -> tuple[set[tuple[str, int
 
 
 @cache
-def mask_of(what: str, members: Iterable[int]) -> Mask:
+def mask_of(what: str, members: Iterable[int]) -> LaneMask:
     """Return the lanes that exist of some blocks or warps, or just some lanes."""
     numbers = {"blocks": GEOMETRY.block_of_lane, "warps": GEOMETRY.lane_numbers // 32, "lanes": GEOMETRY.lane_numbers}
-    return Mask(np.isin(numbers[what], list(members)) & GEOMETRY.everyone.bits)
+    return LaneMask(np.isin(numbers[what], list(members)) & GEOMETRY.everyone.bits)
 
 
 def access_of(step: Step, memory: FlatMemory, position: SourcePosition) -> Access:
@@ -152,7 +153,7 @@ def access_of(step: Step, memory: FlatMemory, position: SourcePosition) -> Acces
     mask = mask_of("lanes", step.lanes)
     uniform = len(set(step.elements)) == 1
     element = step.elements[0] if uniform else elements
-    return Access(Site(position, step.kind), memory, element, step.size, mask, values)
+    return Access(AccessSite(position, step.kind), memory, element, step.size, mask, values)
 
 
 @st.composite

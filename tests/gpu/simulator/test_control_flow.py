@@ -273,7 +273,7 @@ def test_recursion_that_ends_runs_and_one_too_deep_is_an_error() -> None:
 
 
 def test_an_endless_loop_ends_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu.simulator.executor.lanes.MAXIMUM_ROUNDS", 1000)
+    monkeypatch.setattr("gpu.simulator.executor.children.MAXIMUM_ROUNDS", 1000)
     with pytest.raises(LaunchError, match=r"^test\.cu:5:9: .*thread \(4,0,0\) in block \(0,0,0\)") as caught:
         per_lane("while (i > 3) out ^= i;")
     assert caught.value.position is not None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.errors import LaunchError
-from gpu.simulator.executor.lanes import BlockBatch
+from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 from tests.gpu.simulator.running import build, launch, run_kernel
 

@@ -11,20 +11,21 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from gpu.errors import LaunchError
-from gpu.simulator.executor.lanes import BlockBatch, Mask
-from gpu.simulator.executor.memory import DType, Memory, Site
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType
 from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.running import RunningBatch
 
 # A pointer as a number: the memory's number above, the offset below, with room for one that points before its array.
 _OFFSET_BITS = 40
 _ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
 
 _numbers = itertools.count(1)
-_number_of: WeakKeyDictionary[Memory, int] = WeakKeyDictionary()
-_memory_of: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+_number_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
+_memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
 
 
-class Address:
+class PointerValue:
     """A pointer's value: a memory, and an offset into it in bytes, one for all lanes or one a lane.
 
     Without a memory, which null has not, the offset is the pointer as a number.
@@ -34,19 +35,24 @@ class Address:
     __slots__ = ("_held", "memory", "mixed", "offset")
 
     def __init__(
-        self, memory: Memory | None, offset: Any = 0, *, mixed: bool = False, held: Sequence[Memory | None] = ()
+        self,
+        memory: DeviceMemory | None,
+        offset: Any = 0,
+        *,
+        mixed: bool = False,
+        held: Sequence[DeviceMemory | None] = (),
     ) -> None:
         self.memory = memory
         self.offset = offset
         self.mixed = mixed
         self._held = held  # the memories that lanes point into, which live as long as the pointer
 
-    def moved(self, index: Any, size: int) -> Address:
+    def moved(self, index: Any, size: int) -> PointerValue:
         """Return the address `index` elements of `size` bytes further."""
         by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
-        return Address(self.memory, self.offset + by, mixed=self.mixed, held=self._held)
+        return PointerValue(self.memory, self.offset + by, mixed=self.mixed, held=self._held)
 
-    def load(self, batch: BlockBatch, index: Any, dtype: DType, mask: Mask, site: Site) -> Any:
+    def load(self, batch: RunningBatch, index: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         """Return the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
@@ -61,7 +67,9 @@ class Address:
             ]
         return values
 
-    def store(self, batch: BlockBatch, index: Any, dtype: DType, value: Any, mask: Mask, site: Site) -> None:
+    def store(
+        self, batch: RunningBatch, index: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
         """Write the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
@@ -74,13 +82,13 @@ class Address:
 
     def atomic(
         self,
-        batch: BlockBatch,
+        batch: RunningBatch,
         index: Any,
         dtype: DType,
         op: str,
         values: list[Any],
-        mask: Mask,
-        site: Site,
+        mask: LaneMask,
+        site: AccessSite,
         used: bool,
     ) -> Any:
         """Change elements atomically and return what was there, where that is used."""
@@ -110,23 +118,25 @@ class Address:
         base = (_number_of[self.memory] << _OFFSET_BITS) + _ZERO_OFFSET
         return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
 
-    def of_lane(self, lane: int) -> Address:
+    def of_lane(self, lane: int) -> PointerValue:
         """Return the pointer that one lane holds."""
         if not isinstance(self.offset, np.ndarray):
             return self
-        return from_number(self.offset[lane]) if self.mixed else Address(self.memory, int(self.offset[lane]))
+        return from_number(self.offset[lane]) if self.mixed else PointerValue(self.memory, int(self.offset[lane]))
 
-    def parts(self, mask: Mask) -> list[tuple[Address, Mask]]:
+    def parts(self, mask: LaneMask) -> list[tuple[PointerValue, LaneMask]]:
         """Return the memories that lanes point into, each with its lanes."""
         numbers = self.offset >> _OFFSET_BITS
         parts = []
         for number in np.unique(numbers[mask.lanes]):
-            lanes = Mask((numbers == number) & mask.bits)
+            lanes = LaneMask((numbers == number) & mask.bits)
             offset = self.offset - (int(number) << _OFFSET_BITS) - _ZERO_OFFSET
-            parts.append((Address(_memory_of.get(int(number)), offset), lanes))
+            parts.append((PointerValue(_memory_of.get(int(number)), offset), lanes))
         return parts
 
-    def _element(self, batch: BlockBatch, index: Any, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+    def _element(
+        self, batch: RunningBatch, index: Any, size: int, mask: LaneMask, site: AccessSite
+    ) -> tuple[DeviceMemory, Any]:
         """Return the memory, and which element of `size` bytes there `index` elements further is."""
         if self.memory is None:
             raise LaunchError(
@@ -150,7 +160,7 @@ class Address:
             return self.memory, first
         return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
 
-    def _misaligned(self, batch: BlockBatch, lane: int, size: int, site: Site) -> LaunchError:
+    def _misaligned(self, batch: RunningBatch, lane: int, size: int, site: AccessSite) -> LaunchError:
         assert self.memory is not None
         return LaunchError(
             f"{site.position}: Invalid __{self.memory.space}__ {site.action} of size {size} bytes by "
@@ -161,13 +171,13 @@ class Address:
             thread=batch.describe(lane),
         )
 
-    def element(self, batch: BlockBatch, size: int, mask: Mask, site: Site) -> tuple[Memory, Any]:
+    def element(self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite) -> tuple[DeviceMemory, Any]:
         """Return the memory, and which element of `size` bytes this is the address of."""
         return self._element(batch, None, size, mask, site)
 
 
 @contextmanager
-def unobserved(batch: BlockBatch) -> Iterator[None]:
+def unobserved(batch: RunningBatch) -> Iterator[None]:
     """Let no observer see what is accessed meanwhile."""
     observer, batch.observer = batch.observer, None
     try:
@@ -176,21 +186,21 @@ def unobserved(batch: BlockBatch) -> Iterator[None]:
         batch.observer = observer
 
 
-def from_number(number: Any) -> Address:
+def from_number(number: Any) -> PointerValue:
     """Return the pointer that a 64-bit number stands for."""
     if not isinstance(number, np.ndarray):
         value = int(number)
         memory = _memory_of.get(value >> _OFFSET_BITS)
-        return Address(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else value)
+        return PointerValue(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else value)
     memories = number >> _OFFSET_BITS
     if (memories == memories[0]).all():
         memory = _memory_of.get(int(memories[0]))
-        return Address(memory, number - (int(memories[0]) << _OFFSET_BITS) - _ZERO_OFFSET if memory else number)
-    return Address(None, number, mixed=True, held=[_memory_of.get(int(each)) for each in np.unique(memories)])
+        return PointerValue(memory, number - (int(memories[0]) << _OFFSET_BITS) - _ZERO_OFFSET if memory else number)
+    return PointerValue(None, number, mixed=True, held=[_memory_of.get(int(each)) for each in np.unique(memories)])
 
 
-def merged(old: Address, new: Address, bits: Any) -> Address:
+def merged(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:
     """Return `new` in the lanes of `bits`, and `old` elsewhere."""
     if old.memory is new.memory and not old.mixed and not new.mixed:
-        return Address(new.memory, np.where(bits, new.offset, old.offset))
+        return PointerValue(new.memory, np.where(bits, new.offset, old.offset))
     return from_number(np.where(bits, new.number(), old.number()))

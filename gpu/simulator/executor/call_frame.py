@@ -8,11 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.executor.address import Address, merged
-from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.pointers import PointerValue, merged
+from gpu.simulator.executor.running import RunningBatch
 
 
-class Frame:
+class CallFrame:
     """The variables of one running call.
 
     `owners[slot]` is the mask under which a variable came to life: an assignment under the same mask needs no merge,
@@ -22,32 +23,32 @@ class Frame:
     __slots__ = ("batch", "continued", "depth", "globals", "kernel", "owners", "result", "returned", "values")
 
     def __init__(
-        self, batch: BlockBatch, slots: int, kernel: Frame | None, variables: dict[str, Address], depth: int
+        self, batch: RunningBatch, slots: int, kernel: CallFrame | None, variables: dict[str, PointerValue], depth: int
     ) -> None:
         self.batch = batch
         self.values: list[Any] = [None] * slots
-        self.owners: list[Mask | None] = [None] * slots
+        self.owners: list[LaneMask | None] = [None] * slots
         self.kernel = kernel
         self.globals = variables
         self.depth = depth
-        self.returned: Mask | None = None
-        self.continued: Mask | None = None
+        self.returned: LaneMask | None = None
+        self.continued: LaneMask | None = None
         self.result: Any = None
 
 
-Evaluator = Callable[[Frame, Mask], Any]
+Evaluator = Callable[[CallFrame, LaneMask], Any]
 """The closure of an expression."""
-Step = Callable[[Frame, Mask], Mask | None]
+Executable = Callable[[CallFrame, LaneMask], LaneMask | None]
 """The closure of a statement: it returns the lanes that go on to the next one."""
 
 
-def assign_local(old: Any, new: Any, mask: Mask) -> Any:
+def assign_local(old: Any, new: Any, mask: LaneMask) -> Any:
     """Return a variable's value after an assignment in some lanes only."""
     if mask.full or old is None:
         return new
     if isinstance(new, tuple):
         return tuple(assign_local(before, after, mask) for before, after in zip(old, new, strict=True))
-    if isinstance(new, Address):
+    if isinstance(new, PointerValue):
         return merged(old, new, mask.bits)
     return np.where(mask.bits, new, old)
 
@@ -57,5 +58,5 @@ class Callee(Protocol):
 
     function: ir.Function
 
-    def call(self, caller: Frame, mask: Mask, arguments: Sequence[Any]) -> Any:
+    def call(self, caller: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> Any:
         """Run it in the lanes of `mask` and return its value, None where it has none."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.executor.lanes import BlockBatch, Mask
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -17,7 +18,7 @@ _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << _LANE.astype(np.uint32)
 
 
-def run(op: str, batch: BlockBatch, mask: Mask, arguments: list[Any]) -> Any:
+def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any:
     """Run a warp operation in the lanes of `mask` and return its value, one a lane.
 
     Parameters
@@ -25,7 +26,7 @@ def run(op: str, batch: BlockBatch, mask: Mask, arguments: list[Any]) -> Any:
     op : str
         One of `gpu.simulator.intrinsics.WARP_OPERATIONS`.
     batch : BlockBatch
-    mask : Mask
+    mask : LaneMask
         The lanes that are here. Those that the operation's own mask names and that are not here do not take part.
     arguments : list
         Its arguments, one value or one a lane.
@@ -52,7 +53,7 @@ def run(op: str, batch: BlockBatch, mask: Mask, arguments: list[Any]) -> Any:
     return result
 
 
-def group_of(batch: BlockBatch, mask: Mask, named: Any) -> tuple[Array, Array]:
+def group_of(batch: BlockBatch, mask: LaneMask, named: Any) -> tuple[Array, Array]:
     """Return the lanes that take part in a warp operation, and the number of each one's group."""
     names = _rows(named, batch.geometry.lanes)
     taking_part = mask.bits.reshape(-1, WARP) & (np.bitwise_and(names, _BIT) != 0)
@@ -134,7 +135,7 @@ _VOTES: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def block_vote(op: str, batch: BlockBatch, mask: Mask, votes: Any) -> Array:
+def block_vote(op: str, batch: BlockBatch, mask: LaneMask, votes: Any) -> Array:
     """Return the number of threads of the block that voted for something, or whether all or any of them did."""
     shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
     holds = np.broadcast_to(votes, batch.geometry.lanes) & mask.bits

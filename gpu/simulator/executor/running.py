@@ -1,0 +1,73 @@
+"""A batch while it runs: who watches, how its warps take turns, and what it has started and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from gpu.errors import SourcePosition
+from gpu.simulator.executor.batch import BlockBatch, Geometry
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import LocalMemory
+from gpu.simulator.executor.observe import IssuedStep, Observer
+
+
+class Scheduler(Protocol):
+    """What lets one warp of a batch run at a time."""
+
+    def pause(self) -> None:
+        """Let another warp go on, if it is one's turn."""
+
+    def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any) -> tuple[LaneMask, Any]:
+        """Wait at a barrier for the block's other warps; return the lanes that arrived, and their votes."""
+
+    def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
+        """Return the memory of an array of each thread's own that the running warp declares."""
+
+
+class Parent(Protocol):
+    """The launch by the host that a batch belongs to."""
+
+    def wait(self, batch: RunningBatch) -> None:
+        """Run what the threads of a batch have launched so far."""
+
+
+class RunningBatch(BlockBatch):
+    """A batch that runs, told apart from where its blocks are, which is all that observers ask.
+
+    Parameters
+    ----------
+    geometry, grid, first, shared_bytes
+        As of a batch.
+    observer : Observer or None
+        Who watches.
+    """
+
+    def __init__(
+        self, geometry: Geometry, grid: Sequence[int], first: int, shared_bytes: int, observer: Observer | None = None
+    ) -> None:
+        super().__init__(geometry, grid, first, shared_bytes)
+        self.observer = observer
+        # Who says which warp goes on; None where all go in lockstep.
+        self.scheduler: Scheduler | None = None
+        # What its threads have launched that has not run yet, and how many launches it is away from the host.
+        self.children: list[ChildLaunch] = []
+        self.parent: Parent | None = None
+        self.depth = 0
+        self.printed: list[tuple[int, str]] = []
+        # How often loops have gone round, and may; its parent says how often.
+        self.rounds = self.max_rounds = 0
+        self.clock_calls = 0
+
+    def begin(self, step: IssuedStep, mask: LaneMask) -> None:
+        """Tell of a statement that lanes are about to execute, when it is their turn."""
+        if self.scheduler is not None:
+            self.scheduler.pause()
+        if self.observer is not None:
+            self.observer.step(self, step, mask)
+
+    def wait_for_children(self) -> None:
+        """Run what the threads have launched so far."""
+        assert self.parent is not None
+        self.parent.wait(self)
