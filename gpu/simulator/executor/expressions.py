@@ -125,9 +125,9 @@ class ExpressionCompiler:
                 return self._indirect_call(expression)
             case ir.Warp(_, _, arguments) if arguments:
                 return self._exchange(expression)
-        return self.values.lifted(self.bare._of_nothing(expression))  # noqa: SLF001
+        return self.values.lifted(self.bare._sourceless(expression))  # noqa: SLF001
 
-    def _of_nothing(self, expression: ir.Expression) -> Evaluator:
+    def _sourceless(self, expression: ir.Expression) -> Evaluator:
         """Return the closure of an expression that no other value flows into: constants, addresses, effects."""
         match expression:
             case ir.Const(_, value):

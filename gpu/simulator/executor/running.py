@@ -34,7 +34,7 @@ class Parent(Protocol):
 
 
 class RunningBatch(BlockBatch):
-    """A batch that runs, told apart from where its blocks are, which is all that observers ask.
+    """A batch with all that running it takes; observers ask for no more than where its blocks are.
 
     Parameters
     ----------
