@@ -123,7 +123,7 @@ def _at_the_end(first: Dataflow, second: Dataflow) -> Difference | None:
                     wrote = each.trace.writer(array.number, element, each.count)
                     moment = each.first + wrote.event if wrote is not None else -1
                     writers.append(
-                        Who(wrote.block, wrote.thread, flow.position(moment).line, moment)
+                        Who(wrote.block, wrote.thread, flow.recording.position(moment).line, moment)
                         if wrote is not None
                         else None
                     )

@@ -7,20 +7,19 @@ Copies make no row, unless they move a value to another column.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
+from gpu.stepping.edges import Edges
 from gpu.stepping.history import History
 from gpu.stepping.labels import Labels
-from gpu.stepping.last_seen import LastSeen
+from gpu.stepping.outlines import Outlines
 from gpu.stepping.recording import Recording
-from gpu.stepping.row import Row, Who
-from gpu.stepping.rows import outline
+from gpu.stepping.row import Row, RowSources, Who
 from gpu.stepping.value_graph import ValueGraph
 
 
@@ -50,11 +49,13 @@ class Dataflow:
         self.history = History(recording)
         self._columns = Columns(self.history)
         self._graph = ValueGraph(self.history, self._columns)
-        outlines = outline(self.history, self._columns, self._graph)
-        self._outlines = outlines
-        self.rows: tuple[Row, ...] = tuple(Row(self, number, each) for number, each in enumerate(outlines))
-        self.labels = Labels(recording, self.rows)
-        self.given = {row.place.number for row in self.rows if row.is_input}
+        self._outlines = Outlines(self.history, self._columns, self._graph)
+        self._edges = Edges(self.history, self._columns, self._graph, self._outlines)
+        labels = Labels(recording, self._outlines)
+        sources = RowSources(self.history, self._columns, self._outlines, self._edges, labels)
+        rows: list[Row] = []
+        rows += (Row(sources, number, rows) for number in range(len(self._outlines)))
+        self.rows: tuple[Row, ...] = tuple(rows)
 
     @cached_property
     def columns(self) -> int:
@@ -62,7 +63,7 @@ class Dataflow:
         shown = np.array(sorted({row.place.number for row in self.rows}), np.int64)
         written = np.isin(self.history.writes.place, shown)
         place, cell = self.history.writes.place[written], self.history.writes.cell[written]
-        given = np.array(sorted(self.given), np.int64)
+        given = np.array(sorted(self._outlines.given), np.int64)
         last = np.array([self.history.places[number].count - 1 for number in given], np.int64)
         held = last >= 0
         place, cell = np.concatenate((place, given[held])), np.concatenate((cell, last[held]))
@@ -82,17 +83,11 @@ class Dataflow:
     @cached_property
     def _times(self) -> tuple[Array, Array]:
         """The number of the event of each write that made something, ascending, and its row."""
-        writes = [each.writes for each in self._outlines]
+        writes = [each.writes for each in self._outlines.all]
         rows = np.repeat(np.arange(len(writes)), [each.size for each in writes])
         moments = self.history.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
         order = np.lexsort((rows, moments))
         return moments[order], rows[order]
-
-    def position(self, moment: int) -> SourcePosition:
-        """Return the statement of the event of a number."""
-        launch, event = self.recording.at(moment)
-        found: SourcePosition = launch.trace.events[event].position
-        return found
 
     # What made what.
 
@@ -138,7 +133,7 @@ class Dataflow:
 
     def _seen(self, node: int, row: int, place: int, cell: int) -> tuple[int, int] | None:
         """Return the row and the cell (of that row) where a node was last to be seen before a row."""
-        rows, cells = self._last_seen.find(*(np.array([each]) for each in (node, row, place, cell)))
+        rows, cells = self._edges.last_seen.find(*(np.array([each]) for each in (node, row, place, cell)))
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))
@@ -153,7 +148,7 @@ class Dataflow:
         if not here.made[cell]:
             return None
         write = here.maker(cell)
-        group = int(self._graph.making.group[np.searchsorted(self._graph.making.write, write)])
+        group = int(self._graph.definitions.group[np.searchsorted(self._graph.definitions.write, write)])
         return self._term(int(self.history.writes.node[write]), None, row, cell, group)
 
     def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> Term:
@@ -204,64 +199,3 @@ class Dataflow:
             if at < row.cells.size and row.cells[at] == cell and row.moment[at] < moment:
                 return number, at
         return None
-
-    # For rows.
-
-    @cached_property
-    def _last_seen(self) -> LastSeen:
-        return LastSeen(self.history, self._columns, self._graph, self._outlines)
-
-    @cached_property
-    def _edges(self) -> tuple[Array, Array, Array, Array]:
-        """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
-        groups, nodes = self._graph.sources
-        making, writes = self._graph.making, self.history.writes
-        last = np.zeros(int(making.group.max(initial=-1)) + 1, np.int64)
-        last[making.group] = making.write
-        row_of_write = np.zeros(len(writes), np.int64)
-        for number, each in enumerate(self._outlines):
-            row_of_write[each.writes] = number
-        write = last[groups]
-        row, cell = row_of_write[write], writes.cell[write]
-        from_row, from_cell = self._last_seen.find(nodes, row, writes.place[write], cell)
-        edges = np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0]
-        edges = np.unique(edges, axis=0)
-        return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
-
-    def edges_of(self, row: int) -> tuple[Array, Array, Array]:
-        """Return the edges of a row: cell, source row, source cell, with cells numbered as in their places."""
-        rows, *rest = self._edges
-        chosen = slice(np.searchsorted(rows, row), np.searchsorted(rows, row, side="right"))
-        cell, from_row, from_cell = (each[chosen] for each in rest)
-        return cell, from_row, from_cell
-
-    def operations_of(self, writes: Array) -> tuple[Array, Array, tuple[str, ...]]:
-        """Return the cells of a row that operations made, how many made each, and the operators."""
-        making = self._graph.making
-        groups = np.unique(making.group[np.searchsorted(making.write, writes)])
-        of, operation = self._graph.members
-        first = np.searchsorted(of, groups)
-        counts = np.searchsorted(of, groups, side="right") - first
-        wanted = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        made, counts = groups[counts > 0], counts[counts > 0]
-        operators = self.history.operations.operator[operation[wanted]]
-        different, first = np.unique(operators, return_index=True)
-        names = tuple(self.history.operators[each] for each in different[np.argsort(first)])
-        return self._cell_of_group[made], counts, names
-
-    @cached_property
-    def _cell_of_group(self) -> Array:
-        making = self._graph.making
-        found = np.zeros(int(making.group.max(initial=0)) + 1, np.int64)
-        found[making.group] = self.history.writes.cell[making.write]
-        return found
-
-    def columns_of(self, place: Array, cell: Array) -> Array:
-        """Return the column of each cell of a place."""
-        return self._columns.of(place, cell)
-
-    @lru_cache(maxsize=256)  # noqa: B019 a flow lives as long as its rows
-    def writes_of_place(self, place: int) -> Array:
-        """Return the rows of the writes to a place, ascending."""
-        found: Array = np.flatnonzero(self.history.writes.place == place)
-        return found

@@ -6,6 +6,7 @@ Nodes are numbered over all launches. An element that a launch finds as an earli
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -64,6 +65,16 @@ class History:
         self.nodes = self._next_node + 1
         self.writes = Writes.joined(self._writes)
         self.operations = Operations.joined(self._operations)
+
+    def writes_to(self, place: int) -> Array:
+        """Return the rows of the writes to a place, ascending."""
+        order, borders = self._by_place
+        return order[borders[place] : borders[place + 1]]
+
+    @cached_property
+    def _by_place(self) -> tuple[Array, Array]:
+        order = np.argsort(self.writes.place, kind="stable")
+        return order, np.searchsorted(self.writes.place[order], np.arange(len(self.places.all) + 1))
 
     def nodes_in(self, launch: Launch, numbers: tuple[int, ...]) -> list[int]:
         """Return the nodes that a launch knows by numbers of its own."""

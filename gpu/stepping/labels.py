@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
+from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.types import Register
+from gpu.stepping.outlines import Outlines
 from gpu.stepping.recording import Recording
-
-if TYPE_CHECKING:
-    from gpu.stepping.row import Row
 
 _Variables = dict[str, str]
 
@@ -28,15 +26,20 @@ class Labels:
     Parameters
     ----------
     recording : Recording
-    rows : sequence of Row
+    rows : Outlines
     """
 
-    def __init__(self, recording: Recording, rows: Sequence[Row]) -> None:
+    def __init__(self, recording: Recording, rows: Outlines) -> None:
         self._recording = recording
         self._rows = rows
         self._labels: dict[int, str] = {}
         self._variables: dict[int, _Variables] = {}
         self._loops: dict[int, dict[tuple[int, int], set[str]]] = {}
+
+    @cached_property
+    def _statements(self) -> list[tuple[SourcePosition | None, int]]:
+        """The statement of each row, and its launch."""
+        return [(self._rows.position(number), row.launch) for number, row in enumerate(self._rows.all)]
 
     def __getitem__(self, number: int) -> str:
         if number not in self._labels:
@@ -45,26 +48,30 @@ class Labels:
 
     def _label(self, number: int) -> str:
         row, before = self._rows[number], self._rows[number - 1] if number else None
+        name = self._rows.place(number).name
         if row.is_input:
-            return row.place.name
+            return name
         known = self._loop_variables(number)
         follows = before is not None and not before.is_input and before.launch == row.launch
         past = self._loop_variables(number - 1) if follows else {}
         changed = [f"{name} = {value}" for name, value in known.items() if past.get(name) != value]
         if changed:
             return ", ".join(changed)
-        if before is None or before.place is not row.place:
-            return row.place.name or f"line {row.line}"
-        again = sum(each.position == row.position and each.launch == row.launch for each in self._rows[:number])
-        return f"line {row.line}" + (f", round {again + 1}" if again else "")
+        position, _ = self._statements[number]
+        line = f"line {position.line if position is not None else 0}"
+        if before is None or before.place != row.place:
+            return name or line
+        again = self._statements[:number].count(self._statements[number])
+        return line + (f", round {again + 1}" if again else "")
 
     def _loop_variables(self, number: int) -> _Variables:
         """Return the variables of the loops around a row that all its threads agree on, outermost loop first."""
         if number not in self._variables:
             row = self._rows[number]
             launch = self._recording.launches[row.launch]
-            some = np.unique(np.linspace(0, row.events.size - 1, _EVENTS).astype(np.int64))
-            events = row.events[some] - launch.first
+            events = self._rows.events(number)
+            some = np.unique(np.linspace(0, events.size - 1, _EVENTS).astype(np.int64))
+            events = events[some] - launch.first
             found = [self._uniform(launch.number, launch.trace, int(event)) for event in events]
             same = found[0].items() if found else ()
             self._variables[number] = {

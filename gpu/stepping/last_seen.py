@@ -7,7 +7,7 @@ import numpy as np
 from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
 from gpu.stepping.history import History
-from gpu.stepping.rows import RowOutline
+from gpu.stepping.outlines import Outlines
 from gpu.stepping.value_graph import ValueGraph
 
 
@@ -19,21 +19,19 @@ class LastSeen:
     history : History
     columns : Columns
     graph : ValueGraph
-    rows : list of RowOutline
+    rows : Outlines
     """
 
-    def __init__(self, history: History, columns: Columns, graph: ValueGraph, rows: list[RowOutline]) -> None:
+    def __init__(self, history: History, columns: Columns, graph: ValueGraph, rows: Outlines) -> None:
         self._history, self._columns, self._graph = history, columns, graph
         self._steps = len(history.scopes) + 2
         self._count = len(rows) + 1
-        place, step = (np.array([getattr(row, name) for row in rows], np.int64) for name in ("place", "step"))
+        place, step = (np.array([getattr(row, name) for row in rows.all], np.int64) for name in ("place", "step"))
         # The rows of each place, as they stand; and the same as keys, by place and step and by place and row.
         self._rows = np.lexsort((np.arange(len(rows)), place))
         self._by_step = self._key_of_step(place[self._rows], step[self._rows])
         self._by_row = place[self._rows] * self._count + self._rows
-        self._row_of_write = np.full(len(history.writes), -1)
-        for number, row in enumerate(rows):
-            self._row_of_write[row.writes] = number
+        self._row_of_write = rows.row_of_write
         self._shown = np.isin(np.arange(len(history.places.all)), place)
         self._held = self._holdings()
 

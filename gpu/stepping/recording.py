@@ -143,6 +143,12 @@ class Recording:
         launch = self.launches[int(np.searchsorted(self._firsts, moment, side="right")) - 1]
         return launch, moment - launch.first
 
+    def position(self, moment: int) -> SourcePosition:
+        """Return the statement of the event of a number."""
+        launch, event = self.at(moment)
+        found: SourcePosition = launch.trace.events[event].position
+        return found
+
     @cached_property
     def statements(self) -> tuple[tuple[SourcePosition, ...], tuple[str, ...]]:
         """The position of each event of all launches, and its kind."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
+from gpu.stepping.columns import Columns
+from gpu.stepping.edges import Edges
+from gpu.stepping.history import History
+from gpu.stepping.labels import Labels
+from gpu.stepping.outlines import Outlines
 from gpu.stepping.places import Place
-from gpu.stepping.rows import RowOutline
-
-if TYPE_CHECKING:
-    from gpu.stepping.dataflow import Dataflow
 
 
 class Who(NamedTuple):
@@ -25,6 +28,17 @@ class Who(NamedTuple):
     moment: int
 
 
+@dataclass(frozen=True)
+class RowSources:
+    """What rows are read from."""
+
+    history: History
+    columns: Columns
+    outlines: Outlines
+    edges: Edges
+    labels: Labels
+
+
 class Row:
     """One row: what a place held after a step of the program.
 
@@ -33,22 +47,19 @@ class Row:
 
     Parameters
     ----------
-    flow : Dataflow
+    sources : RowSources
     number : int
-    outline : RowOutline
+    rows : sequence of Row
+        All of them.
     """
 
-    def __init__(self, flow: Dataflow, number: int, outline: RowOutline) -> None:
-        self._flow = flow
-        self._outline = outline
+    def __init__(self, sources: RowSources, number: int, rows: Sequence[Row]) -> None:
+        self._from, self._rows = sources, rows
+        self._outline = sources.outlines[number]
         self.number = number
-        self.launch = outline.launch
-        self.place: Place = flow.history.places[outline.place]
-
-    @property
-    def is_input(self) -> bool:
-        """Whether it shows an array as a launch found it."""
-        return not self._outline.writes.size
+        self.launch = self._outline.launch
+        self.place: Place = sources.outlines.place(number)
+        self.is_input = self._outline.is_input
 
     @property
     def first(self) -> int:
@@ -63,15 +74,12 @@ class Row:
     @cached_property
     def events(self) -> Array:
         """The numbers of the events that made something here, ascending; that before the launch for an input."""
-        if self.is_input:
-            return np.array([self._flow.recording.launches[self.launch].first - 1])
-        found: Array = np.unique(self._flow.history.writes.moment[self._outline.writes])
-        return found
+        return self._from.outlines.events(self.number)
 
     @property
     def position(self) -> SourcePosition | None:
         """The statement; None for an input."""
-        return None if self.is_input else self._flow.position(self.first)
+        return self._from.outlines.position(self.number)
 
     @property
     def line(self) -> int:
@@ -81,7 +89,7 @@ class Row:
     @property
     def label(self) -> str:
         """A few words: the loop variable that changed, else the array's name or the line."""
-        return self._flow.labels[self.number]
+        return self._from.labels[self.number]
 
     @cached_property
     def cells(self) -> Array:
@@ -92,16 +100,17 @@ class Row:
     @cached_property
     def _missing(self) -> int:
         """The least number in `_newest` of a cell that holds something: only arrays that were given start with that."""
-        return -1 if self.place.number in self._flow.given and self.place.number in self._flow.history.initial else 0
+        number = self.place.number
+        return -1 if number in self._from.outlines.given and number in self._from.history.initial else 0
 
     @cached_property
     def _newest(self) -> Array:
         """The last write to each cell of the place; -1 where there was none."""
-        rows = self._flow.writes_of_place(self.place.number)
-        steps = self._flow.history.writes.step[rows]
+        rows = self._from.history.writes_to(self.place.number)
+        steps = self._from.history.writes.step[rows]
         done = rows[: np.searchsorted(steps, self._outline.step, side="right")]
         newest = np.full(self.place.count, -1)
-        newest[self._flow.history.writes.cell[done]] = done
+        newest[self._from.history.writes.cell[done]] = done
         return newest
 
     @cached_property
@@ -112,22 +121,22 @@ class Row:
 
     def _column(self, name: str) -> Array:
         """Return a column of the writes; -1 where the cell was not written."""
-        return np.where(self.writers >= 0, getattr(self._flow.history.writes, name)[self.writers], -1)
+        return np.where(self.writers >= 0, getattr(self._from.history.writes, name)[self.writers], -1)
 
     @cached_property
     def column(self) -> Array:
         """Where each cell stands, ascending."""
-        return self._flow.columns_of(np.full(self.cells.size, self.place.number), self.cells)
+        return self._from.columns.of(np.full(self.cells.size, self.place.number), self.cells)
 
     @cached_property
     def value(self) -> Array:
         """What each cell holds, in the place's type."""
         dtype = self.place.dtype
-        raw = self._flow.history.writes.raw
+        raw = self._from.history.writes.raw
         found = np.zeros(self.cells.size, dtype)
         written = self.writers >= 0
         found[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
-        initial = self._flow.history.initial.get(self.place.number)
+        initial = self._from.history.initial.get(self.place.number)
         if initial is not None:
             found[~written] = initial[self.cells[~written]]
         return found
@@ -135,7 +144,7 @@ class Row:
     @cached_property
     def made(self) -> Array:
         """Whether this row made the cell's value, rather than found it there."""
-        return np.isin(self.cells, self._flow.history.writes.cell[self._outline.writes])
+        return np.isin(self.cells, self._from.history.writes.cell[self._outline.writes])
 
     @property
     def moment(self) -> Array:
@@ -156,33 +165,35 @@ class Row:
     def count(self) -> Array:
         """How many operations this row did for the cell; 0 where it only moved a value, or left it as it was."""
         found = np.zeros(self.cells.size, np.int64)
-        cells, counts, _ = self._flow.operations_of(self._outline.writes)
+        cells, counts, _ = self._from.edges.operations(self.number)
         found[np.searchsorted(self.cells, cells)] = counts
         return found
 
     @cached_property
     def operator(self) -> tuple[str, ...]:
         """The operators of the row, in the order in which a thread comes to them; none where values were only moved."""
-        return self._flow.operations_of(self._outline.writes)[2]
+        return self._from.edges.operations(self.number)[2]
 
     @cached_property
     def sources(self) -> Array:
         """The edges, shape (edges, 3): a cell of this row, and the row and the cell where a source was last seen."""
-        cells, rows, others = self._flow.edges_of(self.number)
+        cells, rows, others = self._from.edges.of_row(self.number)
         found = np.stack((np.searchsorted(self.cells, cells), rows, others), axis=1)
         for row in np.unique(rows):
             chosen = rows == row
-            found[chosen, 2] = np.searchsorted(self._flow.rows[row].cells, others[chosen])
+            found[chosen, 2] = np.searchsorted(self._rows[row].cells, others[chosen])
         return found[np.lexsort(found.T[::-1])]
 
     def maker(self, cell: int) -> int:
         """Return the row in the history of the write by which this row made a cell."""
         mine = self._outline.writes
-        return int(mine[self._flow.history.writes.cell[mine] == self.cells[cell]][-1])
+        return int(mine[self._from.history.writes.cell[mine] == self.cells[cell]][-1])
 
     def who(self, cell: int) -> Who | None:
         """Return who put a cell's value there; None for what was there before the program began."""
         moment = int(self.moment[cell])
         if self.thread[cell] < 0:
             return None
-        return Who(int(self.block[cell]), int(self.thread[cell]), self._flow.position(moment).line, moment)
+        return Who(
+            int(self.block[cell]), int(self.thread[cell]), self._from.history.recording.position(moment).line, moment
+        )

@@ -17,7 +17,7 @@ from gpu.stepping.history import History
 
 
 @dataclass(frozen=True)
-class Making:
+class Definitions:
     """The writes that made something visible: operations, and copies that moved a value.
 
     Parameters
@@ -25,7 +25,7 @@ class Making:
     write : array
         Rows of the history's writes, ascending.
     group : array
-        What it made: one number for each cell of each step.
+        What it defined: one number for each cell of each step.
     is_move : array
         Whether it is a copy.
     """
@@ -33,6 +33,13 @@ class Making:
     write: Array
     group: Array
     is_move: Array
+
+    @cached_property
+    def last(self) -> Array:
+        """The last write of each group."""
+        found = np.zeros(int(self.group.max(initial=-1)) + 1, np.int64)
+        found[self.group] = self.write
+        return found
 
 
 class ValueGraph:
@@ -155,7 +162,7 @@ class ValueGraph:
     # What belongs together.
 
     @cached_property
-    def making(self) -> Making:
+    def definitions(self) -> Definitions:
         """All writes that made something."""
         kept = self.kept[self.kept >= 0]
         write = np.concatenate((kept, self.moves))
@@ -165,13 +172,13 @@ class ValueGraph:
         writes = self._writes
         keys = np.stack((writes.step[write], writes.place[write], writes.cell[write]), axis=1)
         group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-        return Making(write, group, is_move)
+        return Definitions(write, group, is_move)
 
     @cached_property
     def _group_of_operation(self) -> Array:
         """The group that an operation's value made; -1 where it made none by itself."""
         of_write = np.full(len(self._writes) + 1, -1)
-        of_write[self.making.write] = np.where(self.making.is_move, -1, self.making.group)
+        of_write[self.definitions.write] = np.where(self.definitions.is_move, -1, self.definitions.group)
         found: Array = of_write[self.kept]
         return found
 
@@ -181,13 +188,11 @@ class ValueGraph:
 
         Where several threads put values into one cell, those that were lost are not among them.
         """
-        making, writes = self.making, self._writes
-        last = np.zeros(int(making.group.max(initial=-1)) + 1, np.int64)
-        last[making.group] = making.write
-        chained = writes.is_atomic[making.write] | (last[making.group] == making.write)
-        rows = np.flatnonzero(chained & ~making.is_move)
+        made, writes = self.definitions, self._writes
+        chained = writes.is_atomic[made.write] | (made.last[made.group] == made.write)
+        rows = np.flatnonzero(chained & ~made.is_move)
         of_group = self._group_of_operation
-        pairs = _pairs(making.group[rows], self.operation[writes.node[making.write[rows]]])
+        pairs = _pairs(made.group[rows], self.operation[writes.node[made.write[rows]]])
         found = [pairs]
         while pairs.size:
             group, source = self._sources(pairs)
@@ -212,15 +217,13 @@ class ValueGraph:
         source = self.operation[node]
         of_group = self._group_of_operation
         outer = (node > 0) & ((source < 0) | ((of_group[source] >= 0) & (of_group[source] != group)))
-        making = self.making
-        moved = making.write[making.is_move]
-        last = np.zeros(int(making.group.max(initial=-1)) + 1, np.int64)
-        last[making.group] = making.write
-        survived = last[making.group[making.is_move]] == moved
+        made = self.definitions
+        moved = made.write[made.is_move]
+        survived = made.last[made.group[made.is_move]] == moved
         pairs = np.concatenate(
             (
                 _pairs(group[outer], node[outer]),
-                _pairs(making.group[making.is_move][survived], self._writes.node[moved[survived]]),
+                _pairs(made.group[made.is_move][survived], self._writes.node[moved[survived]]),
             )
         )
         pairs = np.unique(pairs, axis=0)

@@ -1,14 +1,17 @@
-"""The rows of a dataflow picture: which steps of the program make one, and in which order they stand."""
+"""The rows of a dataflow picture without their values: which steps of the program make one, and in which order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
 from gpu.stepping.columns import Columns
 from gpu.stepping.history import History
+from gpu.stepping.places import Place
 from gpu.stepping.value_graph import ValueGraph
 
 
@@ -31,18 +34,66 @@ class RowOutline:
     step: int
     writes: Array
 
+    @property
+    def is_input(self) -> bool:
+        """Whether it shows an array as a launch found it."""
+        return not self.writes.size
 
-def outline(history: History, columns: Columns, graph: ValueGraph) -> list[RowOutline]:
-    """Return the rows in order: before those of a launch the arrays that it was given."""
-    firsts = np.array(history.first_steps or [0])
-    made = _steps(history, graph)
-    launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in made]
-    rows = [
-        RowOutline(place, launch, int(firsts[launch]), np.zeros(0, np.int64))
-        for launch, place in sorted(_inputs(history, columns, graph), key=lambda each: _precedence(history, *each))
-    ]
-    rows += [RowOutline(each.place, at, each.step, each.writes) for each, at in zip(made, launches, strict=True)]
-    return sorted(rows, key=lambda row: (row.launch, row.step))
+
+class Outlines:
+    """The outlines of all rows, in order: before those of a launch the arrays that it was given.
+
+    Parameters
+    ----------
+    history : History
+    columns : Columns
+    graph : ValueGraph
+    """
+
+    def __init__(self, history: History, columns: Columns, graph: ValueGraph) -> None:
+        self._history = history
+        firsts = np.array(history.first_steps or [0])
+        made = _steps(history, graph)
+        launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in made]
+        rows = [
+            RowOutline(place, launch, int(firsts[launch]), np.zeros(0, np.int64))
+            for launch, place in sorted(_inputs(history, columns, graph), key=lambda each: _precedence(history, *each))
+        ]
+        rows += [RowOutline(each.place, at, each.step, each.writes) for each, at in zip(made, launches, strict=True)]
+        self.all = tuple(sorted(rows, key=lambda row: (row.launch, row.step)))
+        self.given = frozenset(row.place for row in self.all if row.is_input)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def __getitem__(self, number: int) -> RowOutline:
+        return self.all[number]
+
+    def place(self, number: int) -> Place:
+        """Return what a row shows."""
+        return self._history.places[self.all[number].place]
+
+    def events(self, number: int) -> Array:
+        """Return the numbers of the events that made something in a row; that before the launch for an input."""
+        row = self.all[number]
+        if row.is_input:
+            return np.array([self._history.recording.launches[row.launch].first - 1])
+        found: Array = np.unique(self._history.writes.moment[row.writes])
+        return found
+
+    def position(self, number: int) -> SourcePosition | None:
+        """Return the statement of a row; None for an input."""
+        if self.all[number].is_input:
+            return None
+        return self._history.recording.position(int(self._history.writes.moment[self.all[number].writes].min()))
+
+    @cached_property
+    def row_of_write(self) -> Array:
+        """For each of the history's writes the row that it made something in; -1 for none."""
+        found = np.full(len(self._history.writes), -1)
+        for number, row in enumerate(self.all):
+            found[row.writes] = number
+        return found
 
 
 def _inputs(history: History, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
@@ -68,10 +119,10 @@ def _steps(history: History, graph: ValueGraph) -> list[RowOutline]:
     Statements that follow each other in one round, and neither depend on each other nor on a barrier, make one row, as
     the two halves of a compare-exchange do.
     """
-    writes, making = history.writes, graph.making
-    step, place = writes.step[making.write], writes.place[making.write]
-    order = np.lexsort((making.write, place, step))
-    step, place, write, group = step[order], place[order], making.write[order], making.group[order]
+    writes, made = history.writes, graph.definitions
+    step, place = writes.step[made.write], writes.place[made.write]
+    order = np.lexsort((made.write, place, step))
+    step, place, write, group = step[order], place[order], made.write[order], made.group[order]
     borders = np.flatnonzero((step[1:] != step[:-1]) | (place[1:] != place[:-1])) + 1
     starts = np.concatenate(([0], borders)) if step.size else np.zeros(0, np.int64)
     ends = np.append(borders, step.size)

@@ -1,0 +1,65 @@
+"""The edges of a dataflow picture: from the cells of its rows to where each one's value came from."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from gpu.simulator.trace.packing import Array
+from gpu.stepping.columns import Columns
+from gpu.stepping.history import History
+from gpu.stepping.last_seen import LastSeen
+from gpu.stepping.outlines import Outlines
+from gpu.stepping.value_graph import ValueGraph
+
+
+class Edges:
+    """The edges of all rows. Cells are numbered as in their places.
+
+    Parameters
+    ----------
+    history : History
+    columns : Columns
+    graph : ValueGraph
+    rows : Outlines
+    """
+
+    def __init__(self, history: History, columns: Columns, graph: ValueGraph, rows: Outlines) -> None:
+        self._history, self._columns, self._graph, self._rows = history, columns, graph, rows
+
+    @cached_property
+    def last_seen(self) -> LastSeen:
+        """Where values were last to be seen."""
+        return LastSeen(self._history, self._columns, self._graph, self._rows)
+
+    @cached_property
+    def _all(self) -> tuple[Array, Array, Array, Array]:
+        """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
+        groups, nodes = self._graph.sources
+        writes, write = self._history.writes, self._graph.definitions.last[groups]
+        row, cell = self._rows.row_of_write[write], writes.cell[write]
+        from_row, from_cell = self.last_seen.find(nodes, row, writes.place[write], cell)
+        edges = np.unique(np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0], axis=0)
+        return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
+
+    def of_row(self, row: int) -> tuple[Array, Array, Array]:
+        """Return the edges of a row: cell, source row, source cell."""
+        rows, *rest = self._all
+        chosen = slice(np.searchsorted(rows, row), np.searchsorted(rows, row, side="right"))
+        cell, from_row, from_cell = (each[chosen] for each in rest)
+        return cell, from_row, from_cell
+
+    def operations(self, row: int) -> tuple[Array, Array, tuple[str, ...]]:
+        """Return the cells of a row that operations made, how many made each, and the operators."""
+        made = self._graph.definitions
+        groups = np.unique(made.group[np.searchsorted(made.write, self._rows[row].writes)])
+        of, operation = self._graph.members
+        first = np.searchsorted(of, groups)
+        counts = np.searchsorted(of, groups, side="right") - first
+        wanted = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        cells, counts = self._history.writes.cell[made.last[groups[counts > 0]]], counts[counts > 0]
+        operators = self._history.operations.operator[operation[wanted]]
+        different, first = np.unique(operators, return_index=True)
+        names = tuple(self._history.operators[each] for each in different[np.argsort(first)])
+        return cells, counts, names
