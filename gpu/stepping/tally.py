@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.lane_traces import LaneTrace, lane_traces
+from gpu.stepping.moment.lane_traces import LaneTrace, lane_traces
+from gpu.stepping.moment.traffic import measure
 from gpu.stepping.recording import Recording
-from gpu.stepping.traffic import measure
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]

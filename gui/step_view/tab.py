@@ -374,8 +374,8 @@ class StepTab(Panes):
 
     def _show_warp(self, moment: int, now: Snapshot) -> None:
         """Show the variables of the warp that is looked at."""
-        from gpu.stepping.lanes import LaneState
-        from gpu.stepping.warp_variables import warp_variables
+        from gpu.stepping.moment.lanes import LaneState
+        from gpu.stepping.moment.warp_variables import warp_variables
 
         assert self.models is not None
         warp = now.thread // WARP

@@ -17,8 +17,8 @@ from gui.step_view.cards.traffic import AddressBars, BankRow
 from gui.widgets.basic import Card, ElidedLabel
 
 if TYPE_CHECKING:
-    from gpu.stepping.lanes import Lanes
-    from gpu.stepping.traffic import Traffic
+    from gpu.stepping.moment.lanes import Lanes
+    from gpu.stepping.moment.traffic import Traffic
 
 _MOST_ROWS = 4
 _FEW_ROWS = 2

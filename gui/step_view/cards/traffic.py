@@ -16,7 +16,7 @@ from gui.painting.colors import mixed, warp_color
 from gui.painting.theme import code_font, look
 
 if TYPE_CHECKING:
-    from gpu.stepping.traffic import Address
+    from gpu.stepping.moment.traffic import Address
 
 _MOST_BARS = 3
 _WIDEST_LANE = 9.0

@@ -12,9 +12,9 @@ from gpu.declaration.pattern import Array
 from gui.painting.theme import Look
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow import Dataflow
-    from gpu.stepping.places import Place
-    from gpu.stepping.row import Row
+    from gpu.stepping.dataflow.dataflow import Dataflow
+    from gpu.stepping.dataflow.row import Row
+    from gpu.stepping.provenance.storages import Storage
 
 AGGREGATED = 8.0
 """Pixels of a column below which a cell is a patch of color without a frame."""
@@ -41,7 +41,7 @@ class Cells:
         The moments, ascending.
     """
 
-    place: Place
+    storage: Storage
     label: str
     launch: int
     line: int
@@ -62,7 +62,7 @@ class Cells:
         """Return a row with everything read from it."""
         moment = np.asarray(row.moment)
         return cls(
-            row.place, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
+            row.storage, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
             np.asarray(row.value), np.asarray(row.made), np.asarray(row.count) > 0, moment, np.asarray(row.block),
             np.asarray(row.thread), np.asarray(row.sources, np.int64).reshape(-1, 3), np.sort(moment),
         )  # fmt: skip
@@ -131,13 +131,13 @@ class DataflowLayout:
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
         self.edges: list[Edges] = []
         self.kept: list[Edges] = []
-        last_of_place: dict[object, int] = {}
+        last_of_storage: dict[object, int] = {}
         through: dict[int, set[int]] = defaultdict(set)
         for number, row in enumerate(self.rows):
-            before = last_of_place.get(row.place)
-            self.edges.append(self._edges(number, row, last_of_place))
+            before = last_of_storage.get(row.storage)
+            self.edges.append(self._edges(number, row, last_of_storage))
             self.kept.append(self._kept(number, row, before))
-            last_of_place[row.place] = number
+            last_of_storage[row.storage] = number
             for edges in (self.edges[number], self.kept[number]):
                 for start in np.unique(edges.row):
                     for between in range(int(start) + 1, number):
@@ -151,7 +151,7 @@ class DataflowLayout:
         self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
         self._sizes = np.array([each.size for each in moments], np.int64)
 
-    def _edges(self, number: int, row: Cells, last_of_place: dict[object, int]) -> Edges:
+    def _edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> Edges:
         cell, source_row, source_cell = row.sources.T
         column = np.empty_like(cell)
         start = source_row.copy()
@@ -159,7 +159,7 @@ class DataflowLayout:
             here = source_row == origin
             columns = self.rows[origin].column[source_cell[here]]
             column[here] = columns
-            latest = last_of_place.get(self.rows[origin].place, -1)
+            latest = last_of_storage.get(self.rows[origin].storage, -1)
             if origin < latest < number:
                 # The value may still stand there in a later row of the same array: the line begins at the nearest.
                 found = self._where_kept(self.rows[latest], columns)
@@ -183,7 +183,7 @@ class DataflowLayout:
                 return Edges(none, none, none)
         above = self.rows[before]
         kept = np.flatnonzero(~row.made & np.isin(row.column, above.column))
-        if above.place != row.place:
+        if above.storage != row.storage:
             there = above.value[np.searchsorted(above.column, row.column[kept])]
             kept = kept[there == row.value[kept]]
         return Edges(kept, np.full(kept.size, before), row.column[kept])

@@ -18,8 +18,8 @@ def who(block: int, thread: int, *, several_blocks: bool) -> str:
 
 def where(row: Cells, cell: int) -> str:
     """Return the name of the element that a cell shows: s[11], or sum for a variable of a thread."""
-    name = row.place.name
-    return name if row.place.space == "register" else f"{name}[{int(row.column[cell])}]"
+    name = row.storage.name
+    return name if row.storage.space == "register" else f"{name}[{int(row.column[cell])}]"
 
 
 def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:

@@ -24,7 +24,7 @@ from gui.widgets.basic import ElidedLabel, button, label, row
 from gui.work.jobs import Jobs
 
 if TYPE_CHECKING:
-    from gpu.stepping.compare import Difference
+    from gpu.stepping.dataflow.compare import Difference
 
 MOST_SEEDS = 6
 """How many shuffled orders are tried to find one that makes a difference."""
@@ -46,7 +46,7 @@ class _Comparison(QObject):
         """Compare two; `found` tells the number and the Difference or None."""
 
         def compare() -> None:
-            from gpu.stepping.compare import first_difference
+            from gpu.stepping.dataflow.compare import first_difference
 
             self.found.emit(number, first_difference(first.layout.dataflow, second.layout.dataflow))
 

@@ -21,7 +21,7 @@ from gui.painting.values import as_text
 from gui.qt.events import is_of
 
 if TYPE_CHECKING:
-    from gpu.stepping.warp_variables import WarpVariable
+    from gpu.stepping.moment.warp_variables import WarpVariable
 
 
 def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow import Dataflow
-    from gpu.stepping.lanes import LaneStates
+    from gpu.stepping.dataflow.dataflow import Dataflow
     from gpu.stepping.launch_tree import Grid
+    from gpu.stepping.moment.lanes import LaneStates
     from gpu.stepping.recording import Recording
     from gpu.stepping.tally import Tally
 
@@ -98,7 +98,7 @@ class Models:
         before = {number for each in self.recording.launches[:launch] for number in each.buffers if number is not None}
         here = self.recording.launches[launch]
         names = {array.name for array in here.trace.arrays if here.buffers[array.number] in before}
-        read = {row.place.name for row in self.layout.rows if row.launch == launch and not row.made.any()}
+        read = {row.storage.name for row in self.layout.rows if row.launch == launch and not row.made.any()}
         return frozenset(names | read)
 
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
@@ -118,12 +118,12 @@ def load(path: str | Path) -> Models:
     InputError
         It cannot be read.
     """
-    from gpu.stepping.dataflow import Dataflow
-    from gpu.stepping.lanes import LaneStates
+    from gpu.stepping.dataflow.dataflow import Dataflow
     from gpu.stepping.launch_tree import launch_tree
+    from gpu.stepping.moment.lanes import LaneStates
+    from gpu.stepping.moment.traffic import most_addresses
     from gpu.stepping.recording import Recording
     from gpu.stepping.tally import Tally
-    from gpu.stepping.traffic import most_addresses
 
     recording = Recording.load(path)
     dataflow = Dataflow(recording)

@@ -15,8 +15,8 @@ from gui.step_view.cards.lanes import ACTIVE
 from gui.step_view.dataflow.words import who
 
 if TYPE_CHECKING:
-    from gpu.stepping.lanes import Lanes
-    from gpu.stepping.traffic import Traffic
+    from gpu.stepping.moment.lanes import Lanes
+    from gpu.stepping.moment.traffic import Traffic
     from gui.step_view.recording.models import Models
 
 _KEPT = 256
@@ -66,7 +66,7 @@ def snapshots_of(models: Models) -> Snapshots:
 
 def _snapshot(models: Models, moment: int, followed: Thread | None) -> Snapshot:
     # With the simulator, which a window that only runs does without.
-    from gpu.stepping.traffic import traffic_at
+    from gpu.stepping.moment.traffic import traffic_at
 
     recording, event = models.recording, max(moment - 1, 0)
     lanes = models.lanes.at(event)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from gpu.stepping.operations import Operations
+from gpu.stepping.provenance.operations import Operations
 from tests.gpu.simulator.tracing import ancestry, check_states, elements, operators, trace
 
 N = 64

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-Place = namedtuple("Place", "name space dtype")
+Storage = namedtuple("Storage", "name space dtype")
 
 
-def row(place, label, line, first, last, column, value, made, moment, thread, sources, block=None, launch=0):
+def row(storage, label, line, first, last, column, value, made, moment, thread, sources, block=None, launch=0):
     column = np.asarray(column)
     thread = np.asarray(thread)
     return SimpleNamespace(
-        place=place, label=label, launch=launch, line=line, first=first, last=last, column=column,
+        storage=storage, label=label, launch=launch, line=line, first=first, last=last, column=column,
         value=np.asarray(value), made=np.asarray(made, bool), moment=np.asarray(moment), thread=thread,
         block=np.where(thread < 0, -1, 0) if block is None else np.asarray(block), operator="+",
         count=np.asarray(made, int),
@@ -28,8 +28,8 @@ class FakeDataflow:
     def __init__(self, values):
         values = np.array(values)
         n = values.size
-        given = Place(name="data", space="global", dtype=values.dtype)
-        shared = Place(name="s", space="shared", dtype=values.dtype)
+        given = Storage(name="data", space="global", dtype=values.dtype)
+        shared = Storage(name="s", space="shared", dtype=values.dtype)
         none = np.full(n, -1)
         everything = np.arange(n)
         self.columns = n

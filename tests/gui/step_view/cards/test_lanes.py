@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.stepping.lanes import LaneState, LaneStates
+from gpu.stepping.moment.lanes import LaneState, LaneStates
 from gui.step_view.cards.lanes import LaneGrid
 from gui.step_view.recording.models import load
 from gui.step_view.time.snapshots import snapshots_of

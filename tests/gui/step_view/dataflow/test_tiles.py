@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from gpu.stepping.dataflow import Dataflow
+from gpu.stepping.dataflow.dataflow import Dataflow
 from gui.painting.theme import look
 from gui.step_view.dataflow.layout import DataflowLayout, metrics
 from gui.step_view.dataflow.paint import FlowPainter

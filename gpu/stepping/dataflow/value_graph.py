@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from gpu.simulator.trace.packing import Array
-from gpu.stepping.columns import Columns
-from gpu.stepping.history import History
+from gpu.stepping.dataflow.columns import Columns
+from gpu.stepping.provenance.provenance import Provenance
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Definitions:
     Parameters
     ----------
     write : array
-        Rows of the history's writes, ascending.
+        Their numbers among all writes, ascending.
     group : array
         What it defined: one number for each cell of each step.
     is_move : array
@@ -47,26 +47,26 @@ class ValueGraph:
 
     Parameters
     ----------
-    history : History
+    provenance : Provenance
     columns : Columns
     """
 
-    def __init__(self, history: History, columns: Columns) -> None:
-        self._history = history
+    def __init__(self, provenance: Provenance, columns: Columns) -> None:
+        self._provenance = provenance
         self._columns = columns
-        self._writes = history.writes
-        places = history.places.all
-        self._in_array = np.array([place.is_array for place in places] or [False])[self._writes.place]
+        self._writes = provenance.writes
+        storages = provenance.storages.all
+        self._in_array = np.array([storage.is_array for storage in storages] or [False])[self._writes.storage]
         # The row of each node among the operations, -1 for what none made.
-        self.operation = np.full(history.nodes, -1)
-        self.operation[history.operations.node] = np.arange(history.operations.node.size)
+        self.operation = np.full(provenance.nodes, -1)
+        self.operation[provenance.operations.node] = np.arange(provenance.operations.node.size)
 
     # Where operations belong.
 
     @cached_property
     def kept(self) -> Array:
         """For each operation the write that made its value visible; -1 where none did."""
-        operations, writes = self._history.operations, self._writes
+        operations, writes = self._provenance.operations, self._writes
         in_array, in_variable = self._first(self._in_array), self._first(~self._in_array)
         shared, private = in_array >= 0, in_variable >= 0
         at_array, at_variable = writes.moment[in_array], writes.moment[in_variable]
@@ -74,7 +74,7 @@ class ValueGraph:
         kept = np.where(early, in_array, in_variable)
         # A value that only waits in a variable until its thread stores it belongs where it is stored. That is decided
         # for all the values of a statement, so that its row does not fall apart.
-        used = np.full(self._history.nodes, np.iinfo(np.int64).max)
+        used = np.full(self._provenance.nodes, np.iinfo(np.int64).max)
         np.minimum.at(used, operations.sources.reshape(-1), np.repeat(operations.moment, 3))
         waits = shared & private & ~early & (used[operations.node] >= at_array)
         for column in (writes.block, writes.thread):
@@ -92,7 +92,7 @@ class ValueGraph:
         rows = np.flatnonzero(wanted & (of >= 0) & ~writes.is_parameter)
         rows = rows[np.argsort(writes.moment[rows], kind="stable")]
         made, first = np.unique(of[rows], return_index=True)
-        found = np.full(self._history.operations.node.size, -1)
+        found = np.full(self._provenance.operations.node.size, -1)
         found[made] = rows[first]
         return found
 
@@ -101,16 +101,16 @@ class ValueGraph:
 
         Of a launch that did not come to its end nobody knows where values would have ended.
         """
-        operations = self._history.operations
+        operations = self._provenance.operations
         useful = np.zeros(int(operations.statement.max(initial=0)) + 1, bool)
         useful[operations.statement[shared]] = True
-        cut = [launch for launch in self._history.recording.launches if launch.trace.failure or launch.trace.stopped]
+        cut = [launch for launch in self._provenance.recording.launches if launch.trace.failure or launch.trace.stopped]
         for launch in cut:
             within = (operations.moment >= launch.first) & (operations.moment < launch.first + launch.count)
             useful[operations.statement[within & private]] = True
         source = self.operation[operations.sources]
-        user, place = np.nonzero(source >= 0)
-        pairs = np.stack((operations.statement[user], operations.statement[source[user, place]]), axis=1)
+        user, storage = np.nonzero(source >= 0)
+        pairs = np.stack((operations.statement[user], operations.statement[source[user, storage]]), axis=1)
         pairs = np.unique(pairs, axis=0)
         while True:
             more = pairs[useful[pairs[:, 0]] & ~useful[pairs[:, 1]], 1]
@@ -126,7 +126,7 @@ class ValueGraph:
 
         What is loaded from global to shared memory moves for its thread only: a picture is clearer without it.
         """
-        writes, places = self._writes, self._history.places.all
+        writes, storages = self._writes, self._provenance.storages.all
         made = np.zeros(len(writes), bool)
         made[self.kept[self.kept >= 0]] = True
         rows = np.flatnonzero((writes.node > 0) & (made | self._in_array))
@@ -142,21 +142,21 @@ class ValueGraph:
         rows, node, before = rows[here], node[here], before[here]
         kept = np.append(self.kept, -1)[self.operation[node]]
         before = np.where(before >= 0, before, kept)
-        from_place, from_cell = writes.place[before], writes.cell[before]
+        from_storage, from_cell = writes.storage[before], writes.cell[before]
         unknown = before < 0
-        from_place[unknown], from_cell[unknown] = self._columns.of_inputs(node[unknown])
-        spaces = np.array([place.space for place in places])
-        loads = np.isin(spaces[from_place], ("global", "constant")) & (spaces[writes.place[rows]] == "shared")
+        from_storage[unknown], from_cell[unknown] = self._columns.of_inputs(node[unknown])
+        spaces = np.array([storage.space for storage in storages])
+        loads = np.isin(spaces[from_storage], ("global", "constant")) & (spaces[writes.storage[rows]] == "shared")
         # From such a load on to global memory, as where results are packed, what counts is where the value was before.
         origin = np.full(len(writes) + 1, -1)
         origin[rows[loads]] = np.flatnonzero(loads)
-        loaded = np.flatnonzero((spaces[writes.place[rows]] == "global") & (origin[before] >= 0))
-        from_place[loaded], from_cell[loaded] = (each[origin[before[loaded]]] for each in (from_place, from_cell))
-        candidates = (from_place >= 0) & ~loads
+        loaded = np.flatnonzero((spaces[writes.storage[rows]] == "global") & (origin[before] >= 0))
+        from_storage[loaded], from_cell[loaded] = (each[origin[before[loaded]]] for each in (from_storage, from_cell))
+        candidates = (from_storage >= 0) & ~loads
         moved = candidates & (
-            self._columns.of(from_place, from_cell) != self._columns.of(writes.place[rows], writes.cell[rows])
+            self._columns.of(from_storage, from_cell) != self._columns.of(writes.storage[rows], writes.cell[rows])
         )
-        key = writes.step[rows] * len(places) + writes.place[rows]
+        key = writes.step[rows] * len(storages) + writes.storage[rows]
         return np.sort(rows[candidates & np.isin(key, key[moved])])
 
     # What belongs together.
@@ -170,7 +170,7 @@ class ValueGraph:
         order = np.argsort(write)
         write, is_move = write[order], is_move[order]
         writes = self._writes
-        keys = np.stack((writes.step[write], writes.place[write], writes.cell[write]), axis=1)
+        keys = np.stack((writes.step[write], writes.storage[write], writes.cell[write]), axis=1)
         group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
         return Definitions(write, group, is_move)
 
@@ -205,14 +205,14 @@ class ValueGraph:
 
     def _sources(self, pairs: Array) -> tuple[Array, Array]:
         """Return the group and the operation, -1 for none, of each operand."""
-        sources = self._history.operations.sources[pairs[:, 1]]
+        sources = self._provenance.operations.sources[pairs[:, 1]]
         return np.repeat(pairs[:, 0], 3), self.operation[sources.reshape(-1)]
 
     @cached_property
     def sources(self) -> tuple[Array, Array]:
         """What each group was made from, as pairs of a group and a node, without repetition."""
         group, operation = self.members
-        node = self._history.operations.sources[operation].reshape(-1)
+        node = self._provenance.operations.sources[operation].reshape(-1)
         group = np.repeat(group, 3)
         source = self.operation[node]
         of_group = self._group_of_operation

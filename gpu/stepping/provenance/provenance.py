@@ -12,11 +12,11 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS
-from gpu.stepping.operations import Operations
-from gpu.stepping.places import Places
-from gpu.stepping.program_order import program_order
+from gpu.stepping.provenance.operations import Operations
+from gpu.stepping.provenance.program_order import program_order
+from gpu.stepping.provenance.storages import Storages
+from gpu.stepping.provenance.writes import LaunchWrites, Writes
 from gpu.stepping.recording import Launch, Recording
-from gpu.stepping.writes import LaunchWrites, Writes
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Inputs:
     """
 
     launch: int
-    place: int
+    storage: int
     first: int
     elements: Array
 
 
-class History:
+class Provenance:
     """Everything that the launches of a recording wrote.
 
     Parameters
@@ -42,7 +42,7 @@ class History:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.places = Places()
+        self.storages = Storages()
         self.operators: list[str] = []
         self.inputs: list[Inputs] = []
         # For each launch the first of its nodes, less one, the nodes of its own numbers, and the step before its first.
@@ -52,9 +52,9 @@ class History:
         # For each step the scope that it is in, and whether it is a barrier.
         self.scopes = np.zeros(0, np.int64)
         self.barriers = np.zeros(0, bool)
-        # The places that were read in the launch that first had them: by place the launch.
+        # The storages that were read in the launch that first had them: by storage the launch.
         self.read: dict[int, int] = {}
-        # By place what it held before the first launch that has it.
+        # By storage what it held before the first launch that has it.
         self.initial: dict[int, Array] = {}
         self._left: dict[int, tuple[Array, Array]] = {}
         self._next_node, self._next_step, self._next_statement = 0, 0, 0
@@ -66,15 +66,15 @@ class History:
         self.writes = Writes.joined(self._writes)
         self.operations = Operations.joined(self._operations)
 
-    def writes_to(self, place: int) -> Array:
-        """Return the rows of the writes to a place, ascending."""
-        order, borders = self._by_place
-        return order[borders[place] : borders[place + 1]]
+    def writes_to(self, storage: int) -> Array:
+        """Return the rows of the writes to a storage, ascending."""
+        order, borders = self._by_storage
+        return order[borders[storage] : borders[storage + 1]]
 
     @cached_property
-    def _by_place(self) -> tuple[Array, Array]:
-        order = np.argsort(self.writes.place, kind="stable")
-        return order, np.searchsorted(self.writes.place[order], np.arange(len(self.places.all) + 1))
+    def _by_storage(self) -> tuple[Array, Array]:
+        order = np.argsort(self.writes.storage, kind="stable")
+        return order, np.searchsorted(self.writes.storage[order], np.arange(len(self.storages.all) + 1))
 
     def nodes_in(self, launch: Launch, numbers: tuple[int, ...]) -> list[int]:
         """Return the nodes that a launch knows by numbers of its own."""
@@ -100,7 +100,7 @@ class History:
         same = np.arange(base, base + last + 1)
         same[0] = 0
         self.nodes_of_launch.append(same)
-        writes = LaunchWrites(launch, self.places, same, steps + self._next_step)
+        writes = LaunchWrites(launch, self.storages, same, steps + self._next_step)
         for entry in inputs.tolist():
             self._find(writes, base, *entry)
         self._note_reads(launch)
@@ -120,22 +120,22 @@ class History:
         """Give elements the nodes that an earlier launch left them with; the others are inputs."""
         launch, same = writes.launch, writes.nodes
         array = launch.trace.arrays[launch.trace.memory.first[memory]]
-        place = self.places.of_array(launch, array)
+        storage = self.storages.of_array(launch, array)
         content = launch.trace.array(array.number, 0)
-        self.initial.setdefault(place.number, content)
+        self.initial.setdefault(storage.number, content)
         nodes = np.arange(first, first + count)
         element = np.minimum(np.arange(count) * unit // array.dtype.itemsize, max(array.count - 1, 0))
         fresh = np.ones(count, bool)
-        if place.number in self._left and array.count:
-            before, held = self._left[place.number]
+        if storage.number in self._left and array.count:
+            before, held = self._left[storage.number]
             if before.dtype == content.dtype and before.size == content.size:
                 kept = (before.view(f"V{before.itemsize}") == content.view(f"V{content.itemsize}"))[element]
                 fresh = ~kept | (held[element] == 0)
                 same[nodes[~fresh]] = held[element[~fresh]]
-            by_host = writes.by_host(place, content, element[fresh], base + nodes[fresh], self._next_step - 1)
+            by_host = writes.by_host(storage, content, element[fresh], base + nodes[fresh], self._next_step - 1)
             self._writes.append(by_host)
         if fresh.any():
-            self.inputs.append(Inputs(launch.number, place.number, base + first, element))
+            self.inputs.append(Inputs(launch.number, storage.number, base + first, element))
 
     def _note_reads(self, launch: Launch) -> None:
         """Take note of arrays that were read before anything was written there."""
@@ -145,10 +145,10 @@ class History:
         for memory in np.unique(accesses["memory"][early]).tolist():
             array = trace.arrays[trace.memory.first[memory]]
             if array.space in ("global", "constant"):
-                place = self.places.of_array(launch, array)
-                if place.launch == launch.number:
-                    self.initial.setdefault(place.number, trace.array(array.number, 0))
-                    self.read.setdefault(place.number, launch.number)
+                storage = self.storages.of_array(launch, array)
+                if storage.launch == launch.number:
+                    self.initial.setdefault(storage.number, trace.array(array.number, 0))
+                    self.read.setdefault(storage.number, launch.number)
 
     def _add_operations(self, launch: Launch, found: Operations, same: Array) -> None:
         names = launch.trace.data.operators
@@ -175,5 +175,5 @@ class History:
         for array in trace.arrays:
             accessed = array.count and trace.data.memories[array.memory].is_accessed
             if accessed and launch.buffers[array.number] is not None:
-                place = self.places.of_array(launch, array)
-                self._left[place.number] = (trace.array(array.number, end), same[trace.memory.nodes(array, end)])
+                storage = self.storages.of_array(launch, array)
+                self._left[storage.number] = (trace.array(array.number, end), same[trace.memory.nodes(array, end)])

@@ -6,8 +6,8 @@ import numpy as np
 
 from gpu.patterns import find_pattern
 from gpu.run.execute import record
+from gpu.stepping.moment.warp_variables import WarpVariable, warp_variables
 from gpu.stepping.recording import Recording
-from gpu.stepping.warp_variables import WarpVariable, warp_variables
 from tests.gpu.stepping.recordings import launch
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.stepping.dataflow import Dataflow
-from tests.gpu.stepping.flows import check, columns_reached, edges, made_columns
+from gpu.stepping.dataflow.dataflow import Dataflow
+from tests.gpu.stepping.dataflow.flows import check, columns_reached, edges, made_columns
 from tests.gpu.stepping.recordings import launch
 
 VALUES = np.array([3, 1, 7, 0, 4, 1, 6, 3, 5, 2, 2, 8, 1, 0, 9, 4], np.int32)
@@ -108,7 +108,7 @@ def test_kogge_stone(source: str):
     assert [int(row.made.sum()) for row in flow.rows] == [0, 15, 14, 12, 8]
     for number, d in enumerate((1, 2, 4, 8), 1):
         assert edges(flow, number) == {(i, number - 1, j) for i in range(d, 16) for j in (i - d, i)}
-        assert {row.place.name for row in flow.rows[1:]} == {"s"}
+        assert {row.storage.name for row in flow.rows[1:]} == {"s"}
 
 
 def test_a_scan_between_two_halves_of_an_array_shows_what_is_carried_over():
@@ -150,6 +150,6 @@ def test_a_value_in_a_thousand_cells_that_all_threads_use_is_found_in_a_moment()
     flow = Dataflow(launch(source, [np.array([0.5], np.float32), np.zeros(1024, np.float32)], block=1024))
     assert len(flow.rows[-1].value) == 1024
     assert flow.rows[-1].value.tolist() == [48] + 1023 * [32]
-    shown = next(row.number for row in flow.rows if row.place.name == "s")
+    shown = next(row.number for row in flow.rows if row.storage.name == "s")
     last = flow.rows[-1].sources
     assert last[last[:, 1] == shown].tolist() == [[each, shown, each] for each in range(1024)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.stepping.lanes import LaneState, LaneStates
+from gpu.stepping.moment.lanes import LaneState, LaneStates
 from gpu.stepping.recording import Recording
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.tracing import returned, waiting_lanes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu.stepping.dataflow import Dataflow
-from gpu.stepping.row import Row, Who
+from gpu.stepping.dataflow.dataflow import Dataflow
+from gpu.stepping.dataflow.row import Row, Who
 
 _Key = tuple[object, ...]
 
@@ -60,7 +60,7 @@ def _keyed(flow: Dataflow) -> Iterator[tuple[_Key, Row]]:
     """Yield rows with what they are in the program, whatever the order."""
     seen: Counter[_Key] = Counter()
     for row in flow.rows:
-        key = (row.launch, row.position, row.place.space, row.place.name)
+        key = (row.launch, row.position, row.storage.space, row.storage.name)
         yield (*key, seen[key]), row
         seen[key] += 1
 
@@ -92,7 +92,7 @@ def _difference(row: Row, cell: int | None, other: Row | None, place: int | None
     known = [(each, at) for each, at in pairs if each is not None and at is not None]
     sample, at = known[0]
     return Difference(
-        sample.place.name,
+        sample.storage.name,
         int(sample.cells[at]),
         (row.number, other.number if other is not None else None),
         (cell, place),

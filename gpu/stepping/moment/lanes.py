@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.lane_traces import lane_traces
+from gpu.stepping.moment.lane_traces import lane_traces
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.stepping.dataflow import Dataflow, Term
+from gpu.stepping.dataflow.dataflow import Dataflow, Term
 from tests.gpu.simulator.tracing import OPERATIONS, same
 
 
@@ -20,7 +20,7 @@ def check(flow: Dataflow) -> Dataflow:
         assert not cells or row.column[-1] < flow.columns
         for each in (row.value, row.made, row.moment, row.block, row.thread, row.count, row.cells):
             assert each.shape == (cells,)
-        assert row.value.dtype == row.place.dtype
+        assert row.value.dtype == row.storage.dtype
         check_edges(flow, number)
         check_values(flow, number)
         for cell in np.flatnonzero(row.made):
@@ -44,11 +44,11 @@ def check_values(flow: Dataflow, number: int) -> None:
     assert ((row.moment[row.made] >= row.first) & (row.moment[row.made] <= row.last)).all()
     for cell in np.flatnonzero(written & (row.thread >= 0)):
         launch, event = flow.recording.at(int(row.moment[cell]))
-        if not row.place.is_array:
+        if not row.storage.is_array:
             continue
-        block = int(row.cells[cell]) // row.place.section if row.place.space == "shared" else None
-        held = launch.trace.array(row.place.name, event + 1, block)
-        same(held[int(row.cells[cell]) % row.place.section], row.value[cell])
+        block = int(row.cells[cell]) // row.storage.section if row.storage.space == "shared" else None
+        held = launch.trace.array(row.storage.name, event + 1, block)
+        same(held[int(row.cells[cell]) % row.storage.section], row.value[cell])
 
 
 def check_term(flow: Dataflow, row: int, cell: int) -> None:
@@ -56,7 +56,7 @@ def check_term(flow: Dataflow, row: int, cell: int) -> None:
     term = flow.term(row, cell)
     assert term is not None
     value = np.asarray(term.value)
-    if value.dtype.itemsize == here.place.dtype.itemsize and value.dtype.kind == here.place.dtype.kind:
+    if value.dtype.itemsize == here.storage.dtype.itemsize and value.dtype.kind == here.storage.dtype.kind:
         same(value, here.value[cell])
     seen = {place for place in leaves(term) if place is not None}
     edges = {(int(other), int(at)) for end, other, at in here.sources if end == cell}
@@ -78,7 +78,7 @@ def evaluate(flow: Dataflow, term: Term) -> int:
         if term.seen is not None:
             row, cell = term.seen
             here = flow.rows[row]
-            if here.place.dtype == np.asarray(term.value).dtype:
+            if here.storage.dtype == np.asarray(term.value).dtype:
                 same(here.value[cell], term.value)
         return 0
     if term.operator in OPERATIONS and len(term.operands) == 2:
@@ -94,7 +94,7 @@ def columns_reached(flow: Dataflow, row: int, cell: int, name: str) -> list[int]
     """Return the columns of an input that a cell came from."""
     found = flow.ancestry(row, cell)
     return sorted(
-        int(flow.rows[at].column[c]) for at, c in found if flow.rows[at].is_input and flow.rows[at].place.name == name
+        int(flow.rows[at].column[c]) for at, c in found if flow.rows[at].is_input and flow.rows[at].storage.name == name
     )
 
 

@@ -11,7 +11,7 @@ from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.types import Register
-from gpu.stepping.outlines import Outlines
+from gpu.stepping.dataflow.outlines import Outlines
 from gpu.stepping.recording import Recording
 
 _Variables = dict[str, str]
@@ -48,7 +48,7 @@ class Labels:
 
     def _label(self, number: int) -> str:
         row, before = self._rows[number], self._rows[number - 1] if number else None
-        name = self._rows.place(number).name
+        name = self._rows.storage(number).name
         if row.is_input:
             return name
         known = self._loop_variables(number)
@@ -59,7 +59,7 @@ class Labels:
             return ", ".join(changed)
         position, _ = self._statements[number]
         line = f"line {position.line if position is not None else 0}"
-        if before is None or before.place != row.place:
+        if before is None or before.storage != row.storage:
             return name or line
         again = self._statements[:number].count(self._statements[number])
         return line + (f", round {again + 1}" if again else "")
@@ -125,9 +125,9 @@ class Labels:
         """Return the names in the line where a loop begins."""
         if position < 0:
             return set()
-        place = trace.data.positions[position]
-        lines = self._recording.text(place.file).splitlines()
-        return set(re.findall(r"[A-Za-z_]\w*", lines[place.line - 1])) if 0 < place.line <= len(lines) else set()
+        header = trace.data.positions[position]
+        lines = self._recording.text(header.file).splitlines()
+        return set(re.findall(r"[A-Za-z_]\w*", lines[header.line - 1])) if 0 < header.line <= len(lines) else set()
 
 
 def _of_loop(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu.stepping.compare import first_difference
-from gpu.stepping.dataflow import Dataflow
+from gpu.stepping.dataflow.compare import first_difference
+from gpu.stepping.dataflow.dataflow import Dataflow
 from tests.gpu.stepping.recordings import launch
 
 WITHOUT_A_BARRIER = """
@@ -46,7 +46,7 @@ def test_a_race_is_shown_where_it_first_matters():
         other = flow(WITHOUT_A_BARRIER, f"shuffle:{seed}")
         for side, picture in enumerate((plain, other)):
             row = picture.rows[each.rows[side]]
-            assert row.place.name == each.name == "s"
+            assert row.storage.name == each.name == "s"
             assert row.value[each.cells[side]] == each.values[side]
             assert row.cells[each.cells[side]] == each.element
             assert each.writers[side] == picture.who(each.rows[side], each.cells[side])

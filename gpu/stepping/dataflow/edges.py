@@ -7,39 +7,39 @@ from functools import cached_property
 import numpy as np
 
 from gpu.simulator.trace.packing import Array
-from gpu.stepping.columns import Columns
-from gpu.stepping.history import History
-from gpu.stepping.last_seen import LastSeen
-from gpu.stepping.outlines import Outlines
-from gpu.stepping.value_graph import ValueGraph
+from gpu.stepping.dataflow.columns import Columns
+from gpu.stepping.dataflow.last_seen import LastSeen
+from gpu.stepping.dataflow.outlines import Outlines
+from gpu.stepping.dataflow.value_graph import ValueGraph
+from gpu.stepping.provenance.provenance import Provenance
 
 
 class Edges:
-    """The edges of all rows. Cells are numbered as in their places.
+    """The edges of all rows. Cells are numbered as in their storages.
 
     Parameters
     ----------
-    history : History
+    provenance : Provenance
     columns : Columns
     graph : ValueGraph
     rows : Outlines
     """
 
-    def __init__(self, history: History, columns: Columns, graph: ValueGraph, rows: Outlines) -> None:
-        self._history, self._columns, self._graph, self._rows = history, columns, graph, rows
+    def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph, rows: Outlines) -> None:
+        self._provenance, self._columns, self._graph, self._rows = provenance, columns, graph, rows
 
     @cached_property
     def last_seen(self) -> LastSeen:
         """Where values were last to be seen."""
-        return LastSeen(self._history, self._columns, self._graph, self._rows)
+        return LastSeen(self._provenance, self._columns, self._graph, self._rows)
 
     @cached_property
     def _all(self) -> tuple[Array, Array, Array, Array]:
         """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
         groups, nodes = self._graph.sources
-        writes, write = self._history.writes, self._graph.definitions.last[groups]
+        writes, write = self._provenance.writes, self._graph.definitions.last[groups]
         row, cell = self._rows.row_of_write[write], writes.cell[write]
-        from_row, from_cell = self.last_seen.find(nodes, row, writes.place[write], cell)
+        from_row, from_cell = self.last_seen.find(nodes, row, writes.storage[write], cell)
         edges = np.unique(np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0], axis=0)
         return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
 
@@ -58,8 +58,8 @@ class Edges:
         first = np.searchsorted(of, groups)
         counts = np.searchsorted(of, groups, side="right") - first
         wanted = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        cells, counts = self._history.writes.cell[made.last[groups[counts > 0]]], counts[counts > 0]
-        operators = self._history.operations.operator[operation[wanted]]
+        cells, counts = self._provenance.writes.cell[made.last[groups[counts > 0]]], counts[counts > 0]
+        operators = self._provenance.operations.operator[operation[wanted]]
         different, first = np.unique(operators, return_index=True)
-        names = tuple(self._history.operators[each] for each in different[np.argsort(first)])
+        names = tuple(self._provenance.operators[each] for each in different[np.argsort(first)])
         return cells, counts, names

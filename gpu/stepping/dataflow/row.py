@@ -11,12 +11,12 @@ import numpy as np
 
 from gpu.errors import SourcePosition
 from gpu.simulator.trace.packing import Array
-from gpu.stepping.columns import Columns
-from gpu.stepping.edges import Edges
-from gpu.stepping.history import History
-from gpu.stepping.labels import Labels
-from gpu.stepping.outlines import Outlines
-from gpu.stepping.places import Place
+from gpu.stepping.dataflow.columns import Columns
+from gpu.stepping.dataflow.edges import Edges
+from gpu.stepping.dataflow.labels import Labels
+from gpu.stepping.dataflow.outlines import Outlines
+from gpu.stepping.provenance.provenance import Provenance
+from gpu.stepping.provenance.storages import Storage
 
 
 class Who(NamedTuple):
@@ -32,7 +32,7 @@ class Who(NamedTuple):
 class RowSources:
     """What rows are read from."""
 
-    history: History
+    provenance: Provenance
     columns: Columns
     outlines: Outlines
     edges: Edges
@@ -40,10 +40,10 @@ class RowSources:
 
 
 class Row:
-    """One row: what a place held after a step of the program.
+    """One row: what a storage held after a step of the program.
 
-    A cell is a place in the arrays here: `column`, `value`, `made`, `moment`, `block`, `thread`, `count` have one entry
-    for each. Cells that hold nothing yet are left out.
+    `column`, `value`, `made`, `moment`, `block`, `thread` and `count` have one entry for each cell. Cells that hold
+    nothing yet are left out.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Row:
         self._outline = sources.outlines[number]
         self.number = number
         self.launch = self._outline.launch
-        self.place: Place = sources.outlines.place(number)
+        self.storage: Storage = sources.outlines.storage(number)
         self.is_input = self._outline.is_input
 
     @property
@@ -93,50 +93,50 @@ class Row:
 
     @cached_property
     def cells(self) -> Array:
-        """The number of each cell in its place, ascending."""
+        """The number of each cell in its storage, ascending."""
         found: Array = np.flatnonzero(self._newest >= self._missing)
         return found
 
     @cached_property
     def _missing(self) -> int:
         """The least number in `_newest` of a cell that holds something: only arrays that were given start with that."""
-        number = self.place.number
-        return -1 if number in self._from.outlines.given and number in self._from.history.initial else 0
+        number = self.storage.number
+        return -1 if number in self._from.outlines.given and number in self._from.provenance.initial else 0
 
     @cached_property
     def _newest(self) -> Array:
-        """The last write to each cell of the place; -1 where there was none."""
-        rows = self._from.history.writes_to(self.place.number)
-        steps = self._from.history.writes.step[rows]
+        """The last write to each cell of the storage; -1 where there was none."""
+        rows = self._from.provenance.writes_to(self.storage.number)
+        steps = self._from.provenance.writes.step[rows]
         done = rows[: np.searchsorted(steps, self._outline.step, side="right")]
-        newest = np.full(self.place.count, -1)
-        newest[self._from.history.writes.cell[done]] = done
+        newest = np.full(self.storage.count, -1)
+        newest[self._from.provenance.writes.cell[done]] = done
         return newest
 
     @cached_property
     def writers(self) -> Array:
-        """The row in the history of the write that gave each cell its value; -1 where none did."""
+        """The number, among all writes, of the one that gave each cell its value; -1 where none did."""
         found: Array = self._newest[self.cells]
         return found
 
     def _column(self, name: str) -> Array:
         """Return a column of the writes; -1 where the cell was not written."""
-        return np.where(self.writers >= 0, getattr(self._from.history.writes, name)[self.writers], -1)
+        return np.where(self.writers >= 0, getattr(self._from.provenance.writes, name)[self.writers], -1)
 
     @cached_property
     def column(self) -> Array:
         """Where each cell stands, ascending."""
-        return self._from.columns.of(np.full(self.cells.size, self.place.number), self.cells)
+        return self._from.columns.of(np.full(self.cells.size, self.storage.number), self.cells)
 
     @cached_property
     def value(self) -> Array:
-        """What each cell holds, in the place's type."""
-        dtype = self.place.dtype
-        raw = self._from.history.writes.raw
+        """What each cell holds, in the storage's type."""
+        dtype = self.storage.dtype
+        raw = self._from.provenance.writes.raw
         found = np.zeros(self.cells.size, dtype)
         written = self.writers >= 0
         found[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
-        initial = self._from.history.initial.get(self.place.number)
+        initial = self._from.provenance.initial.get(self.storage.number)
         if initial is not None:
             found[~written] = initial[self.cells[~written]]
         return found
@@ -144,7 +144,7 @@ class Row:
     @cached_property
     def made(self) -> Array:
         """Whether this row made the cell's value, rather than found it there."""
-        return np.isin(self.cells, self._from.history.writes.cell[self._outline.writes])
+        return np.isin(self.cells, self._from.provenance.writes.cell[self._outline.writes])
 
     @property
     def moment(self) -> Array:
@@ -185,9 +185,9 @@ class Row:
         return found[np.lexsort(found.T[::-1])]
 
     def maker(self, cell: int) -> int:
-        """Return the row in the history of the write by which this row made a cell."""
+        """Return the number, among all writes, of the one by which this row made a cell."""
         mine = self._outline.writes
-        return int(mine[self._from.history.writes.cell[mine] == self.cells[cell]][-1])
+        return int(mine[self._from.provenance.writes.cell[mine] == self.cells[cell]][-1])
 
     def who(self, cell: int) -> Who | None:
         """Return who put a cell's value there; None for what was there before the program began."""
@@ -195,5 +195,5 @@ class Row:
         if self.thread[cell] < 0:
             return None
         return Who(
-            int(self.block[cell]), int(self.thread[cell]), self._from.history.recording.position(moment).line, moment
+            int(self.block[cell]), int(self.thread[cell]), self._from.provenance.recording.position(moment).line, moment
         )

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu.stepping.compare import first_difference
-from gpu.stepping.dataflow import Dataflow
+from gpu.stepping.dataflow.compare import first_difference
+from gpu.stepping.dataflow.dataflow import Dataflow
 from tests.gpu.simulator import statements
-from tests.gpu.stepping.flows import check, columns_reached, edges, made_columns
+from tests.gpu.stepping.dataflow.flows import check, columns_reached, edges, made_columns
 from tests.gpu.stepping.recordings import launch, record
 
 RANDOM = np.random.default_rng(7)
@@ -109,7 +109,7 @@ def test_a_shuffle_reduction_has_a_cell_for_each_lane():
     """
     flow = picture(source, np.arange(64, dtype=np.int32), np.zeros(2, np.int32), block=64)
     assert labels(flow) == ["in", *(f"offset = {offset}" for offset in (16, 8, 4, 2, 1)), "out"]
-    assert {(row.place.space, row.place.name) for row in flow.rows[1:6]} == {("register", "v")}
+    assert {(row.storage.space, row.storage.name) for row in flow.rows[1:6]} == {("register", "v")}
     assert made(flow) == [0, 64, 64, 64, 64, 64, 2]
     for number, offset in enumerate((16, 8, 4, 2, 1), 1):
         expected = {(w + i, number - 1, w + i) for w in (0, 32) for i in range(32)}
@@ -131,10 +131,10 @@ def test_a_grid_stride_loop_accumulates_round_by_round():
     """
     values = RANDOM.random(22).astype(np.float32)
     flow = picture(source, values, np.zeros(8, np.float32), np.int32(22), grid=2, block=4)
-    accumulations = [row for row in flow.rows if row.place.name == "sum"]
+    accumulations = [row for row in flow.rows if row.storage.name == "sum"]
     assert [int(row.made.sum()) for row in accumulations] == [8, 8, 6]
     assert len(set(labels(flow))) == len(flow.rows), "labels tell the rounds apart"
-    last = next(row for row in reversed(flow.rows) if row.place.name in ("out", "sum"))
+    last = next(row for row in reversed(flow.rows) if row.storage.name in ("out", "sum"))
     for t in range(8):
         assert columns_reached(flow, last.number, t, "in") == list(range(t, 22, 8))
 

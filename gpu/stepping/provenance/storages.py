@@ -1,4 +1,4 @@
-"""Where values can be seen: the arrays of a host program and the variables of its threads, each a place with cells."""
+"""Where values are kept: the arrays of a host program, and the variables of its threads; each has cells."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu.simulator.trace.types import TraceArray, TraceLaunch
 from gpu.stepping.recording import Launch
 
-Array = npt.NDArray[Any]
 Space = Literal["global", "constant", "shared", "local", "register"]
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Storage:
     """An array of all blocks, or a variable of all threads.
 
     Cells are numbered block by block, thread by thread.
@@ -53,39 +51,40 @@ class Place:
         return self.space in ("global", "constant", "shared")
 
 
-class Places:
-    """The places of a recording, numbered as they are first asked for."""
+class Storages:
+    """The storages of a recording, numbered as they are first asked for."""
 
     def __init__(self) -> None:
-        self.all: list[Place] = []
-        self._known: dict[Hashable, Place] = {}
+        self.all: list[Storage] = []
+        self._known: dict[Hashable, Storage] = {}
 
-    def __getitem__(self, number: int) -> Place:
+    def __getitem__(self, number: int) -> Storage:
         return self.all[number]
 
-    def of_array(self, launch: Launch, array: TraceArray) -> Place:
-        """Return the place of an array: a global one is the same in all launches."""
+    def of_array(self, launch: Launch, array: TraceArray) -> Storage:
+        """Return the storage of an array: a global one is the same in all launches."""
         buffer = launch.buffers[array.number]
         if buffer is not None:
             space: Space = "constant" if array.space == "constant" else "global"
-            return self._place(("buffer", buffer), array.name, space, array.dtype, 1, array.count, array.count, launch)
+            known = ("buffer", buffer)
+            return self._storage(known, array.name, space, array.dtype, 1, array.count, array.count, launch)
         trace = launch.trace
         child, blocks, threads = _grid(trace.lanes.launch(trace.data.memories[array.memory].batch))
         key = (launch.number, child, array.space, array.name, array.count)
         if array.space == "shared":
-            return self._place(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
+            return self._storage(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
         section = threads * array.count
-        return self._place(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
+        return self._storage(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
 
-    def of_variable(self, launch: Launch, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Place:
-        """Return the place of a variable: it has a cell for each thread of the trace's launch `child`."""
+    def of_variable(self, launch: Launch, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Storage:
+        """Return the storage of a variable: it has a cell for each thread of the trace's launch `child`."""
         data = launch.trace.data
         _, blocks, threads = _grid(data.launches[child])
         name = data.functions[function].variables.get(slot, "")
         key = (launch.number, child, "register", function, slot)
-        return self._place(key, name, "register", dtype, blocks, threads, 1, launch)
+        return self._storage(key, name, "register", dtype, blocks, threads, 1, launch)
 
-    def _place(
+    def _storage(
         self,
         key: Hashable,
         name: str,
@@ -95,9 +94,9 @@ class Places:
         section: int,
         extent: int,
         launch: Launch,
-    ) -> Place:
+    ) -> Storage:
         if key not in self._known:
-            made = Place(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)
+            made = Storage(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)
             self._known[key] = made
             self.all.append(made)
         return self._known[key]

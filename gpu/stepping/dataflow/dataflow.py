@@ -1,7 +1,7 @@
 """The dataflow picture of a recording: rows of cells, and edges from where each value came.
 
 It is derived from what was recorded alone: nothing here knows an algorithm. A row is the statement that made values,
-in one round of its loops; it stands at its place in the program, so that two orders of the warps give the same rows.
+in one round of its loops; it stands at its storage in the program, so that two orders of the warps give the same rows.
 Copies make no row, unless they move a value to another column.
 """
 
@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu.simulator.trace.packing import Array
-from gpu.stepping.columns import Columns
-from gpu.stepping.edges import Edges
-from gpu.stepping.history import History
-from gpu.stepping.labels import Labels
-from gpu.stepping.outlines import Outlines
+from gpu.stepping.dataflow.columns import Columns
+from gpu.stepping.dataflow.edges import Edges
+from gpu.stepping.dataflow.labels import Labels
+from gpu.stepping.dataflow.outlines import Outlines
+from gpu.stepping.dataflow.row import Row, RowSources, Who
+from gpu.stepping.dataflow.value_graph import ValueGraph
+from gpu.stepping.provenance.provenance import Provenance
 from gpu.stepping.recording import Recording
-from gpu.stepping.row import Row, RowSources, Who
-from gpu.stepping.value_graph import ValueGraph
 
 
 class Term(NamedTuple):
@@ -46,13 +46,13 @@ class Dataflow:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.history = History(recording)
-        self._columns = Columns(self.history)
-        self._graph = ValueGraph(self.history, self._columns)
-        self._outlines = Outlines(self.history, self._columns, self._graph)
-        self._edges = Edges(self.history, self._columns, self._graph, self._outlines)
+        self.provenance = Provenance(recording)
+        self._columns = Columns(self.provenance)
+        self._graph = ValueGraph(self.provenance, self._columns)
+        self._outlines = Outlines(self.provenance, self._columns, self._graph)
+        self._edges = Edges(self.provenance, self._columns, self._graph, self._outlines)
         labels = Labels(recording, self._outlines)
-        sources = RowSources(self.history, self._columns, self._outlines, self._edges, labels)
+        sources = RowSources(self.provenance, self._columns, self._outlines, self._edges, labels)
         rows: list[Row] = []
         rows += (Row(sources, number, rows) for number in range(len(self._outlines)))
         self.rows: tuple[Row, ...] = tuple(rows)
@@ -60,14 +60,14 @@ class Dataflow:
     @cached_property
     def columns(self) -> int:
         """How many columns there are."""
-        shown = np.array(sorted({row.place.number for row in self.rows}), np.int64)
-        written = np.isin(self.history.writes.place, shown)
-        place, cell = self.history.writes.place[written], self.history.writes.cell[written]
+        shown = np.array(sorted({row.storage.number for row in self.rows}), np.int64)
+        written = np.isin(self.provenance.writes.storage, shown)
+        storage, cell = self.provenance.writes.storage[written], self.provenance.writes.cell[written]
         given = np.array(sorted(self._outlines.given), np.int64)
-        last = np.array([self.history.places[number].count - 1 for number in given], np.int64)
+        last = np.array([self.provenance.storages[number].count - 1 for number in given], np.int64)
         held = last >= 0
-        place, cell = np.concatenate((place, given[held])), np.concatenate((cell, last[held]))
-        return int(self._columns.of(place, cell).max(initial=-1)) + 1
+        storage, cell = np.concatenate((storage, given[held])), np.concatenate((cell, last[held]))
+        return int(self._columns.of(storage, cell).max(initial=-1)) + 1
 
     # What moments are.
 
@@ -85,7 +85,7 @@ class Dataflow:
         """The number of the event of each write that made something, ascending, and its row."""
         writes = [each.writes for each in self._outlines.all]
         rows = np.repeat(np.arange(len(writes)), [each.size for each in writes])
-        moments = self.history.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
+        moments = self.provenance.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
         order = np.lexsort((rows, moments))
         return moments[order], rows[order]
 
@@ -112,7 +112,7 @@ class Dataflow:
         if here.is_input:
             return []
         node = self._node(row, cell)
-        seen = self._seen(node, row, here.place.number, int(here.cells[cell])) if node else None
+        seen = self._seen(node, row, here.storage.number, int(here.cells[cell])) if node else None
         return [seen] if seen is not None and seen[0] < row else []
 
     def _node(self, row: int, cell: int) -> int:
@@ -120,20 +120,20 @@ class Dataflow:
         here = self.rows[row]
         write = int(here.writers[cell])
         if write >= 0:
-            return int(self.history.writes.node[write])
-        return self._input_node(here.place.number, int(here.cells[cell]), here.launch)
+            return int(self.provenance.writes.node[write])
+        return self._input_node(here.storage.number, int(here.cells[cell]), here.launch)
 
-    def _input_node(self, place: int, cell: int, launch: int) -> int:
-        for each in reversed(self.history.inputs):
-            if each.place == place and each.launch <= launch:
+    def _input_node(self, storage: int, cell: int, launch: int) -> int:
+        for each in reversed(self.provenance.inputs):
+            if each.storage == storage and each.launch <= launch:
                 at = int(np.searchsorted(each.elements, cell))
                 if at < each.elements.size and each.elements[at] == cell:
                     return each.first + at
         return 0
 
-    def _seen(self, node: int, row: int, place: int, cell: int) -> tuple[int, int] | None:
+    def _seen(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
         """Return the row and the cell (of that row) where a node was last to be seen before a row."""
-        rows, cells = self._edges.last_seen.find(*(np.array([each]) for each in (node, row, place, cell)))
+        rows, cells = self._edges.last_seen.find(*(np.array([each]) for each in (node, row, storage, cell)))
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))
@@ -149,18 +149,18 @@ class Dataflow:
             return None
         write = here.maker(cell)
         group = int(self._graph.definitions.group[np.searchsorted(self._graph.definitions.write, write)])
-        return self._term(int(self.history.writes.node[write]), None, row, cell, group)
+        return self._term(int(self.provenance.writes.node[write]), None, row, cell, group)
 
     def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> Term:
         here = self.rows[row]
         if not node:
             return Term("", operand, (), None)  # type: ignore[arg-type]
-        launch, number = self.history.launch_of_node(node)
+        launch, number = self.provenance.launch_of_node(node)
         made = launch.trace.node(number)
         of = int(self._graph.group_of_node(np.array([node]))[0])
         if not made.operator or (of >= 0 and of != group) or bool(here.count[cell] == 0):
-            return Term("", made.value, (), self._seen(node, row, here.place.number, int(here.cells[cell])))
-        same = self.history.nodes_in(launch, made.sources)
+            return Term("", made.value, (), self._seen(node, row, here.storage.number, int(here.cells[cell])))
+        same = self.provenance.nodes_in(launch, made.sources)
         operands = zip(same, made.operands, strict=True)
         return Term(made.operator, made.value, tuple(self._term(*each, row, cell, group) for each in operands), None)
 
@@ -190,11 +190,11 @@ class Dataflow:
         """
         for number in range(len(self.rows) - 1, -1, -1):
             row = self.rows[number]
-            place = row.place
-            if row.first >= moment or place.name != name or not 0 <= element < place.extent:
+            storage = row.storage
+            if row.first >= moment or storage.name != name or not 0 <= element < storage.extent:
                 continue
-            start = block * place.section if place.space != "global" and place.space != "constant" else 0
-            cell = start + element + (thread * place.extent if thread is not None and not place.is_array else 0)
+            start = block * storage.section if storage.space != "global" and storage.space != "constant" else 0
+            cell = start + element + (thread * storage.extent if thread is not None and not storage.is_array else 0)
             at = int(np.searchsorted(row.cells, cell))
             if at < row.cells.size and row.cells[at] == cell and row.moment[at] < moment:
                 return number, at

@@ -9,7 +9,7 @@ import pytest
 
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.module import SimulatedModule
-from gpu.stepping.traffic import Traffic, most_addresses, traffic_at
+from gpu.stepping.moment.traffic import Traffic, most_addresses, traffic_at
 from tests.gpu.simulator.running import _three
 from tests.gpu.stepping.recordings import launch
 

@@ -11,7 +11,7 @@ from gpu.simulator.trace.memory import TraceMemory
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS
 from gpu.simulator.trace.vectors import ranks
-from gpu.stepping.places import Place, Places
+from gpu.stepping.provenance.storages import Storage, Storages
 from gpu.stepping.recording import Launch
 
 WIDTH = 8
@@ -24,10 +24,10 @@ class Writes:
 
     Parameters
     ----------
-    place, cell, node : arrays
+    storage, cell, node : arrays
         `node` is 0 where nothing that is known made the value.
     step : array
-        The place in the program, over all launches.
+        The step of the program, over all launches: what is done in it is done by all warps.
     moment : array
         The number of the event over all launches.
     block, thread : arrays
@@ -38,7 +38,7 @@ class Writes:
     is_atomic : array
     """
 
-    place: Array
+    storage: Array
     cell: Array
     node: Array
     step: Array
@@ -50,7 +50,7 @@ class Writes:
     is_atomic: Array
 
     def __len__(self) -> int:
-        return int(self.place.size)
+        return int(self.storage.size)
 
     def take(self, rows: Array) -> Writes:
         """Return some of the rows."""
@@ -73,7 +73,7 @@ class LaunchWrites:
     Parameters
     ----------
     launch : Launch
-    places : Places
+    storages : Storages
     nodes : array
         By the numbers that nodes have in the launch's trace, their numbers over all launches.
     steps : array
@@ -81,17 +81,17 @@ class LaunchWrites:
     """
 
     launch: Launch
-    places: Places
+    storages: Storages
     nodes: Array
     steps: Array
 
-    def by_host(self, place: Place, content: Array, element: Array, node: Array, step: int) -> Writes:
+    def by_host(self, storage: Storage, content: Array, element: Array, node: Array, step: int) -> Writes:
         """Return what the host put into an array between two launches, or found there without a known origin."""
         raw = np.zeros((element.size, WIDTH), np.uint8)
         size = content.dtype.itemsize
         raw[:, :size] = content[element].view(np.uint8).reshape(-1, size)
         nobody, never = np.full(element.size, -1), np.zeros(element.size, bool)
-        where, when = np.full(element.size, place.number), np.full(element.size, step)
+        where, when = np.full(element.size, storage.number), np.full(element.size, step)
         before = np.full(element.size, self.launch.first - 1)
         return Writes(where, element, node, when, before, nobody, nobody, raw, never, never)
 
@@ -103,7 +103,7 @@ class LaunchWrites:
 
     def _to_memory(self, number: int, memory: TraceMemory) -> Writes:
         trace, data = self.launch.trace, self.launch.trace.data
-        place = self.places.of_array(self.launch, trace.arrays[trace.memory.first[number]])
+        storage = self.storages.of_array(self.launch, trace.arrays[trace.memory.first[number]])
         rows = data.accesses[trace.memory.writing[number]]
         size, unit = memory.dtype.itemsize, memory.unit
         owner, _, lanes = data.masks.expand(rows["mask"])
@@ -124,8 +124,8 @@ class LaunchWrites:
         event = rows["event"][row_of]
         block, thread = self._threads(event, lanes[of])
         return self._writes(
-            np.full(of.size, place.number),
-            _cells(memory, place, cells, block, thread),
+            np.full(of.size, storage.number),
+            _cells(memory, storage, cells, block, thread),
             memory.nodes[first],
             event,
             block,
@@ -140,7 +140,7 @@ class LaunchWrites:
         data = self.launch.trace.data
         events, registers = data.events, data.registers
         functions = _functions_of_frames(events, int(registers["frame"].max(initial=-1)) + 1)
-        # Each function's variable, in each of the launches by kernels, is a place.
+        # Each function's variable, in each of the launches by kernels, is a storage.
         event = np.maximum(registers["event"], 0)
         launch = data.batches["launch"][events["batch"][event]].astype(np.int64)
         keys = np.stack((functions[registers["frame"]], registers["slot"], launch))
@@ -148,17 +148,17 @@ class LaunchWrites:
         which = which.reshape(-1)
         dtypes = np.zeros(variables.shape[1], np.int64)
         dtypes[which] = data.values.codes[registers["value"]] // 2
-        places = [
-            self.places.of_variable(self.launch, child, function, slot, data.values.dtypes[dtype])
+        storages = [
+            self.storages.of_variable(self.launch, child, function, slot, data.values.dtypes[dtype])
             for (function, slot, child), dtype in zip(variables.T.tolist(), dtypes.tolist(), strict=True)
         ]
         is_parameter = (registers["event"] < 0) | (events["frame"][event] != registers["frame"])
         owner, rank, lanes = data.masks.expand(registers["mask"])
-        place = np.array([each.number for each in places], np.int64)[which[owner]]
-        section = np.array([each.section for each in places], np.int64)[which[owner]]
+        storage = np.array([each.number for each in storages], np.int64)[which[owner]]
+        section = np.array([each.section for each in storages], np.int64)[which[owner]]
         block, thread = self._threads(event[owner], lanes)
         return self._writes(
-            place,
+            storage,
             block * section + thread,
             data.integers.each(registers["node"][owner], rank),
             event[owner],
@@ -171,7 +171,7 @@ class LaunchWrites:
 
     def _writes(
         self,
-        place: Array,
+        storage: Array,
         cell: Array,
         node: Array,
         event: Array,
@@ -183,7 +183,7 @@ class LaunchWrites:
     ) -> Writes:
         moment = event.astype(np.int64) + self.launch.first
         nodes, steps = self.nodes[node], self.steps[event]
-        return Writes(place, cell, nodes, steps, moment, block, thread, raw, is_parameter, is_atomic)
+        return Writes(storage, cell, nodes, steps, moment, block, thread, raw, is_parameter, is_atomic)
 
     def _threads(self, event: Array, lane: Array) -> tuple[Array, Array]:
         """Return the blocks of lanes, and the threads in them."""
@@ -200,12 +200,12 @@ def _functions_of_frames(events: Array, frames: int) -> Array:
     return functions
 
 
-def _cells(memory: TraceMemory, place: Place, flat: Array, block: Array, thread: Array) -> Array:
+def _cells(memory: TraceMemory, storage: Storage, flat: Array, block: Array, thread: Array) -> Array:
     """Return the cell of each element, which is counted over all of a recorded memory."""
-    if place.space == "local":
-        return np.asarray(block * place.section + thread * place.extent + flat // memory.lanes)
-    if place.space == "shared":
-        return np.asarray(block * place.section + flat % (memory.stride // place.dtype.itemsize))
+    if storage.space == "local":
+        return np.asarray(block * storage.section + thread * storage.extent + flat // memory.lanes)
+    if storage.space == "shared":
+        return np.asarray(block * storage.section + flat % (memory.stride // storage.dtype.itemsize))
     return flat
 
 

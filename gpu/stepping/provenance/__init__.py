@@ -1,0 +1,1 @@
+"""All that a host program wrote, over all of its launches, and what made each value."""
