@@ -1,4 +1,4 @@
-"""Everything that made a value: the tree or network of operations down to elements of arrays."""
+"""Everything that made a value: the graph of operations down to elements of arrays."""
 
 from __future__ import annotations
 

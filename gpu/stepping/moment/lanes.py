@@ -9,17 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.moment.lane_traces import lane_traces
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
-
-Array = npt.NDArray[Any]
 
 
 class LaneState(IntEnum):

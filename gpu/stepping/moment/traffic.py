@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu.simulator.counting.traffic import (
     BANK_BYTES,
@@ -23,12 +21,11 @@ from gpu.simulator.counting.traffic import (
     shared_passes,
 )
 from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS, AccessRow
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Recording
 from gpu.warp import WARP
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from gpu.errors import InputError
 from gpu.simulator.module import SimulatedModule
-from gpu.simulator.trace.file import arrays_of
+from gpu.simulator.trace.file import arrays_of, save
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.tracing import ancestry, check_states, returned, running, trace
@@ -227,6 +228,37 @@ def test_broken_files_are_refused(tmp_path):
             continue
         # Only what the archive says of itself, such as a member's date, can be another without harm.
         assert (again.data.events == partial().data.events).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("events", "mask"),
+        ("accesses", "elements"),
+        ("registers", "node"),
+        ("operations", "nodes"),
+        ("inputs", "memory"),
+    ],
+)
+def test_a_number_that_points_nowhere_is_refused(table, column, tmp_path):
+    data = partial().data
+    wrong = getattr(data, table).copy()
+    wrong[column][-1] = 10_000
+    save(replace(data, **{table: wrong}), tmp_path / "trace.zip")
+    with pytest.raises(InputError, match="is not a trace, or is damaged"):
+        Trace.load(tmp_path / "trace.zip")
+
+
+def test_arrays_of_another_length_than_the_manifest_says_are_refused(tmp_path):
+    partial().save(tmp_path / "trace.zip")
+    with zipfile.ZipFile(tmp_path / "trace.zip") as archive:
+        manifest, arrays = archive.read("manifest.json"), archive.read("arrays.bin")
+    for wrong in (arrays[:-1], arrays + b"0"):
+        with zipfile.ZipFile(tmp_path / "wrong.zip", "w") as archive:
+            archive.writestr("manifest.json", manifest)
+            archive.writestr("arrays.bin", wrong)
+        with pytest.raises(InputError, match="is not a trace, or is damaged"):
+            Trace.load(tmp_path / "wrong.zip")
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
