@@ -35,7 +35,7 @@ class TraceArrays:
         made: list[TraceArray] = []
         for number, memory in enumerate(self._data.memories):
             count = memory.size // memory.dtype.itemsize
-            first = int(self._data.batches["first"][memory.batch]) if memory.space == "shared" else None
+            first = self._lanes.first_block(memory.batch) if memory.space == "shared" else None
             for block in range(memory.blocks):
                 of_block = None if first is None else first + block
                 made.append(TraceArray(len(made), memory.name, memory.space, memory.dtype, count, of_block, number))

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.packing import Array
+from gpu.simulator.trace.tables import BatchRow
 from gpu.simulator.trace.types import TraceLaunch
 
 
@@ -19,6 +20,7 @@ class TraceLanes:
 
     def __init__(self, data: TraceData) -> None:
         self._data = data
+        self._batches = [BatchRow(*row) for row in data.batches.tolist()]
 
     def of_mask(self, number: int) -> Array:
         """Return the lanes of a recorded mask, ascending."""
@@ -26,19 +28,23 @@ class TraceLanes:
 
     def launch(self, batch: int) -> TraceLaunch:
         """Return the launch that a batch belongs to."""
-        return self._data.launches[int(self._data.batches["launch"][batch])]
+        return self._data.launches[self._batches[batch].launch]
 
     def count(self, batch: int) -> int:
         """Return how many lanes a batch has."""
-        return int(self._data.batches["blocks"][batch]) * self.per_block(batch)
+        return self._batches[batch].blocks * self.per_block(batch)
 
     def per_block(self, batch: int) -> int:
         """Return how many lanes each block of a batch has: its threads, filled up to whole warps."""
         return self.launch(batch).lanes_per_block
 
+    def first_block(self, batch: int) -> int:
+        """Return the number in the grid of a batch's first block."""
+        return self._batches[batch].first
+
     def block(self, batch: int, lanes: Any) -> Any:
         """Return the number in the grid of the block of lanes of a batch."""
-        return int(self._data.batches["first"][batch]) + lanes // self.per_block(batch)
+        return self._batches[batch].first + lanes // self.per_block(batch)
 
     def threads(self, batch: int, lanes: Array) -> tuple[Array, Array]:
         """Return the number in the grid of the block of lanes of a batch, and of each thread in its block."""

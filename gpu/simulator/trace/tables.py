@@ -53,7 +53,15 @@ class AccessRow(NamedTuple):
     part: int
 
 
-EVENT, ACCESS = _int32(*EventRow._fields), _int32(*AccessRow._fields)
+class BatchRow(NamedTuple):
+    """Blocks that ran in lockstep: the number of the first one in the grid, how many, and that of the launch."""
+
+    first: int
+    blocks: int
+    launch: int
+
+
+EVENT, ACCESS, BATCH = _int32(*EventRow._fields), _int32(*AccessRow._fields), _int32(*BatchRow._fields)
 
 REGISTER = _int32("event", "frame", "slot", "mask", "value", "node")
 """A write to a variable that is a number."""
@@ -69,9 +77,6 @@ their values where some lane's has no node; -1 for none."""
 
 BARRIER = _int32("before", "batch", "mask")
 """Lanes that met at a barrier, and the event that came next."""
-
-BATCH = _int32("first", "blocks", "launch")
-"""Blocks that ran in lockstep: the first one's number in the grid, and how many."""
 
 MASK = _int32("start", "count", "lanes", "bits")
 """A set of lanes: where it starts in its pool, how many of how many lanes, and whether as bits or as their numbers."""

@@ -92,7 +92,7 @@ def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
         batch = int(batches[events[0]])
         if trace.lanes.launch(batch).number != launch:
             continue
-        start = int(trace.data.batches["first"][batch]) * trace.lanes.per_block(batch)
+        start = trace.lanes.first_block(batch) * trace.lanes.per_block(batch)
         if not apart:
             found.append(_lane_trace(trace, start, 0, trace.lanes.count(batch), events))
             continue

@@ -73,5 +73,5 @@ def _of(register: Register | None, some: Register, lanes: slice) -> Array:
 
 
 def _lanes(trace: Trace, batch: int, block: int, warp: int) -> slice:
-    first = (block - int(trace.data.batches["first"][batch])) * trace.lanes.per_block(batch) + warp * WARP
+    first = (block - trace.lanes.first_block(batch)) * trace.lanes.per_block(batch) + warp * WARP
     return slice(first, first + WARP)
