@@ -132,7 +132,7 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
             for launch in step.models.recording.launches
         )
         size = ", ".join(f"{name} {value}" for name, value in subject.params.items())
-        title = f"{step.pattern.title}: {step.pattern.variant(subject.variant).title}{', ' if size else ''}{size}"
+        title = f"{step.stepped.title}{', ' if size else ''}{size}"
         times: dict[str, dict[str, list[float]]] = {}
         for picture in _PICTURES:
             step.kinds.choose(picture)

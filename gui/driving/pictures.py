@@ -85,7 +85,7 @@ def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
     titles = [page.tabs.tabText(number) for number in range(page.tabs.count())]
     page.tabs.setCurrentIndex(titles.index("Step"))
     tab = page.step
-    wait(lambda: tab.models is not None and tab.variant == variant)
+    wait(lambda: tab.models is not None and tab.at_rest)
     tab.exports.write_film(folder / f"{pattern}.gif")
     wait(lambda: tab.exports.film is None)
     tab.player.go(tab.player.end * 2 // 3)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QWidget
 
-from gpu.declaration.pattern import Pattern
 from gpu.errors import InputError
 from gui.editor.code_edit import CodeEdit
 from gui.editor.document import KernelDocument, Problem
@@ -77,18 +76,17 @@ class SourcePane(Card):
         self.save.clicked.connect(self.ask_save)
         self.open.clicked.connect(self.ask_open)
 
-    def show_variant(self, pattern: Pattern, name: str) -> None:
-        """Show the kernel of a variant, or that it is a library's and has none here."""
-        variant = pattern.variant(name)
+    def show_source(self, file: str, kernel: str, library: str = "") -> None:
+        """Show a kernel as `show_kernel` does, or say that a library's routine has none here."""
         for each in (self._text, self.save, *((self.revert, self.open) if self.sources.editable else ())):
-            each.setVisible(not variant.library)
-        self.note.setVisible(bool(variant.library))
-        if not variant.library:
-            self.show_kernel(pattern.file_of(name), variant.kernels[0])
+            each.setVisible(not library)
+        self.note.setVisible(bool(library))
+        if not library:
+            self.show_kernel(file, kernel)
             return
-        self.title.setText(variant.library)
+        self.title.setText(library)
         self.title.setToolTip("")
-        self.note.setText(f"{variant.library} is a library: its kernels come without their source.")
+        self.note.setText(f"{library} is a library: its kernels come without their source.")
         self.kernel.setText("")
         self.kernel.hide()
         self.edited.hide()

@@ -15,8 +15,9 @@ from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
-from gui.own_kernel.step import OwnStepTab
+from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
+from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, column, row
 from gui.work.jobs import Jobs
 
@@ -54,7 +55,7 @@ class OwnKernelPage(Ground):
         self.form = LaunchForm()
         self.results = ResultsCard()
         self.source = SourcePane(sources)
-        self.step = OwnStepTab(path, sources, jobs, self.launch)
+        self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -136,7 +137,7 @@ class OwnKernelPage(Ground):
         name = signature.name if signature is not None else ""
         if before is None or before.name != name:
             self.source.show_kernel(self.file, name)
-            self.step.show_kernel(name)
+            self.step.show_steppable(stepped_kernel(self.path, name, self.launch))
             self.results.forget()
         self._judge()
 

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
-from gpu.messages.requests import Failure, StepPattern
+from gpu.messages.requests import Failure
 from gui.editor.sources import RecordedSources
-from gui.own_kernel.step import NAME, declaration
 from gui.step_view.recording.models import Models
+from gui.step_view.recording.steppable import ReadRecording, Steppable, StepRequest
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Ground, row
 from gui.work.jobs import Jobs
+
+
+def saved_recording(path: Path, file: str = "", kernel: str = "") -> Steppable:
+    """Return a recording in a file as what is stepped through, with the text that it was made of once that is read."""
+    return Steppable(
+        subject=str(path),
+        name=path.stem,
+        title=f"{path.name}: {kernel}" if kernel else path.name,
+        file=file,
+        kernel=kernel,
+        request=lambda chosen: ReadRecording(path),
+    )
 
 
 class RecordedStepTab(StepTab):
@@ -35,15 +46,10 @@ class RecordedStepTab(StepTab):
     def __init__(self, path: Path, jobs: Callable[[], Jobs]) -> None:
         self._path = path
         self._texts = RecordedSources()
-        super().__init__(declaration(path, ""), NAME, self._texts, jobs)
+        super().__init__(saved_recording(path), self._texts, jobs)
         self._texts.setParent(self)
         # Another order would have to be run.
         self.kinds.buttons["Two orders"].hide()
-
-    def record(self) -> None:
-        self._soon.stop()
-        self._stale = False
-        self.stepper.read(self._path, StepPattern(NAME, NAME, {}))
 
     def _fail(self, failure: Failure) -> None:
         if self.models is None:
@@ -51,15 +57,16 @@ class RecordedStepTab(StepTab):
         else:
             self.failed.emit(failure)  # what was read before stays
 
-    def _take(self, request: Any, models: Models) -> None:
+    def _take(self, request: StepRequest, models: Models) -> None:
         self.readable.emit()
         recording = models.recording
         self._texts.texts = recording.texts
         file = next((file for file in models.files if recording.text(file)), "")
         if file:
-            self.pattern = declaration(Path(file), recording.launches[0].trace.kernel)
+            kernel = recording.launches[0].trace.kernel
+            self.stepped = self._asked = saved_recording(self._path, file, kernel)
             self._file = file
-            self.source.show_variant(self.pattern, NAME)
+            self.source.show_source(file, kernel)
         super()._take(request, models)
 
 

@@ -8,7 +8,6 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Pattern
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.painting.theme import look
@@ -21,6 +20,7 @@ from gui.step_view.pictures.launches import LaunchesView
 from gui.step_view.pictures.orders import OrdersView
 from gui.step_view.pictures.variables import VariablesView
 from gui.step_view.recording.settings_panel import SettingsPanel
+from gui.step_view.recording.steppable import Steppable
 from gui.step_view.time.player import Player
 from gui.step_view.time.timeline import Timeline
 from gui.step_view.time.transport import Transport
@@ -39,15 +39,15 @@ class Panes(QWidget):
 
     Parameters
     ----------
-    pattern, sources, jobs
+    stepped, sources, jobs
         As of a StepTab.
     """
 
-    def __init__(self, pattern: Pattern, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+    def __init__(self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
         super().__init__()
         self.player = Player(self)
-        self.settings = SettingsPanel(pattern, self)
-        self._make_pictures(pattern, jobs)
+        self.settings = SettingsPanel(stepped, self)
+        self._make_pictures(stepped, jobs)
         right = self._make_right(sources)
         time = self._make_time()
         self.chosen = ElidedButton("What is recorded", "Size, input and order of what is recorded")
@@ -65,14 +65,14 @@ class Panes(QWidget):
         whole.addWidget(self.splitter, 1)
         whole.addWidget(time)
 
-    def _make_pictures(self, pattern: Pattern, jobs: Callable[[], Jobs]) -> None:
+    def _make_pictures(self, stepped: Steppable, jobs: Callable[[], Jobs]) -> None:
         self.flow = FlowView()
         self.message = label("", "muted", wrap=True, name="Why there is no picture")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.pictures = QStackedWidget()
         self.memory = MemoryView()
         self.pictures.addWidget(self.flow)
-        self.orders = OrdersView(jobs, f"orders {pattern.name}")
+        self.orders = OrdersView(jobs, f"orders {stepped.subject}")
         self.pictures.addWidget(self.memory)
         self.warp = VariablesView()
         self.pictures.addWidget(self.warp)

@@ -10,9 +10,10 @@ import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 
-from gpu.declaration.pattern import Array, Pattern
+from gpu.declaration.pattern import Array
 from gpu.engines.base import KERNELS
-from gpu.messages.requests import Failure, StepPattern
+from gpu.errors import InputError
+from gpu.messages.requests import Failure
 from gpu.warp import WARP
 from gui.editor.sources import KernelSources
 from gui.qt.later import after
@@ -20,6 +21,7 @@ from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, Shown
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
 from gui.step_view.recording.models import Models
+from gui.step_view.recording.steppable import Chosen, RunRequest, Steppable, StepRequest
 from gui.step_view.recording.stepper import Stepper
 from gui.step_view.time.player import STEPS_A_SECOND
 from gui.step_view.time.prefetch import Prefetcher
@@ -34,8 +36,8 @@ class StepTab(Panes):
 
     Parameters
     ----------
-    pattern : Pattern
-    variant : str
+    stepped : Steppable
+        A variant of a pattern, to begin with.
     sources : KernelSources
         The kernels' texts, as they are edited.
     jobs : callable
@@ -44,24 +46,25 @@ class StepTab(Panes):
 
     failed = pyqtSignal(object)
 
-    def __init__(self, pattern: Pattern, variant: str, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
-        super().__init__(pattern, sources, jobs)
+    def __init__(self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+        super().__init__(stepped, sources, jobs)
         self.setAccessibleName("Step")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.pattern, self.variant = pattern, variant
+        self.stepped = self._asked = stepped
         self.models: Models | None = None
         self.snapshots: Snapshots | None = None
-        self.request: StepPattern | None = None
+        self.request: StepRequest | None = None
         self.sources = sources
         self.image: Mapping[str, Array] = {}
         self.followed: tuple[int, int] | None = None
-        self._file = pattern.file_of(variant)
+        self._file = stepped.file
+        self._taken: Steppable | None = None
         self._kind_chosen: str | None = None
         self._stale = True
         self._soon = after(_SOON_MS, self.record, self)
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
-        self.stepper = Stepper(jobs, f"step {pattern.name}", self)
+        self.stepper = Stepper(jobs, f"step {stepped.subject}", self)
         self.exports = Exports(self, self._shown)
         self._connect()
 
@@ -96,17 +99,17 @@ class StepTab(Panes):
 
     # --- what is recorded
 
-    def show_variant(self, name: str) -> None:
-        """Record another variant."""
-        self.variant = name
-        self._file = self.pattern.file_of(name)
-        self.source.show_variant(self.pattern, name)
+    def show_steppable(self, stepped: Steppable) -> None:
+        """Record something else with the same parameters."""
+        self.stepped = self.settings.stepped = stepped
+        self._file = stepped.file
+        self.source.show_source(stepped.file, stepped.kernel, stepped.library)
         self.record_soon()
 
     def show_image(self, image: Array, maxval: int) -> None:
         """Record with another image, or a part of it that is small enough to be watched."""
-        if self.pattern.of_images:
-            self.image = self.pattern.step_input({"image": image, "maxval": np.array(maxval, np.uint32)})
+        self.image = self.stepped.cut({"image": image, "maxval": np.array(maxval, np.uint32)})
+        if self.image:
             self.record_soon()
 
     def record_soon(self) -> None:
@@ -117,13 +120,13 @@ class StepTab(Panes):
             self._soon.start()
 
     def _take_edit(self, file: str) -> None:
-        if file == self.pattern.file_of(self.variant):
+        if file == self.stepped.file:
             self.record_soon()
 
     def record(self) -> None:
-        """Record the variant with what is chosen."""
+        """Record with what is chosen."""
         self._soon.stop()
-        if library := self.pattern.variant(self.variant).library:
+        if library := self.stepped.library:
             self._stale = False
             self._say(f"{library} is a library: it has no source to step through. Choose another variant.")
             return
@@ -131,19 +134,25 @@ class StepTab(Panes):
             self._say("Open an image: a small part of it is recorded.")
             return
         self._stale = False
-        self.stepper.record(self._wanted())
+        try:
+            wanted = self._wanted()
+        except InputError as error:
+            self._say(error.message)
+            return
+        self._asked = self.stepped
+        self.stepper.record(wanted)
 
     @property
     def _needs_image(self) -> bool:
-        return self.pattern.takes(self.settings.params) == "image"
+        return self.stepped.takes_image(self.settings.params)
 
     def rehearse(self) -> None:
         """Let the simulator's process record once for nobody, so that it does not begin when somebody waits."""
-        steppable = not self.pattern.variant(self.variant).library and (self.image or not self._needs_image)
-        if self._stale and not self.isVisible() and steppable:
-            self.stepper.rehearse(self._wanted())
+        steppable = not self.stepped.library and (self.image or not self._needs_image)
+        if self._stale and not self.isVisible() and steppable and isinstance(wanted := self._wanted(), RunRequest):
+            self.stepper.rehearse(wanted)
 
-    def _wanted(self) -> StepPattern:
+    def _wanted(self) -> StepRequest:
         """Return the request for what is chosen."""
         inputs = {}
         if self._needs_image:
@@ -151,10 +160,9 @@ class StepTab(Panes):
             inputs = {name: folder.put(values) for name, values in self.image.items()}
             for handle in inputs.values():
                 folder.adopt(handle)
-        return StepPattern(
-            self.pattern.name, self.variant, dict(self.settings.params), inputs, self.settings.input_seed,
-            self.settings.schedule, self.sources.edits(self.pattern.file_of(self.variant)),
-        )  # fmt: skip
+        settings, sources = self.settings, self.sources.edits(self.stepped.file)
+        chosen = Chosen(dict(settings.params), inputs, settings.input_seed, settings.schedule, sources)
+        return self.stepped.request(chosen)
 
     @property
     def at_rest(self) -> bool:
@@ -173,11 +181,11 @@ class StepTab(Panes):
         if busy and self.models is None:
             self.message.setText("Recording…")
 
-    def _take(self, request: StepPattern, models: Models) -> None:
-        if self.pattern.variant(self.variant).library:
-            return  # chosen while this was recorded
-        same = self.request is not None and self.request.variant == request.variant
-        moment = self.player.moment if same and self.models is not None else 0
+    def _take(self, request: StepRequest, models: Models) -> None:
+        if self.stepped != self._asked:
+            return  # something else was chosen while this was recorded
+        moment = self.player.moment if self._taken == self.stepped and self.models is not None else 0
+        self._taken = self.stepped
         self.request, self.models, self.followed = request, models, None
         self.snapshots = snapshots_of(models)
         recording = models.recording
@@ -205,13 +213,11 @@ class StepTab(Panes):
         if models.segments and not moment:
             self.player.go(0)
 
-    def _show_totals(self, request: StepPattern, models: Models) -> None:
+    def _show_totals(self, request: StepRequest, models: Models) -> None:
         """Show what it comes to in all, beside the textbook and a thread that is alone."""
-        n, book = request.params.get("n"), self.pattern.variant(request.variant).textbook
-        alone = self.pattern.sequential
-        sequential = alone(request.params, int(n)) if alone and n is not None else None
+        book, sequential = self.stepped.figures(request)
         self.counters.show_counts(models.tally.at(models.recording.moments), "in all", sequential)
-        self.counters.show_textbook(book(request.params, int(n)) if book and n is not None else None, sequential)
+        self.counters.show_textbook(book, sequential)
 
     def _choose_picture(self, _: Any, on: bool) -> None:
         if on:
@@ -237,7 +243,7 @@ class StepTab(Panes):
             self.flow.show_moment(self.player.moment)
         self.pictures.setCurrentWidget(shown)
         self.legend.say(legend)
-        if shown is self.orders and self.request is not None and self.models is not None:
+        if shown is self.orders and isinstance(self.request, RunRequest) and self.models is not None:
             if self.orders.models[0] is not self.models:
                 self.orders.show_first(self.request, self.models)
             self.orders.show_moment(self.player.moment)
@@ -251,9 +257,9 @@ class StepTab(Panes):
         models, snapshots, player = self.models, self.snapshots, self.player
         if models is None or snapshots is None:
             return None
-        caption = Caption(f"{self.pattern.title}: {self.pattern.variant(self.variant).title}", self.settings.text)
+        caption = Caption(self.stepped.title, self.settings.text)
         return Shown(
-            f"{self.pattern.name}-{self.variant}", caption, self.stepper.path, models, snapshots,
+            self.stepped.name, caption, self.stepper.path, models, snapshots,
             self.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
             self.followed,
         )  # fmt: skip
@@ -306,7 +312,7 @@ class StepTab(Panes):
         if self.pictures.currentWidget() is self.orders:
             self.orders.show_moment(moment)
         event = max(moment - 1, 0)
-        file = models.files[event] if moment else self.pattern.file_of(self.variant)
+        file = models.files[event] if moment else self.stepped.file
         # What a header of the simulator's own does has no text to be shown.
         has_text = bool(models.recording.text(file))
         line = int(models.lines[event]) if moment and has_text else None
@@ -328,7 +334,7 @@ class StepTab(Panes):
 
     def _known(self, file: str) -> str:
         """Return the name under which a recording's file has a document."""
-        name, own = Path(file).name, self.pattern.file_of(self.variant)
+        name, own = Path(file).name, self.stepped.file
         return own if name == Path(own).name else name if (KERNELS / name).is_file() else file
 
     def _mark_findings(self) -> None:

@@ -29,6 +29,7 @@ from gui.editor.sources import KernelSources
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
+from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row
 from gui.widgets.forms import ParameterForm
@@ -135,7 +136,9 @@ class PatternPage(Ground):
         self.examples.chosen.connect(self.show_example)
         self.beside = Segments(("Plots", "Kernel"), "Beside")
         self.add_tab("Run", self._run_tab(), self._corner())
-        self.step = StepTab(pattern, settings.variant, sources, jobs)
+        self.variant = pattern.variant(settings.variant)
+        """The variant that is shown."""
+        self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
         self.compare: CompareTab | None = None
         self.atomics: AtomicsTab | None = None
@@ -256,16 +259,16 @@ class PatternPage(Ground):
 
     def show_variant(self, name: str) -> None:
         """Show a variant's kernel and idea."""
-        variant = self.pattern.variant(name)
+        self.variant = variant = self.pattern.variant(name)
         number = self.pattern.variants.index(variant) + 1
         self.idea.title.setText(f"{number}  {variant.title}")
         self.idea_text.setText(variant.idea)
         self.limit_text.setText(f"Limit: {variant.limit}")
         self.caution.show_variant(variant.cautionary)
-        self.source.show_variant(self.pattern, name)
+        stepped = stepped_variant(self.pattern, variant)
+        self.source.show_source(stepped.file, stepped.kernel, stepped.library)
         self.view.show_variant(name)
-        self.step.settings.show_variant(name)
-        self.step.show_variant(name)
+        self.step.show_steppable(stepped)
         self.numbers.forget_verdict()
 
     def show_image(self, image: OpenImage) -> None:
@@ -294,14 +297,14 @@ class PatternPage(Ground):
         """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
         variant = self.pattern.variant(outcome.variant)
         self.numbers.show_report(outcome.report, expected_wrong=bool(variant.cautionary))
-        if outcome.variant != self.step.variant:
+        if outcome.variant != self.variant.name:
             self.numbers.forget_verdict()
         elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:
             self.numbers.take_back()
 
     def _take_edit(self, file: str) -> None:
         ran = self._ran
-        if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.step.variant, file):
+        if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.variant.name, file):
             self._show_numbers(ran)
 
     def show_counts(self, counts: LevelCounts) -> None:

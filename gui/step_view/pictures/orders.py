@@ -11,7 +11,7 @@ from PyQt6.QtCore import QEvent, QObject, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
-from gpu.messages.requests import Failure, StepPattern
+from gpu.messages.requests import Failure
 from gui.painting.theme import look
 from gui.painting.values import as_text
 from gui.qt.background import in_background
@@ -19,6 +19,7 @@ from gui.qt.events import is_of
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.dataflow.words import who
 from gui.step_view.recording.models import Models
+from gui.step_view.recording.steppable import RunRequest
 from gui.step_view.recording.stepper import Stepper
 from gui.widgets.basic import ElidedLabel, button, label, row
 from gui.work.jobs import Jobs
@@ -77,7 +78,7 @@ class OrdersView(QWidget):
         self.models: tuple[Models | None, Models | None] = (None, None)
         self.difference: Difference | None = None
         self.settled = False
-        self._request: StepPattern | None = None
+        self._request: RunRequest | None = None
         self._seed = 0
         self._number = 0
         self._moment = 0
@@ -109,7 +110,7 @@ class OrdersView(QWidget):
         self.stepper.failed.connect(self._fail)
         self._comparison.found.connect(self._show_difference)
 
-    def show_first(self, request: StepPattern, models: Models) -> None:
+    def show_first(self, request: RunRequest, models: Models) -> None:
         """Take what is played, and record other orders of it until one differs."""
         self._request, self.models = request, (models, None)
         self.difference, self.settled = None, False
@@ -146,7 +147,7 @@ class OrdersView(QWidget):
         self.verdict.say(f"Recording another order: {_spoken(schedule)}…")
         self.stepper.record(replace(self._request, schedule=schedule))
 
-    def _take(self, request: StepPattern, models: Models) -> None:
+    def _take(self, request: RunRequest, models: Models) -> None:
         first = self.models[0]
         assert first is not None
         self.models = (first, models)

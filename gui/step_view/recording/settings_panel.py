@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Choice, Integer, Parameter, Pattern, Real
-from gpu.declaration.roles import FROM_FILE
+from gpu.declaration.pattern import Choice, Integer, Real, with_role
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
 from gpu.warp import WARP
 from gui.painting.theme import look
+from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, role, row
 from gui.widgets.forms import ParameterForm
 
-MOST_ELEMENTS = 1024
-MOST_ROWS = 32
-"""Rows or columns of a matrix."""
 MOST_EXAMPLE = 32
 """Elements of an example that is recorded as it is."""
 
 
-def small(parameter: Parameter, pattern: Pattern) -> Parameter:
-    """Return a parameter with a range of what can be watched, where a Step starts with a value of its own."""
-    start = pattern.step_params.get(parameter.name)
-    most = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
-    if isinstance(parameter, Integer) and start is not None and parameter.maximum > most:
-        top = parameter.minimum + (most - parameter.minimum) // parameter.step * parameter.step
-        return replace(parameter, maximum=top, default=start)
-    return parameter
-
-
 class SettingsPanel(QFrame):
-    """The parameters of a recording, and the order in which warps run."""
+    """The parameters of a recording, and the order in which warps run.
+
+    Parameters
+    ----------
+    stepped : Steppable
+    """
 
     changed = pyqtSignal()
 
-    def __init__(self, pattern: Pattern, parent: QWidget) -> None:
+    def __init__(self, stepped: Steppable, parent: QWidget) -> None:
         super().__init__(parent)
-        self._pattern = pattern
-        self._threads: Callable[[Mapping[str, Any]], int] | None = None
+        self.stepped = stepped
+        """What is recorded; another variant has the same parameters."""
         role(self, "card")
         self.setAccessibleName("What is recorded")
-        self.form = ParameterForm(tuple(small(parameter, pattern) for parameter in pattern.parameters), columns=2)
-        self.form.set_values({**pattern.check({}), **pattern.step_params})
+        self.form = ParameterForm(stepped.parameters, columns=2)
         self.order = Segments(("round-robin", "shuffle"), "Order of warps")
         self.order.setToolTip("In lockstep, or each warp at a random pace: races then show other answers")
         self.seed = QSpinBox()
@@ -78,7 +69,7 @@ class SettingsPanel(QFrame):
         self.order.group.buttonToggled.connect(self._take_order)
         self.seed.valueChanged.connect(lambda _: self.changed.emit())
         self.again.clicked.connect(self._reseed)
-        self.again.setVisible(pattern.make_input is not None)
+        self.again.setVisible(stepped.random)
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -90,49 +81,45 @@ class SettingsPanel(QFrame):
         """The order, as a StepPattern has it."""
         return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
 
-    def show_variant(self, name: str) -> None:
-        """Tell what is recorded of another variant, of which blocks may have other sizes than those asked for."""
-        self._threads = self._pattern.variant(name).threads
-
     @property
     def text(self) -> str:
         """What is recorded, in a line."""
         params = self.params
         parts: list[str] = []
-        for parameter in self._pattern.parameters:
+        for parameter in self.stepped.parameters:
             value = params[parameter.name]
             if not parameter.applies(params) or not isinstance(value, str | int | float):
                 continue
             if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
                 continue
-            if parameter.name == "n":
+            if parameter.role is Role.SIZE:
                 parts.insert(0, f"{value} {parameter.unit}")
             else:
                 # A word speaks for itself, a number does not.
                 worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
                 parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
-            if parameter.name == "block" and self._threads is not None and str(self._threads(params)) != value:
-                parts[-1] += f" → {self._threads(params)}"
+            if parameter.role is Role.BLOCK and str(self.stepped.threads(params) or value) != value:
+                parts[-1] += f" → {self.stepped.threads(params)}"
         return " · ".join([*parts, self.schedule])
 
     @property
     def of_several_warps(self) -> dict[str, Any]:
         """The least changes that give two warps work; none where no parameters of ours say how many there are."""
-        parameters = {parameter.name: parameter for parameter in self._pattern.parameters}
-        n, block = parameters.get("n"), parameters.get("block")
-        if not isinstance(n, Integer) or not isinstance(block, Choice):
+        n, block = (with_role(self.stepped.parameters, role) for role in (Role.SIZE, Role.BLOCK))
+        if n is None or not isinstance(block, Choice):
             return {}
         sizes = [int(option) for option in block.options if option.isdecimal() and int(option) > WARP]
-        return {"n": 2 * min(sizes), "block": str(min(sizes))} if sizes else {}
+        return {n.name: 2 * min(sizes), block.name: str(min(sizes))} if sizes else {}
 
     def restore(self, params: Mapping[str, Any], schedule: str) -> None:
         """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""
         kept = {}
         for name, value in params.items():
+            parameter = self.form.fields[name].parameter
+            if parameter.role is Role.SOURCE and value == FROM_FILE:
+                continue  # a file of numbers is not open any more
             with suppress(InputError):
-                kept[name] = self.form.fields[name].parameter.check(value)
-        if kept.get("input") == FROM_FILE:  # a file of numbers is not open any more
-            del kept["input"]
+                kept[name] = parameter.check(value)
         self.form.set_values(kept)
         kind, _, seed = schedule.partition(":")
         if kind == "shuffle" and seed.isdecimal():
@@ -143,11 +130,12 @@ class SettingsPanel(QFrame):
 
     def take_example(self, params: Mapping[str, Any]) -> None:
         """Record an example, where it is one that can be watched as it is."""
-        if "n" not in params or int(params["n"]) > MOST_EXAMPLE:
+        size = with_role(self.stepped.parameters, Role.SIZE)
+        if size is None or int(params.get(size.name, MOST_EXAMPLE + 1)) > MOST_EXAMPLE:
             return
         with suppress(InputError):
             given = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
-            self.form.set_values({**self._pattern.check({}), **self._pattern.step_params, **given})
+            self.form.set_values({**{each.name: each.initial for each in self.stepped.parameters}, **given})
             self.changed.emit()
 
     def toggle(self) -> None:

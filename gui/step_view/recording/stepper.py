@@ -10,9 +10,10 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import LockstepError
-from gpu.messages.requests import Failure, Result, StepKernel, StepPattern
+from gpu.messages.requests import Failure, Result
 from gui.qt.background import in_background
 from gui.step_view.recording import models
+from gui.step_view.recording.steppable import ReadRecording, RunRequest, StepRequest
 from gui.work.jobs import Jobs
 
 STALE_S = 2.0
@@ -31,7 +32,7 @@ class Stepper(QObject):
     """
 
     loaded = pyqtSignal(object, object)
-    """StepPattern and the Models of its recording."""
+    """StepRequest and the Models of its recording."""
     failed = pyqtSignal(object)
     busy_changed = pyqtSignal(bool)
     _read = pyqtSignal(int, object, object)
@@ -50,24 +51,21 @@ class Stepper(QObject):
         """The queue, its process started."""
         return self._jobs()
 
-    def record(self, request: StepPattern | StepKernel) -> None:
-        """Record a run; what was asked for before is forgotten."""
+    def record(self, request: StepRequest) -> None:
+        """Record a run, or read what was recorded; what was asked for before is forgotten."""
         self._newest += 1
         number = self._newest
         self._set_busy(True)
+        if isinstance(request, ReadRecording):
+            path = request.path
+            in_background(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
+            return
         if self.jobs.age(self._channel) > STALE_S:
             # What nobody waits for any more may be a kernel that never ends.
             self.jobs.stop()
         self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
 
-    def read(self, path: Path, request: StepPattern) -> None:
-        """Read a recording that was saved, as if the request had been recorded."""
-        self._newest += 1
-        number = self._newest
-        self._set_busy(True)
-        in_background(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
-
-    def rehearse(self, request: StepPattern) -> None:
+    def rehearse(self, request: RunRequest) -> None:
         """Record and read a run that nobody looks at, after all that somebody waits for."""
 
         def read(event: Result | Failure) -> None:
@@ -83,7 +81,7 @@ class Stepper(QObject):
             return True
         return False
 
-    def _answer(self, number: int, request: StepPattern | StepKernel, event: Result | Failure) -> None:
+    def _answer(self, number: int, request: StepRequest, event: Result | Failure) -> None:
         if number != self._newest:
             return
         if isinstance(event, Failure):
@@ -95,11 +93,11 @@ class Stepper(QObject):
         handles = event.arrays
         in_background(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
 
-    def _tell(self, number: int, request: StepPattern | StepKernel, answer: tuple[object, str, object]) -> None:
+    def _tell(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
         with suppress(RuntimeError):  # the page may have gone in the meantime
             self._read.emit(number, request, answer)
 
-    def _take(self, number: int, request: StepPattern | StepKernel, answer: tuple[object, str, object]) -> None:
+    def _take(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
         if number != self._newest:
             return
         self._set_busy(False)

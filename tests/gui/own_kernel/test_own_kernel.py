@@ -203,6 +203,20 @@ def test_it_is_stepped(qtbot, window, page):
     assert page.step.source.code.toPlainText() == TEXT
 
 
+def test_two_orders_of_it_are_recorded(qtbot, window, page):
+    page.tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
+    page.step.kinds.choose("Two orders")
+    qtbot.waitUntil(lambda: page.step.orders.settled, timeout=60_000)
+    first, second = page.step.orders.models
+    assert first is page.step.models
+    assert second is not None
+    asked = [request for request in page.side.requests if isinstance(request, StepKernel)]
+    assert asked[0].launch == asked[-1].launch
+    assert asked[-1].schedule.startswith("shuffle:")
+    assert page.step.stepped.name == "mine-shift"
+
+
 def test_other_pages_are_left_and_come_back_to(qtbot, window, page):
     page.document.replace(TEXT + "// mine\n")
     qtbot.mouseClick(window.sidebar.buttons["convolution"], Qt.MouseButton.LeftButton)

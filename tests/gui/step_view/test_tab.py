@@ -15,6 +15,7 @@ from gpu.stepping.recording import Recording
 from gui.editor.kernel_lines import kernel_lines
 from gui.step_view.cards.lanes import ACTIVE
 from gui.step_view.recording.settings_panel import SettingsPanel
+from gui.step_view.recording.steppable import stepped_variant
 from gui.widgets.basic import ElidedLabel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
@@ -36,6 +37,11 @@ def press(qtbot, tab, key, modifier=Qt.KeyboardModifier.NoModifier):
 
 def requests():
     return [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
+
+
+def stepped(name):
+    pattern = find_pattern(name)
+    return stepped_variant(pattern, pattern.variants[0])
 
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -303,9 +309,9 @@ def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtb
 def test_a_number_with_a_point_is_named_too(qtbot):
     parent = QWidget()
     qtbot.addWidget(parent)
-    panel = SettingsPanel(find_pattern("nbody"), parent)
+    panel = SettingsPanel(stepped("nbody"), parent)
     assert "time step 0.005 · softening 0.03 ·" in panel.text
-    panel = SettingsPanel(find_pattern("compaction"), parent)
+    panel = SettingsPanel(stepped("compaction"), parent)
     panel.form.change(threshold=0.5)
     assert "than 0.5 ·" in panel.text
 

@@ -425,7 +425,8 @@ def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(qtbot, m
     window = make_window()
     window.choose_pattern("scan")
     step = window.page.step
-    assert step.settings.params == {**step.pattern.check({}), **step.pattern.step_params}
+    pattern = window.page.pattern
+    assert step.settings.params == {**pattern.check({}), **pattern.step_params}
     assert step.settings.schedule == "round-robin"
 
 

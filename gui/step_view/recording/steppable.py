@@ -1,0 +1,153 @@
+"""What a Step tab steps through: a variant of a pattern, a kernel of one's own, or a recording that was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gpu.declaration.pattern import Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant
+from gpu.messages.requests import StepKernel, StepPattern
+from gpu.messages.shared_arrays import SharedArray
+
+MOST_ELEMENTS = 1024
+MOST_ROWS = 32
+"""Rows or columns of a matrix."""
+
+
+@dataclass(frozen=True)
+class ReadRecording:
+    """Read a recording that was saved, where others have a run recorded."""
+
+    path: Path
+
+
+RunRequest = StepPattern | StepKernel
+StepRequest = RunRequest | ReadRecording
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is chosen in a Step tab, as of a StepPattern."""
+
+    params: Params
+    inputs: Mapping[str, SharedArray]
+    seed: int
+    schedule: str
+    sources: Mapping[str, str]
+
+
+def _asked_for(params: Params) -> int | None:
+    """Let a block have as many threads as are asked for."""
+    return None
+
+
+def _no_image(params: Params) -> bool:
+    """Take no image."""
+    return False
+
+
+def _nothing_of(image: Inputs) -> Inputs:
+    """Take nothing of an image."""
+    return {}
+
+
+def _no_figures(request: StepRequest) -> tuple[Textbook | None, int | None]:
+    """Know of no textbook, and of no thread that is alone."""
+    return None, None
+
+
+@dataclass(frozen=True)
+class Steppable:
+    """Something that can be stepped through; what is called and shown alike is the same.
+
+    Parameters
+    ----------
+    subject : str
+        What stays the same while a tab steps through one variant after the other.
+    name : str
+        How the names of files begin that are made of it.
+    title : str
+        What stands above its pictures.
+    file, kernel : str
+        The kernel file, a name under `kernels/` or a path, and the function in it that is shown before any has run.
+    request : callable
+        Chosen -> what is asked for; InputError where nothing can be recorded as it is.
+    library : str
+        The library whose routine it is, which cannot be stepped through; "" for a kernel.
+    parameters : tuple of Parameter
+        What can be chosen, within what can be watched.
+    random : bool
+        Whether another seed makes another input.
+    threads : callable
+        params -> how many threads a block has, where these are not as many as are asked for, else None.
+    takes_image : callable
+        params -> whether an image is needed.
+    cut : callable
+        An image -> the part of it that can be watched; nothing where images are not taken.
+    figures : callable
+        The request -> what a textbook says of its recording, and the operations of one thread that is alone.
+    """
+
+    subject: str
+    name: str
+    title: str
+    file: str
+    kernel: str
+    request: Callable[[Chosen], StepRequest] = field(compare=False)
+    library: str = ""
+    parameters: tuple[Parameter, ...] = field(default=(), compare=False)
+    random: bool = False
+    threads: Callable[[Params], int | None] = field(default=_asked_for, compare=False)
+    takes_image: Callable[[Params], bool] = field(default=_no_image, compare=False)
+    cut: Callable[[Inputs], Inputs] = field(default=_nothing_of, compare=False)
+    figures: Callable[[StepRequest], tuple[Textbook | None, int | None]] = field(default=_no_figures, compare=False)
+
+
+def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
+    """Return a variant of a pattern as what is stepped through, on a small input."""
+    size = pattern.size
+
+    def figures(request: StepRequest) -> tuple[Textbook | None, int | None]:
+        assert isinstance(request, StepPattern)
+        if size is None:
+            return None, None
+        n, book, alone = int(request.params[size.name]), variant.textbook, pattern.sequential
+        return book(request.params, n) if book else None, alone(request.params, n) if alone else None
+
+    return Steppable(
+        subject=pattern.name,
+        name=f"{pattern.name}-{variant.name}",
+        title=f"{pattern.title}: {variant.title}",
+        file=pattern.file_of(variant.name),
+        kernel=variant.kernels[0] if variant.kernels else "",
+        request=lambda chosen: StepPattern(
+            pattern.name,
+            variant.name,
+            chosen.params,
+            chosen.inputs,
+            chosen.seed,
+            chosen.schedule,
+            chosen.sources,
+        ),
+        library=variant.library,
+        parameters=tuple(_watchable(parameter, pattern) for parameter in pattern.parameters),
+        random=pattern.make_input is not None,
+        threads=variant.threads or _asked_for,
+        takes_image=lambda params: pattern.takes(params) == "image",
+        cut=pattern.step_input if pattern.of_images else _nothing_of,
+        figures=figures,
+    )
+
+
+def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:
+    """Return a parameter that begins as a Step does, and has no values that are too many to be watched."""
+    start = pattern.step_params.get(parameter.name)
+    if start is None:
+        return parameter
+    changes: dict[str, Any] = {"default": start}
+    most = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
+    if isinstance(parameter, Integer) and parameter.maximum > most:
+        changes["maximum"] = parameter.minimum + (most - parameter.minimum) // parameter.step * parameter.step
+    return replace(parameter, **changes)
