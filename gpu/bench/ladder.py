@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row
+from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import Engine
 from gpu.errors import CompileError, LaunchError
-from gpu.patterns import find_pattern
 from gpu.run import verify
 
 
-@dataclass(frozen=True)
-class Case:
-    """A task for every variant of a pattern.
-
-    Parameters
-    ----------
-    work : str
-        What the tables call it.
-    pattern : str
-    make_inputs : callable or None
-        A random generator -> inputs; None lets the pattern make them from the parameters.
-    params : mapping
-    variants : tuple of str
-        Which variants; all of ours that are correct when empty. One that cannot take the inputs is left out.
-    anew : bool
-        Whether each repetition begins with the inputs anew, as it must where they are overwritten and that matters.
-    """
-
-    work: str
-    pattern: str
-    make_inputs: Callable[[np.random.Generator], Inputs] | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    variants: tuple[str, ...] = ()
-    anew: bool = False
-
-
-def measure(engine: Engine, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
-    """Yield a row for each variant, as it is measured."""
-    pattern = find_pattern(case.pattern)
+def inputs_of(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str, Any]]:
+    """Return what a case is measured on, and the values of all parameters."""
     params = pattern.check(case.params)
     given = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
-    inputs = pattern.inputs(given, params, seed)
+    return pattern.inputs(given, params, seed), params
+
+
+def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
+    """Yield a row for each variant, as it is measured."""
+    inputs, params = inputs_of(pattern, case, seed)
     reference = pattern.reference(inputs, params)
     amount, unit = amount_of(pattern, inputs, params)
     for variant in pattern.variants:
@@ -98,16 +75,3 @@ def _run(engine: Engine, variant: Variant, inputs: Inputs, params: Params) -> In
     except StopIteration as end:
         outputs: Inputs = end.value
         return outputs
-
-
-def random_image(height: int, width: int) -> Callable[[np.random.Generator], Inputs]:
-    """Return a maker of gray 8-bit images of uniform noise."""
-    return lambda rng: {"image": rng.integers(0, 256, (height, width), np.uint8), "maxval": np.array(255)}
-
-
-def constant_image(height: int, width: int) -> Callable[[np.random.Generator], Inputs]:
-    """Return a maker of gray 8-bit images of one value."""
-    return lambda rng: {
-        "image": np.full((height, width), rng.integers(0, 256), np.uint8),
-        "maxval": np.array(255),
-    }

@@ -12,60 +12,13 @@ import numpy as np
 
 from gpu import engines
 from gpu.bench import interpreter, machine_code, on_cpu
-from gpu.bench.ladder import Case, measure, random_image
+from gpu.bench.ladder import measure
 from gpu.bench.row import Row
+from gpu.declaration.benchmark import Benchmark, Case
+from gpu.declaration.pattern import Pattern
+from gpu.patterns import all_patterns
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
-
-_SCANS = ("shuffle", "three-kernels", "look-back")
-
-
-def _cases(side: int, pixels_side: int, power: int, suffix: str = "") -> tuple[Case, ...]:
-    """Return a convolution and a histogram of images with these sides, and a reduction and a scan of 2^power."""
-    array = {"n": 2**power, "dtype": "float32", "operator": "sum"}
-    return (
-        Case(
-            f"convolution 5 x 5, {side} x {side} float32{suffix}",
-            "convolution",
-            random_image(side, side),
-            {"filter": "gaussian", "size": 5},
-        ),
-        Case(
-            f"histogram, 256 bins, {pixels_side} x {pixels_side} uint8{suffix}",
-            "histogram",
-            random_image(pixels_side, pixels_side),
-        ),
-        Case(f"reduction (sum), 2^{power} float32{suffix}", "reduction", params=array),
-        Case(f"scan (sum), 2^{power} float32{suffix}", "scan", params=array, variants=_SCANS),
-    )
-
-
-_COMPILED = (
-    *_cases(1024, 4096, 24),
-    Case("matmul, 512 x 512 float32", "matmul", params={"n": 512}),
-    Case("softmax of rows, 4096 x 4096 float32", "softmax", params={"n": 4096, "rows": 4096}),
-    Case("n-body, 4096 bodies, 20 flop an interaction", "nbody", params={"preset": "plummer", "bodies": 4096}),
-    Case(
-        "sort, 2^20 uint32 keys",
-        "sort",
-        params={"n": 2**20, "dtype": "uint32"},
-        variants=("bitonic", "radix", "merge", "onesweep"),
-        anew=True,
-    ),
-)
-_LOCKSTEP = _cases(512, 1024, 20, ", in lockstep")
-
-# What is wanted of machine code: so many times the peer's speed.
-_WANTED = {
-    ("convolution", "Tiled in shared memory"): "4 x SciPy",
-    ("histogram", "Privatized"): "3 x np.bincount",
-    ("reduction", "Grid stride, two launches"): "0.5 x np.sum",
-    ("scan", "Any length, three kernels"): "0.5 x np.cumsum",
-    ("matmul", "Tiled in shared memory"): "a 20th of np.matmul",
-    ("softmax", "Warp shuffle"): "a third of SciPy",
-    ("nbody", "Tiled in shared memory"): "10 x Numba's double loop",
-    ("sort", "Radix, one sweep a pass"): "a 10th of np.sort",
-}
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
 _TRACED = """
@@ -106,18 +59,31 @@ print(outcome.report.time_ms.kernel, peak, outcome.report.verified)
 
 def run(seed: int, repetitions: int) -> Iterator[Row]:
     """Measure the variants, each pattern beside its peers, and yield a row for each."""
-    for executor, cases in (("compiled", _COMPILED), ("lockstep", _LOCKSTEP)):
+    for executor in ("compiled", "lockstep"):
         engine = engines.create("simulator", executor)
-        for case in cases:
-            for row in measure(engine, case, seed, repetitions):
-                wanted = _WANTED.get((case.pattern, row.who)) if executor == "compiled" else None
-                yield dataclasses.replace(row, remark=f"{row.remark}; wanted: {wanted}") if wanted else row
-            yield from on_cpu.run(case, seed, repetitions)
+        for pattern in all_patterns().values():
+            for case in _cases(pattern.benchmark, executor):
+                for row in measure(engine, pattern, case, seed, repetitions):
+                    wanted = _wanted(pattern, row.who) if executor == "compiled" else ""
+                    yield dataclasses.replace(row, remark=f"{row.remark}; wanted: {wanted}") if wanted else row
+                yield from on_cpu.run(pattern, case, seed, repetitions)
         engine.close()
     yield from machine_code.run()
     yield from interpreter.run(seed, repetitions)
     yield _traced(seed, repetitions)
     yield _large_image(seed)
+
+
+def _cases(benchmark: Benchmark, executor: str) -> tuple[Case, ...]:
+    if executor == "compiled":
+        return benchmark.compiled
+    return tuple(dataclasses.replace(case, work=f"{case.work}, in lockstep") for case in benchmark.lockstep)
+
+
+def _wanted(pattern: Pattern, title: str) -> str:
+    """Return what is wanted of a variant's machine code: so many times the peer's speed."""
+    named = (variant.name for variant in pattern.variants if variant.title == title)
+    return pattern.benchmark.wanted.get(next(named, ""), "")
 
 
 def device_name() -> str:

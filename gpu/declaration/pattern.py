@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gpu.declaration.benchmark import Benchmark
 from gpu.declaration.presentation import CountsPresentation, Kind, Presentation
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Engine
@@ -399,6 +400,8 @@ class Pattern:
         The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
     lessons : tuple of str
         What the window has a tab of its own for: `ATOMICS`.
+    benchmark : Benchmark
+        What `bench` measures it on, and beside whom.
     names : callable or None
         params -> what the values of the result are called; nothing where they go by their places.
     """
@@ -427,6 +430,7 @@ class Pattern:
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
+    benchmark: Benchmark = field(default_factory=Benchmark)
     names: Callable[[Params], tuple[str, ...]] | None = None
 
     def parameter(self, role: Role) -> Parameter | None:

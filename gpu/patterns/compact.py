@@ -21,6 +21,7 @@ from gpu.declaration.arrays import (
     typed,
     whole_warps,
 )
+from gpu.declaration.benchmark import Benchmark, Case, Program, of_floats
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -215,6 +216,15 @@ def _in_any_order(params: Params, result: Array) -> Array:
     return np.sort(result) if params["result"] == "pack" else result
 
 
+def _on_gpu(power: int) -> Case:
+    return Case(
+        f"compaction (greater than 0.5, keeping half), 2^{power} float32",
+        {"n": 2**power, "dtype": "float32", "predicate": "greater", "threshold": 0.5},
+        libraries=of_floats(2**power, lambda library, values: values[values > 0.5]),
+        programs=(Program("CUB", "cub.cu", ("select", 2**power), versioned=True),),
+    )
+
+
 PATTERN = Pattern(
     name="compaction",
     order=5,
@@ -281,6 +291,7 @@ PATTERN = Pattern(
             threads=whole_warps,
         ),
     ),
+    benchmark=Benchmark(gpu=(_on_gpu(24), _on_gpu(28))),
     default_variant="three-kernels",
     result="result",
     reference=_reference,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import refuse_missing_file
+from gpu.declaration.benchmark import Benchmark, Case, Peer
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
@@ -250,6 +251,33 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return present({"A": inputs["values"], "B": inputs["b"], "C": outputs["result"]})
 
 
+def _case(side: int, variants: tuple[str, ...] = ()) -> Case:
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        a, b = torch.rand(side, side, device="cuda"), torch.rand(side, side, device="cuda")
+        yield Peer("cuBLAS, no TF32 (PyTorch)", partial(torch.matmul, a, b, out=torch.empty_like(a)))
+
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        rng = cupy.random.default_rng(seed)
+        a, b = (rng.random((side, side), dtype=cupy.float32) for _ in range(2))
+        yield Peer(f"cuBLAS (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=cupy.empty_like(a)))
+
+    libraries = {"torch": torch, "cupy": cupy}
+    return Case(f"matmul, {side} x {side} float32", {"n": side}, variants=variants, libraries=libraries)
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    product = np.empty((inputs["values"].shape[0], inputs["b"].shape[1]), np.float32)
+    yield Peer("NumPy matmul", lambda: np.matmul(inputs["values"], inputs["b"], out=product))
+
+
+_BENCHMARK = Benchmark(
+    gpu=(_case(1024), _case(4096), _case(8192, ("vectors", "peak"))),
+    compiled=(_case(512),),
+    wanted={"tiled": "a 20th of np.matmul"},
+    peers=_peers,
+)
+
+
 PATTERN = Pattern(
     name="matmul",
     order=8,
@@ -348,6 +376,7 @@ PATTERN = Pattern(
             library="cuBLAS",
         ),
     ),
+    benchmark=_BENCHMARK,
     default_variant="tiled",
     result="result",
     reference=_reference,

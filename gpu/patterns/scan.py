@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from gpu.declaration.arrays import (
     typed,
     whole_warps,
 )
+from gpu.declaration.benchmark import Benchmark, Case, Peer, Program, of_floats
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -38,7 +40,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Buffer, Engine, Module
-from gpu.patterns.reduction import identity
+from gpu.patterns.reduction.pattern import identity
 from gpu.warp import WARP
 
 _FILE = "scan.cu"
@@ -237,6 +239,33 @@ def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> 
     return claim
 
 
+def _case(power: int, kind: str = "sum", **more: Any) -> Case:
+    params = {"n": 2**power, "dtype": "float32", "operator": "sum"}
+    return Case(f"scan ({kind}), 2^{power} float32", params, **more)
+
+
+def _on_gpu(power: int) -> Case:
+    cub = Program("CUB", "cub.cu", ("scan", 2**power), versioned=True)
+    calls = of_floats(2**power, lambda library, values: library.cumsum(values, 0))
+    return _case(power, "inclusive sum", libraries=calls, programs=(cub,))
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    values = inputs["values"].astype(np.float32)
+    scanned = np.empty_like(values)
+    yield Peer("NumPy cumsum", lambda: np.cumsum(values, out=scanned))
+
+
+_FOR_PROCESSORS = ("shuffle", "three-kernels", "look-back")
+_BENCHMARK = Benchmark(
+    gpu=(_on_gpu(24), _on_gpu(28)),
+    compiled=(_case(24, variants=_FOR_PROCESSORS),),
+    lockstep=(_case(20, variants=_FOR_PROCESSORS),),
+    wanted={"three-kernels": "0.5 x np.cumsum"},
+    peers=_peers,
+)
+
+
 PATTERN = Pattern(
     name="scan",
     order=4,
@@ -339,6 +368,7 @@ PATTERN = Pattern(
             threads=whole_warps,
         ),
     ),
+    benchmark=_BENCHMARK,
     default_variant="three-kernels",
     result="result",
     reference=_reference,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from gpu.declaration.arrays import block_parameter, refuse_missing_file
+from gpu.declaration.benchmark import Benchmark, Case, Peer
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
@@ -184,6 +187,35 @@ def _variant(
     )
 
 
+def _case(rows: int, columns: int) -> Case:
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        matrix = torch.rand(rows, columns, device="cuda")
+        yield Peer(f"PyTorch {torch.__version__}", partial(torch.softmax, matrix, 1))
+
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        from cupyx.scipy import special
+
+        matrix = cupy.random.default_rng(seed).random((rows, columns), dtype=cupy.float32)
+        yield Peer(f"CuPy {cupy.__version__}", partial(special.softmax, matrix, 1))
+
+    work = f"softmax of rows, {rows} x {columns} float32"
+    return Case(work, {"n": columns, "rows": rows}, libraries={"torch": torch, "cupy": cupy})
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    from scipy import special
+
+    yield Peer("SciPy special.softmax", lambda: special.softmax(inputs["values"], axis=1))
+
+
+_BENCHMARK = Benchmark(
+    gpu=(_case(4096, 4096), _case(2**18, 256)),
+    compiled=(_case(4096, 4096),),
+    wanted={"shuffle": "a third of SciPy"},
+    peers=_peers,
+)
+
+
 PATTERN = Pattern(
     name="softmax",
     order=9,
@@ -240,6 +272,7 @@ PATTERN = Pattern(
             _peak_threads,
         ),
     ),
+    benchmark=_BENCHMARK,
     default_variant="shuffle",
     result="result",
     reference=_reference,

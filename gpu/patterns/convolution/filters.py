@@ -6,6 +6,7 @@ first, which is how the Sobel operator is usually widened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,10 @@ def _widened(filter_3x3: Array, size: int) -> Array:
         for column in range(3):
             wide[row : row + size - 2, column : column + size - 2] += filter_3x3[row, column] * smooth
     return wide
+
+
+def filter_of(params: Mapping[str, Any]) -> Array:
+    """Return the coefficients that the parameters ask for: float32, shape (K, K)."""
+    if params["filter"] == "custom":
+        return np.asarray(params["coefficients"], np.float32)
+    return coefficients(params["filter"], params["size"])

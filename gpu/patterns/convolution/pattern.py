@@ -29,6 +29,8 @@ from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
 from gpu.patterns.convolution import filters
+from gpu.patterns.convolution.benchmark import BENCHMARK
+from gpu.patterns.convolution.filters import filter_of
 
 _FILE = "convolution.cu"
 _TILE = (32, 8, 1)
@@ -58,13 +60,6 @@ _REFERENCE_ROWS = 256
 
 # What rounding the coefficients of a separable filter to float32 leaves of the second singular value, by the first.
 _RANK_ONE = float(np.finfo(np.float32).eps)
-
-
-def filter_of(params: Params) -> Array:
-    """Return the coefficients that the parameters ask for: float32, shape (K, K)."""
-    if params["filter"] == "custom":
-        return np.asarray(params["coefficients"], np.float32)
-    return filters.coefficients(params["filter"], params["size"])
 
 
 def _words(params: Params) -> str:
@@ -370,6 +365,7 @@ PATTERN = Pattern(
             kernels=("convolve_peak", "convolve_register_tiled"),
         ),
     ),
+    benchmark=BENCHMARK,
     default_variant="tiled",
     result="result",
     reference=_reference,

@@ -25,6 +25,7 @@ from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Edges, Text
 from gpu.engines.base import Engine, Module
 from gpu.patterns.histogram import counted
+from gpu.patterns.histogram.benchmark import BENCHMARK
 from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
 
 _FILE = "histogram.cu"
@@ -313,6 +314,7 @@ PATTERN = Pattern(
             cautionary="Two threads that read the same count both write it back plus one: an update is lost.",
         ),
     ),
+    benchmark=BENCHMARK,
     default_variant="privatized",
     result="counts",
     reference=counted.reference,

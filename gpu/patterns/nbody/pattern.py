@@ -27,6 +27,7 @@ from gpu.declaration.roles import Role
 from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Engine
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
+from gpu.patterns.nbody.benchmark import BENCHMARK
 from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
 from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_of
 from gpu.patterns.nbody.physics import accelerations
@@ -214,6 +215,7 @@ PATTERN = Pattern(
             threads=lambda params: PLANS["pairs"](params["bodies"], None, 1).block,
         ),
     ),
+    benchmark=BENCHMARK,
     default_variant="tiled",
     result="accelerations",
     reference=_reference,

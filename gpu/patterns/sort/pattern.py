@@ -17,6 +17,7 @@ from gpu.declaration.arrays import (
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.patterns.sort import programs as sort_programs
+from gpu.patterns.sort.benchmark import BENCHMARK
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
 from gpu.patterns.sort.programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
 
@@ -168,6 +169,7 @@ PATTERN = Pattern(
             library="Thrust",
         ),
     ),
+    benchmark=BENCHMARK,
     default_variant="radix",
     result="result",
     reference=_reference,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from gpu import engines
 from gpu.bench import on_gpu, on_simulator
 from gpu.bench.document import write_section
-from gpu.bench.ladder import Case, amount_of, measure, random_image
+from gpu.bench.ladder import amount_of, measure
+from gpu.bench.peers import TIMERS
+from gpu.bench.programs import Programs
 from gpu.bench.record import RecordingEngine
 from gpu.bench.row import Row, table
 from gpu.cli import main as cli
+from gpu.declaration.benchmark import Case, Program, random_image
+from gpu.declaration.pattern import Pattern
 from gpu.engines.base import PhaseTimes, kernel_text
 from gpu.engines.simulator import SimulatorEngine
-from gpu.patterns import find_pattern
+from gpu.patterns import all_patterns, find_pattern
 from tests.gpu.cli.desktops import NO_WINDOW
 
 OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
@@ -49,8 +55,8 @@ def test_a_section_replaces_its_own_and_keeps_the_others(tmp_path) -> None:
 
 
 def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
-    case = Case("small", "histogram", random_image(64, 64))
-    rows = list(measure(engine, case, seed=1, repetitions=2))
+    case = Case("small", make_inputs=random_image(64, 64))
+    rows = list(measure(engine, find_pattern("histogram"), case, seed=1, repetitions=2))
     assert [row.who for row in rows] == [
         "Atomics, block partition",
         "Atomics, interleaved",
@@ -67,13 +73,15 @@ def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
 def test_a_variant_that_cannot_take_the_filter_is_left_out() -> None:
     engine = engines.create("simulator")
     for name, there in (("gaussian", True), ("laplacian", False)):
-        case = Case("small", "convolution", random_image(9, 9), {"filter": name, "size": 3}, ("separable", "peak"))
-        assert ("Separable" in [row.who for row in measure(engine, case, seed=1, repetitions=1)]) is there
+        case = Case("small", {"filter": name, "size": 3}, random_image(9, 9), ("separable", "peak"))
+        rows = measure(engine, find_pattern("convolution"), case, seed=1, repetitions=1)
+        assert ("Separable" in [row.who for row in rows]) is there
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
     monkeypatch.setattr("gpu.bench.ladder.verify.compare", lambda *arguments: (None, False))
-    (row, *_) = measure(engines.create("simulator"), Case("small", "histogram", random_image(8, 8)), 1, 2)
+    case = Case("small", make_inputs=random_image(8, 8))
+    (row, *_) = measure(engines.create("simulator"), find_pattern("histogram"), case, 1, 2)
     assert row.times_ms == ()
     assert "WRONG" in row.remark
 
@@ -81,7 +89,8 @@ def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
 def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> None:
     engine = engines.create("simulator", "lockstep")
     engine.sources = {"nbody.cu": "#ifdef THREADS_PER_BODY\n#error none\n#endif\n" + kernel_text("nbody.cu", {})}
-    rows = {row.who: row for row in measure(engine, Case("small", "nbody", params={"bodies": 64, "steps": 0}), 1, 1)}
+    case = Case("small", {"bodies": 64, "steps": 0})
+    rows = {row.who: row for row in measure(engine, find_pattern("nbody"), case, 1, 1)}
     failed = rows.pop("Several threads a body")
     assert "none" in failed.remark
     assert not failed.times_ms
@@ -135,15 +144,48 @@ def test_no_repetitions_are_refused(capsys) -> None:
     assert "--repetitions is a whole number from 1" in capsys.readouterr().err
 
 
-def test_every_case_on_a_gpu_is_one_that_its_pattern_takes() -> None:
-    seen = set()
-    for case in on_gpu.cases():
-        pattern = find_pattern(case.pattern)
-        pattern.check(case.params)
-        for variant in case.variants:
-            pattern.variant(variant)
-        assert case.work not in seen
-        seen.add(case.work)
+@pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
+def test_every_case_is_one_that_its_pattern_takes(pattern: Pattern) -> None:
+    benchmark = pattern.benchmark
+    for cases in (benchmark.gpu, benchmark.compiled, benchmark.lockstep):
+        assert len({case.work for case in cases}) == len(cases)
+        for case in cases:
+            pattern.check(case.params)
+            for variant in case.variants:
+                pattern.variant(variant)
+            assert {*case.libraries} <= {*TIMERS}
+            for program in case.programs:
+                assert Path(on_gpu.__file__).with_name(program.file).is_file()
+    assert benchmark.gpu
+    for variant in benchmark.wanted:
+        pattern.variant(variant)
+
+
+def test_no_two_patterns_measure_the_same_work() -> None:
+    works = [case.work for pattern in all_patterns().values() for case in pattern.benchmark.gpu]
+    assert len(set(works)) == len(works)
+
+
+def test_a_program_that_cannot_be_compiled_is_told(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "none"))
+    case = Case("work", programs=(Program("CUB", "cub.cu", ("reduce", 8), versioned=True),))
+    (row,) = Programs((case,), tmp_path).run({"work": (1.0, "GB/s")}, 1, 2)
+    assert (row.who, row.times_ms) == ("CUB", ())
+    assert row.remark.startswith("failed: ")
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_a_program_tells_its_times(tmp_path, monkeypatch, versioned) -> None:
+    compiler = tmp_path / "nvcc"
+    version = "1.2.3 " if versioned else ""
+    # It "compiles" a program that prints two times, of which the last is the number of repetitions that it was given.
+    compiler.write_text(f'#!/bin/sh\nfor last; do :; done\nprintf \'#!/bin/sh\\necho {version}1.5 $5\\n\' > "$last"\n'
+                        'chmod +x "$last"\n')  # fmt: skip
+    compiler.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(compiler))
+    case = Case("work", programs=(Program("CUB", "cub.cu", ("reduce", 8), versioned=versioned),))
+    (row,) = Programs((case,), tmp_path).run({"work": (3.0, "GB/s")}, 1, 2)
+    assert row == Row("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
 
 
 def test_bodies_are_counted_by_20_operations_an_interaction() -> None:

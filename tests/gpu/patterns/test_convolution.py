@@ -12,7 +12,8 @@ from gpu.engines.base import Engine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filters
-from gpu.patterns.convolution.pattern import filter_of, row_and_column
+from gpu.patterns.convolution.filters import filter_of
+from gpu.patterns.convolution.pattern import row_and_column
 from tests.gpu.patterns.driving import run
 
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]

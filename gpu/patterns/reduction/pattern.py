@@ -36,6 +36,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
 from gpu.engines.base import Buffer, Engine, Module
+from gpu.patterns.reduction.benchmark import BENCHMARK
 
 _FILE = "reduction.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
@@ -375,6 +376,7 @@ PATTERN = Pattern(
             textbook=_textbook,
         ),
     ),
+    benchmark=BENCHMARK,
     default_variant="shuffle",
     result="result",
     reference=_reference,

@@ -1,0 +1,64 @@
+"""What convolution is measured on, and beside whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.benchmark import Benchmark, Case, Peer, random_image
+from gpu.declaration.pattern import Inputs, Params
+from gpu.patterns.convolution.filters import filter_of
+
+_SIDE = 8192
+
+
+def _on_gpu(size: int) -> Case:
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        image, weights = torch.rand(1, 1, _SIDE, _SIDE, device="cuda"), torch.rand(1, 1, size, size, device="cuda")
+        call = partial(torch.nn.functional.conv2d, image, weights, padding="same")
+        yield Peer(f"cuDNN {torch.backends.cudnn.version()} (PyTorch)", call)
+
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        from cupyx.scipy import ndimage
+
+        rng = cupy.random.default_rng(seed)
+        image, weights = (rng.random((side, side), dtype=cupy.float32) for side in (_SIDE, size))
+        yield Peer(f"CuPy {cupy.__version__} ndimage", partial(ndimage.correlate, image, weights, mode="constant"))
+
+    return Case(
+        f"convolution {size} x {size}, {_SIDE} x {_SIDE} float32",
+        {"filter": "gaussian", "size": size, "border": "zero"},
+        random_image(_SIDE, _SIDE),
+        libraries={"torch": torch, "cupy": cupy},
+    )
+
+
+def _on_simulator(side: int) -> Case:
+    params = {"filter": "gaussian", "size": 5}
+    return Case(f"convolution 5 x 5, {side} x {side} float32", params, random_image(side, side))
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    from scipy import ndimage
+
+    image, weights = inputs["image"].astype(np.float32), filter_of(params)
+
+    def filter_2d() -> None:
+        import cv2
+
+        cv2.filter2D(image, -1, weights, borderType=cv2.BORDER_REPLICATE)
+
+    yield Peer("SciPy ndimage.correlate", lambda: ndimage.correlate(image, weights, mode="nearest"))
+    yield Peer("OpenCV filter2D", filter_2d, "cv2")
+
+
+BENCHMARK = Benchmark(
+    gpu=tuple(map(_on_gpu, (3, 5, 9, 15, 31))),
+    compiled=(_on_simulator(1024),),
+    lockstep=(_on_simulator(512),),
+    wanted={"tiled": "4 x SciPy"},
+    peers=_peers,
+)

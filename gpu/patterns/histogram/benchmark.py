@@ -1,0 +1,57 @@
+"""What the histogram is measured on, and beside whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.benchmark import Benchmark, Case, Peer, Program, constant_image, random_image
+from gpu.declaration.pattern import Inputs, Params
+
+_SIDE = 1 << 15
+_PIXELS = _SIDE * _SIDE
+
+
+def _on_gpu(content: str) -> Case:
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        # Its result is as long as its input, in 64 bits.
+        pixels = torch.full((_PIXELS // 4,), 7, dtype=torch.uint8, device="cuda")
+        if content == "uniform":
+            pixels.random_(0, 256)
+        call = partial(torch.bincount, pixels, minlength=256)
+        yield Peer("PyTorch bincount (a quarter of the pixels)", call, part=1 / 4)
+
+    return Case(
+        f"histogram, 256 bins, 2^30 {content} uint8",
+        make_inputs=(random_image if content == "uniform" else constant_image)(_SIDE, _SIDE),
+        libraries={"torch": torch},
+        programs=(Program("CUB", "cub.cu", (f"histogram-{content}", _PIXELS), versioned=True),),
+    )
+
+
+def _on_simulator(side: int) -> Case:
+    return Case(f"histogram, 256 bins, {side} x {side} uint8", make_inputs=random_image(side, side))
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    image = inputs["image"]
+
+    def calc_hist() -> None:
+        import cv2
+
+        cv2.calcHist([image], [0], None, [256], [0, 256])
+
+    yield Peer("NumPy bincount", lambda: np.bincount(image.ravel(), minlength=256))
+    yield Peer("OpenCV calcHist", calc_hist, "cv2")
+
+
+BENCHMARK = Benchmark(
+    gpu=(_on_gpu("uniform"), _on_gpu("constant")),
+    compiled=(_on_simulator(4096),),
+    lockstep=(_on_simulator(1024),),
+    wanted={"privatized": "3 x np.bincount"},
+    peers=_peers,
+)

@@ -1,0 +1,63 @@
+"""What n-body is measured on, and beside whom: its ladder at three sizes, beside the kernels that people write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.benchmark import Benchmark, Case, Peer, Program
+from gpu.declaration.pattern import Inputs, Params
+from gpu.messages.bodies import FLOPS_PER_INTERACTION
+from gpu.patterns.nbody.physics import softening_squared
+
+_BODIES_A_THREAD = {1: "one body a thread, as CUDA's sample", 2: "two bodies a thread", 4: "four bodies a thread"}
+
+
+def _case(bodies: int) -> Case:
+    """Return the forces alone."""
+    return Case(
+        f"n-body, {bodies} bodies, {FLOPS_PER_INTERACTION} flop an interaction",
+        {"preset": "plummer", "bodies": bodies, "steps": 0},
+        programs=tuple(Program(who, "gravity.cu", (each, bodies)) for each, who in _BODIES_A_THREAD.items()),
+    )
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    def loops(bodies: Any, found: Any, squared: Any) -> None:
+        for i in range(bodies.shape[0]):
+            ax = ay = az = np.float32(0)
+            for j in range(bodies.shape[0]):
+                dx = bodies[j, 0] - bodies[i, 0]
+                dy = bodies[j, 1] - bodies[i, 1]
+                dz = bodies[j, 2] - bodies[i, 2]
+                inverse = np.float32(1) / np.sqrt(dx * dx + dy * dy + dz * dz + squared)
+                pull = bodies[j, 3] * inverse * inverse * inverse
+                ax += dx * pull
+                ay += dy * pull
+                az += dz * pull
+            found[i, 0], found[i, 1], found[i, 2] = ax, ay, az
+
+    @cache
+    def compiled() -> Callable[..., None]:
+        import numba
+
+        made: Callable[..., None] = numba.njit(numba.void(numba.float32[:, ::1], numba.float32[:, ::1], numba.float32))(
+            loops
+        )
+        return made
+
+    bodies = np.ascontiguousarray(inputs["bodies"][:, [0, 1, 2, 6]])
+    found = np.empty((len(bodies), 3), np.float32)
+    squared = softening_squared(params["softening"])
+    yield Peer("Numba, a double loop", lambda: compiled()(bodies, found, squared), "numba")
+
+
+BENCHMARK = Benchmark(
+    gpu=tuple(map(_case, (4096, 65536, 262144))),
+    compiled=(_case(4096),),
+    wanted={"tiled": "10 x Numba's double loop"},
+    peers=_peers,
+)

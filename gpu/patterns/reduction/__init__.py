@@ -1,0 +1,1 @@
+"""Reduction: the declaration, and what it is measured beside."""

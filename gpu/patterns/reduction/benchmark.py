@@ -1,0 +1,84 @@
+"""What reduction is measured on, and beside whom."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.benchmark import Benchmark, Case, Peer, Program, SelfTimed, of_floats
+from gpu.declaration.pattern import Inputs, Params
+
+# Numba reads the switch when it is imported: a process of its own.
+_NUMBA = """
+import os, sys, time
+os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+import numpy as np
+from numba import cuda, float32
+
+@cuda.jit
+def reduce(data, partial):
+    s = cuda.shared.array(256, float32)
+    t = cuda.threadIdx.x
+    value = 0.0
+    i = cuda.blockIdx.x * cuda.blockDim.x + t
+    while i < data.size:
+        value += data[i]
+        i += cuda.gridDim.x * cuda.blockDim.x
+    s[t] = value
+    cuda.syncthreads()
+    stride = cuda.blockDim.x // 2
+    while stride > 0:
+        if t < stride:
+            s[t] += s[t + stride]
+        cuda.syncthreads()
+        stride //= 2
+    if t == 0:
+        partial[cuda.blockIdx.x] = s[0]
+
+data = np.random.default_rng(int(sys.argv[1])).random(int(sys.argv[2])).astype(np.float32)
+partial = np.zeros(4, np.float32)
+start = time.perf_counter()
+reduce[4, 256](data, partial)
+print(1e3 * (time.perf_counter() - start), np.isclose(partial.sum(), data.sum(), rtol=1e-4))
+"""
+
+
+def _in_numbas_simulator(count: int, seed: int) -> tuple[float, str]:
+    """Return the milliseconds that Numba's simulator takes, which runs each thread as one of Python's: once."""
+    command = [sys.executable, "-c", _NUMBA, str(seed), str(count)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no reason given"])[-1])
+    milliseconds, right = done.stdout.split()
+    return float(milliseconds), f"once; {'verified' if right == 'True' else 'WRONG'}; wanted: a 10,000th of ours"
+
+
+def _case(power: int, **more: Any) -> Case:
+    params = {"n": 2**power, "dtype": "float32", "operator": "sum"}
+    return Case(f"reduction (sum), 2^{power} float32", params, **more)
+
+
+def _on_gpu(power: int) -> Case:
+    cub = Program("CUB", "cub.cu", ("reduce", 2**power), versioned=True)
+    return _case(power, libraries=of_floats(2**power, lambda library, values: library.sum(values)), programs=(cub,))
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimed]:
+    values = inputs["values"].astype(np.float32)
+    yield Peer("NumPy sum", values.sum)
+    who = "Numba's CUDA simulator (2^16 elements)"
+    yield SelfTimed(who, partial(_in_numbas_simulator, 2**16), "numba", 2**16 / values.size)
+
+
+BENCHMARK = Benchmark(
+    gpu=(_on_gpu(24), _on_gpu(28)),
+    compiled=(_case(24),),
+    lockstep=(_case(20),),
+    wanted={"grid-stride": "0.5 x np.sum"},
+    peers=_peers,
+)

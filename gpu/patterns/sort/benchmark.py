@@ -1,0 +1,51 @@
+"""What the sorts are measured on, and beside whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.benchmark import Benchmark, Case, Peer, Program
+from gpu.declaration.pattern import Inputs, Params
+
+_FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep"), 28: ("radix", "onesweep")}
+"""By the power of two of how many keys there are: the variants that do not take for ever; none stands for all."""
+
+
+def _on_gpu(power: int, result: str) -> Case:
+    n, pairs = 2**power, result == "places"
+
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        if not pairs:  # its places have 64 bits
+            keys = torch.randint(-(2**31), 2**31 - 1, (n,), dtype=torch.int32, device="cuda")
+            yield Peer(f"PyTorch {torch.__version__}, int32, with places", partial(torch.sort, keys))
+
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        keys = cupy.random.default_rng(seed).integers(0, 2**32, n, cupy.uint32)
+        call = cupy.argsort if pairs else cupy.sort
+        yield Peer(f"CuPy {cupy.__version__} (Thrust) {call.__name__}", partial(call, keys))
+
+    return Case(
+        f"sort, 2^{power} uint32 {'keys with values' if pairs else 'keys'}",
+        {"n": n, "dtype": "uint32", "result": result},
+        variants=_FAST[power],
+        anew=True,
+        libraries={"torch": torch, "cupy": cupy},
+        programs=(Program("CUB", "cub.cu", ("sort-pairs" if pairs else "sort", n), versioned=True),),
+    )
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    keys = inputs["values"].astype(params["dtype"])
+    yield Peer("NumPy sort", lambda: np.sort(keys))
+
+
+BENCHMARK = Benchmark(
+    gpu=tuple(_on_gpu(power, result) for result in ("keys", "places") for power in _FAST),
+    compiled=(Case("sort, 2^20 uint32 keys", {"n": 2**20, "dtype": "uint32"}, variants=_FAST[24], anew=True),),
+    wanted={"onesweep": "a 10th of np.sort"},
+    peers=_peers,
+)
