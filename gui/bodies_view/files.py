@@ -7,6 +7,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QFileDialog, QMenu, QWidget
 
+from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
 from gpu.messages.shared_arrays import SharedArray
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
@@ -68,7 +69,9 @@ class BodyFiles(QObject):
 
     def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
         """Ask for the name of a new file."""
-        stem = self.opened.stem if self.opened is not None else f"nbody-{self._simulation.params['preset']}"
+        pattern = self._simulation.pattern
+        made = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
+        stem = self.opened.stem if self.opened is not None else made
         name, chosen = QFileDialog.getSaveFileName(self._window, title, str(Path.home() / f"{stem}{suffix}"), kinds)
         if not name:
             return None

@@ -75,7 +75,7 @@ class LiveSimulation(QObject):
 
     def __init__(self, pattern: Pattern, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._pattern = pattern
+        self.pattern = pattern
         self._jobs = jobs
         self.number = next(_numbers)
         self.variant = ""
@@ -140,7 +140,7 @@ class LiveSimulation(QObject):
         return any(self._changed(before, role) for role in BEGINNING)
 
     def _changed(self, before: Mapping[str, Any], role: Role) -> bool:
-        value = self._pattern.value
+        value = self.pattern.value
         return bool(value(before, role) != value(self.params, role))
 
     def show_params(self, params: Mapping[str, Any]) -> None:
@@ -219,7 +219,7 @@ class LiveSimulation(QObject):
     @property
     def _measures_at_rest(self) -> bool:
         device = self._jobs.device
-        few = self.bodies.shape[0] if self.bodies is not None else self._pattern.value(self.params, Role.SIZE) or 0
+        few = self.bodies.shape[0] if self.bodies is not None else self.pattern.value(self.params, Role.SIZE) or 0
         return few <= AT_REST or (device is not None and device.engine == "cuda")
 
     def _ask(self, now: float, steps: int, only_measure: bool) -> None:

@@ -15,6 +15,7 @@ from PyQt6.QtGui import QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QApplication
 
 from gpu.bench.document import write_section
+from gpu.declaration.roles import Role
 from gpu.devices.processor import processor_name
 from gpu.patterns import all_patterns
 from gui.driving.driven import SIZE, driven, wait
@@ -38,13 +39,13 @@ class Subject:
 
     pattern: str
     variant: str
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[Role, Any] = field(default_factory=dict)
 
 
 # The tabs' own beginnings, and the largest that are steppable.
 LARGE = (
-    Subject("scan", "kogge-stone", {"n": 1024, "block": "1024"}),
-    Subject("scan", "brent-kung", {"n": 1024, "block": "512"}),
+    Subject("scan", "kogge-stone", {Role.SIZE: 1024, Role.BLOCK: "1024"}),
+    Subject("scan", "brent-kung", {Role.SIZE: 1024, Role.BLOCK: "512"}),
     Subject("sort", "quicksort"),
     Subject("matmul", "peak"),
 )
@@ -114,7 +115,10 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
         window.choose_pattern(subject.pattern)
         window.choose_variant(subject.variant)
         step, tabs = window.page.step, window.page.tabs
-        step.settings.form.change(**subject.params)
+        params: dict[str, Any] = {}
+        for role, value in subject.params.items():
+            params |= window.page.pattern.with_value(role, value)
+        step.settings.form.change(**params)
         if not number:
             # The process that records starts once, while nobody waits.
             tabs.setCurrentIndex(window.page.stack.indexOf(step))
@@ -131,7 +135,7 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
             len(launch.trace.events) * prod(launch.trace.grid) * launch.trace.lanes_per_block
             for launch in step.models.recording.launches
         )
-        size = ", ".join(f"{name} {value}" for name, value in subject.params.items())
+        size = ", ".join(f"{name} {value}" for name, value in params.items())
         title = f"{step.stepped.title}{', ' if size else ''}{size}"
         times: dict[str, dict[str, list[float]]] = {}
         for picture in _PICTURES:

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from gpu.declaration.roles import Role
 from gui.driving import moves
 from gui.driving.moves import Subject, measure
 
-SMALL = Subject("scan", "brent-kung", {"n": 16, "block": "32"})
+SMALL = Subject("scan", "brent-kung", {Role.SIZE: 16, Role.BLOCK: "32"})
 
 
 def test_moves_of_a_recording_are_made_in_every_picture_and_timed(tmp_path, monkeypatch, capsys):
