@@ -152,12 +152,12 @@ class CompareTab(QWidget):
         exponents = (
             range(SMALLEST_SIDE + 2, LARGEST_SIDE + 1) if self._of_matrices else range(SMALLEST + 4, LARGEST + 1, 2)
         )
-        for exponent in exponents:
-            if 2**exponent <= n.maximum:
-                self.largest.addItem(as_power(2**exponent), exponent)
-        self.largest.setCurrentIndex(
-            self.largest.findData(DEFAULT_LARGEST_SIDE if self._of_matrices else DEFAULT_LARGEST)
-        )
+        greatest = max(n.maximum, 1).bit_length() - 1
+        fitting = [exponent for exponent in exponents if exponent <= greatest] or [greatest]
+        for exponent in fitting:
+            self.largest.addItem(as_power(2**exponent), exponent)
+        default = DEFAULT_LARGEST_SIDE if self._of_matrices else DEFAULT_LARGEST
+        self.largest.setCurrentIndex(self.largest.findData(min(default, fitting[-1])))
         self._units = _UNITS_OF_WORK.get(_unit_of_work(pattern), UNITS)
         self.unit = Segments(self._units, "Unit")
         self.unit.buttons[self._units[1]].setToolTip(
@@ -223,8 +223,8 @@ class CompareTab(QWidget):
     @property
     def sizes(self) -> list[int]:
         """Return the sizes up to the largest that is chosen."""
-        smallest = SMALLEST_SIDE if self._of_matrices else SMALLEST
-        return [2**exponent for exponent in range(smallest, self.largest.currentData() + 1)]
+        smallest, largest = SMALLEST_SIDE if self._of_matrices else SMALLEST, self.largest.currentData()
+        return [2**exponent for exponent in range(min(smallest, largest), largest + 1)]
 
     def toggle(self) -> None:
         """Measure, or stop."""

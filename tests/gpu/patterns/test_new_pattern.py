@@ -1,0 +1,70 @@
+"""A new pattern is a kernel file and a declaration: commands and benchmarks take it as it is."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu import engines
+from gpu.bench import on_gpu, on_simulator
+from gpu.cli import main as cli
+from gpu.patterns import all_patterns, find_pattern
+from gpu.run.execute import check_pattern, record
+from tests.gpu.cli.desktops import NO_WINDOW
+from tests.new_pattern import declared
+
+RUN = ["run", "doubling", "--engine", "simulator"]
+
+
+@pytest.fixture(autouse=True)
+def _declared(tmp_path: Path) -> Iterator[None]:
+    with declared(tmp_path):
+        yield
+
+
+def test_it_is_found_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert next(iter(all_patterns())) == "doubling"
+    assert cli.main(["list"], NO_WINDOW) == 0
+    assert "--amount" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("executor", ["lockstep", "compiled"])
+def test_it_runs_and_is_verified(executor: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = ["--executor", executor, "--amount", "100", "--threads", "32", "--input", "any"]
+    target = tmp_path / "doubles.csv"
+    assert cli.main([*RUN, *given, "--json", "--output", str(target)], NO_WINDOW) == 0
+    assert json.loads(capsys.readouterr().out)["verified"] is True
+    assert np.loadtxt(target).shape == (100,)
+
+
+def test_it_takes_numbers_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text("1\n2\n3\n")
+    assert cli.main([*RUN, "--input", str(tmp_path / "few.csv")], NO_WINDOW) == 0
+    said = capsys.readouterr().out
+    assert "few.csv, 3 x float32" in said
+    assert cli.main([*RUN, "--input", str(tmp_path / "few.csv"), "--amount", "3"], NO_WINDOW) == 2
+    assert "--amount has no effect" in capsys.readouterr().err
+
+
+def test_it_is_recorded_and_checked() -> None:
+    pattern = find_pattern("doubling")
+    (variant,) = pattern.variants
+    recording = record(pattern, variant, {}, pattern.step_params, lambda progress: None)
+    assert [launch.trace.kernel for launch in recording.launches] == ["doubled"]
+    assert check_pattern(pattern, variant, {}, {"amount": 100_000}, lambda progress: None) == []
+
+
+def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, peer = itertools.islice(on_simulator.run(1, 2), 2)
+    assert (ours.work, ours.who, ours.remark) == ("doubling, 2^12 float32", "Plain", "verified")
+    assert (peer.who, peer.ours) == ("NumPy add", False)
+    assert peer.amount == ours.amount == 8 * 2**12 / 1e9
+    create = engines.create
+    monkeypatch.setattr(engines, "create", lambda name: create("simulator"))
+    first = next(on_gpu.run(1, 2))
+    assert (first.work, first.who, first.remark) == ("doubling, 2^10 float32", "Plain", "verified")

@@ -1,0 +1,63 @@
+"""A new pattern has a page with all of its tabs, made from its declaration alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.messages.requests import StepPattern
+from gui.run_view.array import ArrayView
+from tests.gui.conftest import FakeHost, settle
+from tests.gui.step_view.conftest import shown
+from tests.new_pattern import KERNEL, declared
+
+
+@pytest.fixture(autouse=True)
+def _declared(tmp_path):
+    with declared(tmp_path):
+        yield
+
+
+def test_it_has_a_form_a_run_and_curves(qtbot, window):
+    window.choose_pattern("doubling")
+    settle(qtbot, window)
+    page = window.page
+    assert page.source.code.toPlainText() == KERNEL
+    assert list(page.form.fields) == ["made", "amount", "threads"]
+    assert isinstance(page.view, ArrayView)
+    page.form.change(amount=100)
+    settle(qtbot, window)
+    outcome = window.bench.outcomes["doubling"]
+    assert outcome.params["amount"] == 100
+    np.testing.assert_array_equal(outcome.arrays["doubles"], 2.0 * np.arange(100))
+    assert page.view._about_input.toolTip() == "100, rising"
+    assert window.bench.input_words == ("Doubling", "100 elements, rising")
+    page.add_studies()
+    assert page.compare is not None
+    assert page.compare.largest.count() > 0
+
+
+def test_a_file_of_numbers_is_opened_for_it(qtbot, window, tmp_path):
+    window.choose_pattern("doubling")
+    settle(qtbot, window)
+    (tmp_path / "few.csv").write_text("3\n4\n5\n")
+    window.files.open(tmp_path / "few.csv")
+    qtbot.waitUntil(lambda: window.bench.values is not None)
+    settle(qtbot, window)
+    assert window.bench.chosen == "doubling"
+    assert window.bench.settings["doubling"].params["made"] == "file"
+    np.testing.assert_array_equal(window.bench.outcomes["doubling"].arrays["doubles"], [6, 8, 10])
+
+
+def test_it_is_stepped(qtbot, stepping):
+    window = stepping("doubling", "plain")
+    step = window.page.step
+    assert step.models is not None
+    assert step.settings.text.startswith("16 elements")
+    asked = [each for host in FakeHost.made for each in host.requests if isinstance(each, StepPattern)]
+    assert {each.pattern for each in asked} == {"doubling"}
+    assert step.counters.text("textbook", "operations") == "16"
+    assert step.stepped.title == "Doubling: Plain"
+    step.settings.form.change(**step.settings.of_several_warps)
+    shown(qtbot, step)
+    assert step.request.params["amount"] == 128
