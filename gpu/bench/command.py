@@ -55,7 +55,7 @@ def _devices_here() -> list[str]:
 
 def _measure(device: str, seed: int, options: argparse.Namespace) -> int:
     from gpu.bench import document, on_gpu, on_simulator  # only this command needs them, and every one reads this file
-    from gpu.bench.row import table
+    from gpu.bench.measurement import table
 
     measuring: Any = on_gpu if device == "gpu" else on_simulator
     rows = []

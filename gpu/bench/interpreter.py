@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.bench.row import Row
+from gpu.bench.measurement import Measurement
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.module import SimulatedModule
 
@@ -53,14 +53,14 @@ __global__ void reduce_{number}(const float *in, float *out, int n) {{
 """
 
 
-def run(seed: int, repetitions: int) -> Iterator[Row]:
+def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     """Measure, and yield a row for each."""
     yield _product(seed, repetitions)
     yield _arithmetic(repetitions)
     yield _reading(repetitions)
 
 
-def _product(seed: int, repetitions: int) -> Row:
+def _product(seed: int, repetitions: int) -> Measurement:
     n = 512
     rng = np.random.default_rng(seed)
     left, right = (rng.random((n, n), np.float32) for _ in range(2))
@@ -71,10 +71,12 @@ def _product(seed: int, repetitions: int) -> Row:
     exact = left.astype(np.float64) @ right.astype(np.float64)
     right_enough = np.abs(product - exact).max() <= n * 2.0**-23 * n
     remark = "verified" if right_enough else "WRONG"
-    return Row("matrix product 512 x 512 x 512 float32", "Naive", True, times, 2 * n**3 / 1e9, "GFLOP/s", remark)
+    return Measurement(
+        "matrix product 512 x 512 x 512 float32", "Naive", True, times, 2 * n**3 / 1e9, "GFLOP/s", remark
+    )
 
 
-def _arithmetic(repetitions: int) -> Row:
+def _arithmetic(repetitions: int) -> Measurement:
     blocks, threads, rounds = 4096, 256, 50
     kernel = _module(_ARITHMETIC).kernel("work")
     out = np.zeros(blocks * threads, np.float32).view(np.uint8)
@@ -82,10 +84,10 @@ def _arithmetic(repetitions: int) -> Row:
     kernel.launch((1, 1, 1), (threads, 1, 1), [out, np.int32(rounds)], observers=[counters])
     statements = blocks * counters.total()["lane_statements"]
     times = time_ms(lambda: kernel.launch((blocks, 1, 1), (threads, 1, 1), [out, np.int32(rounds)]), repetitions)
-    return Row("arithmetic in 2^20 threads", "Loop", True, times, statements / 1e9, "G lane-statements/s")
+    return Measurement("arithmetic in 2^20 threads", "Loop", True, times, statements / 1e9, "G lane-statements/s")
 
 
-def _reading(repetitions: int) -> Row:
+def _reading(repetitions: int) -> Measurement:
     text = "".join(_REDUCTION.format(number=number) for number in range(23))
     lines = text.count("\n")
 
@@ -95,7 +97,7 @@ def _reading(repetitions: int) -> Row:
             module.kernel(name)
 
     work = f"parsing and lowering {lines} lines, 23 kernels"
-    return Row(work, "Front end", True, time_ms(read, repetitions), lines / 1e3, "k lines/s")
+    return Measurement(work, "Front end", True, time_ms(read, repetitions), lines / 1e3, "k lines/s")
 
 
 def _module(text: str) -> SimulatedModule:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.bench.measurement import Measurement
 from gpu.bench.record import RecordingEngine
-from gpu.bench.row import Row
 from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.base import Engine
@@ -23,7 +23,7 @@ def inputs_of(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str
     return pattern.inputs(given, params, seed), params
 
 
-def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
+def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Measurement]:
     """Yield a row for each variant, as it is measured."""
     inputs, params = inputs_of(pattern, case, seed)
     reference = pattern.reference(inputs, params)
@@ -38,7 +38,7 @@ def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions
             result = _run(recorder, variant, inputs, params)[pattern.result]
         except (CompileError, LaunchError) as error:
             recorder.finish()
-            yield Row(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)
+            yield Measurement(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)
             continue
         _, verified = verify.compare(
             variant.comparable(params, result),
@@ -48,7 +48,7 @@ def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions
         del result
         times = recorder.replay(repetitions, anew=case.anew) if verified else ()
         recorder.finish()
-        yield Row(
+        yield Measurement(
             case.work,
             variant.title,
             ours=True,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gpu.bench.row import Row
+from gpu.bench.measurement import Measurement
 from gpu.engines.base import KERNELS
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
@@ -16,7 +16,7 @@ from gpu.simulator.module import SimulatedModule
 _BLOCK = (32, 8, 1)
 
 
-def run() -> Iterator[Row]:
+def run() -> Iterator[Measurement]:
     """Measure, and yield a row for all kernels, made and kept."""
     with tempfile.TemporaryDirectory() as folder, _cache_in(folder):
         for who, wanted in (("First time", "3000 ms"), ("From the cache", "50 ms")):
@@ -25,7 +25,7 @@ def run() -> Iterator[Row]:
             remark = f"the slowest of {len(times)} is {slowest}; wanted: {wanted} at most"
             if refused:
                 remark += f"; in lockstep: {', '.join(refused)}"
-            yield Row("machine code of a kernel", who, True, tuple(times.values()), 1, "kernels/s", remark)
+            yield Measurement("machine code of a kernel", who, True, tuple(times.values()), 1, "kernels/s", remark)
 
 
 def _prepare_all() -> tuple[dict[str, float], list[str]]:

@@ -7,25 +7,25 @@ from collections.abc import Iterator
 
 from gpu.bench.interpreter import time_ms
 from gpu.bench.ladder import amount_of, inputs_of
-from gpu.bench.row import Row
+from gpu.bench.measurement import Measurement
 from gpu.declaration.benchmark import Case, SelfTimed
 from gpu.declaration.pattern import Pattern
 
 
-def run(pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Row]:
+def run(pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Measurement]:
     """Measure the libraries that do a case's work, and yield a row for each."""
     inputs, params = inputs_of(pattern, case, seed)
     amount, unit = amount_of(pattern, inputs, params)
     for peer in pattern.benchmark.peers(inputs, params):
         if peer.package and importlib.util.find_spec(peer.package) is None:
-            yield Row(case.work, peer.who, False, (), 0, "", f"{peer.package} is not installed here")
+            yield Measurement(case.work, peer.who, False, (), 0, "", f"{peer.package} is not installed here")
         elif isinstance(peer, SelfTimed):
             try:
                 milliseconds, remark = peer.measure(seed)
             except RuntimeError as error:
-                yield Row(case.work, peer.who, False, (), 0, "", f"failed: {error}")
+                yield Measurement(case.work, peer.who, False, (), 0, "", f"failed: {error}")
             else:
-                yield Row(case.work, peer.who, False, (milliseconds,), amount * peer.part, unit, remark)
+                yield Measurement(case.work, peer.who, False, (milliseconds,), amount * peer.part, unit, remark)
         else:
             times = time_ms(peer.action, repetitions)
-            yield Row(case.work, peer.who, False, times, amount * peer.part, unit)
+            yield Measurement(case.work, peer.who, False, times, amount * peer.part, unit)

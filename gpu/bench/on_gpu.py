@@ -11,14 +11,14 @@ from pathlib import Path
 
 from gpu import engines
 from gpu.bench.ladder import measure
+from gpu.bench.measurement import Measurement
 from gpu.bench.programs import Amounts, Programs
-from gpu.bench.row import Row
 from gpu.patterns import all_patterns
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(seed: int, repetitions: int) -> Iterator[Row]:
+def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     """Measure our variants, then the peers, and yield a row for each.
 
     Raises
@@ -53,13 +53,15 @@ def device_name() -> str:
         engine.close()
 
 
-def _libraries(amounts: Amounts, seed: int, repetitions: int) -> Iterator[Row]:
+def _libraries(amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
     given = json.dumps({"amounts": amounts, "seed": seed, "repetitions": repetitions})
     command = [sys.executable, "-m", "gpu.bench.peers", given]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=_ROOT)
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             record = json.loads(line)
-            yield Row(**{**record, "times_ms": tuple(record["times_ms"])})
+            yield Measurement(**{**record, "times_ms": tuple(record["times_ms"])})
     if done.returncode:
-        yield Row("peers", "all", ours=False, times_ms=(), amount=0, unit="", remark="the peers' process failed")
+        yield Measurement(
+            "peers", "all", ours=False, times_ms=(), amount=0, unit="", remark="the peers' process failed"
+        )

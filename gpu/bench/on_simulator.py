@@ -13,7 +13,7 @@ import numpy as np
 from gpu import engines
 from gpu.bench import interpreter, machine_code, on_cpu
 from gpu.bench.ladder import measure
-from gpu.bench.row import Row
+from gpu.bench.measurement import Measurement
 from gpu.declaration.benchmark import Benchmark, Case
 from gpu.declaration.pattern import Pattern
 from gpu.patterns import all_patterns
@@ -57,7 +57,7 @@ print(outcome.report.time_ms.kernel, peak, outcome.report.verified)
 """
 
 
-def run(seed: int, repetitions: int) -> Iterator[Row]:
+def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     """Measure the variants, each pattern beside its peers, and yield a row for each."""
     for executor in ("compiled", "lockstep"):
         engine = engines.create("simulator", executor)
@@ -91,7 +91,7 @@ def device_name() -> str:
     return engines.create("simulator").device.name
 
 
-def _traced(seed: int, repetitions: int) -> Row:
+def _traced(seed: int, repetitions: int) -> Measurement:
     """Measure a launch of which every step is recorded."""
     module = SimulatedModule(_TRACED, Path("reduce.cu"), {})
     values = np.random.default_rng(seed).random(_TRACED_ELEMENTS).astype(np.float32)
@@ -106,7 +106,7 @@ def _traced(seed: int, repetitions: int) -> Row:
     right = np.allclose(sums, values.reshape(blocks, -1).sum(axis=1, dtype=np.float64))
     remark = f"{'verified' if right else 'WRONG'}; {made.nbytes / made.lane_events:.1f} bytes a lane-event"
     work = f"reduction of {_TRACED_ELEMENTS} float32, one pass, every step recorded"
-    return Row(
+    return Measurement(
         work,
         "Interleaved pairs",
         True,
@@ -117,12 +117,12 @@ def _traced(seed: int, repetitions: int) -> Row:
     )
 
 
-def _large_image(seed: int) -> Row:
+def _large_image(seed: int) -> Measurement:
     work = "convolution 5 x 5, 4096 x 4096, with verification"
     done = subprocess.run([sys.executable, "-c", _LARGE_IMAGE, str(seed)], capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return Row(work, "Tiled in shared memory", True, (), 0, "", f"failed: {reason}")
+        return Measurement(work, "Tiled in shared memory", True, (), 0, "", f"failed: {reason}")
     kernel_ms, peak, verified = done.stdout.split()
     remark = f"{'verified' if verified == 'True' else 'WRONG'}; the process peaks at {float(peak):.0f} MB"
-    return Row(work, "Tiled in shared memory", True, (float(kernel_ms),), 8 * 4096**2 / 1e9, "GB/s", remark)
+    return Measurement(work, "Tiled in shared memory", True, (float(kernel_ms),), 8 * 4096**2 / 1e9, "GB/s", remark)

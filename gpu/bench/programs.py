@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gpu.bench.row import Row
-from gpu.declaration.benchmark import Case, Program
+from gpu.bench.measurement import Measurement
+from gpu.declaration.benchmark import Case, CudaProgram
 
 WARM_UP = 3
 
@@ -45,13 +45,13 @@ class Programs:
     def _program(self, file: str) -> Path:
         return self._folder / Path(file).stem
 
-    def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Row]:
+    def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
         """Wait until they are compiled, run them, and yield a row for each."""
         refused = {file: reason for file in self._compiling if (reason := self._refusal(file))}
         for case in self._cases:
             for program in case.programs:
                 if program.file in refused:
-                    yield Row(case.work, program.who, False, (), 0, "", f"failed: {refused[program.file]}")
+                    yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[program.file]}")
                 else:
                     yield self._row(case, program, amounts.get(case.work, (0.0, "")), seed, repetitions)
 
@@ -63,13 +63,15 @@ class Programs:
         errors = compiling.communicate()[1]
         return "" if not compiling.returncode else next(iter(errors.strip().splitlines()), "it does not compile")
 
-    def _row(self, case: Case, program: Program, amount: tuple[float, str], seed: int, repetitions: int) -> Row:
+    def _row(
+        self, case: Case, program: CudaProgram, amount: tuple[float, str], seed: int, repetitions: int
+    ) -> Measurement:
         given = map(str, (self._program(program.file), *program.arguments, seed, WARM_UP, repetitions))
         try:
             done = subprocess.run([*given], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             reason = str(getattr(error, "stderr", "") or error).strip().splitlines()[0]
-            return Row(case.work, program.who, False, (), 0, "", f"failed: {reason}")
+            return Measurement(case.work, program.who, False, (), 0, "", f"failed: {reason}")
         words = done.stdout.split()
         who = f"{program.who} {words.pop(0)}" if program.versioned else program.who
-        return Row(case.work, who, False, tuple(map(float, words)), *amount)
+        return Measurement(case.work, who, False, tuple(map(float, words)), *amount)

@@ -20,7 +20,7 @@ from gpu.files import images
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.forces import Motion, motion_of
-from gpu.patterns.nbody.simulation import Simulation
+from gpu.patterns.nbody.simulation import BodySimulation
 from gpu.run.execute import run_pattern
 
 _FRAME = (1280, 720)
@@ -111,7 +111,7 @@ def _simulate(
     folder: Path | None,
 ) -> BodyFigures:
     """Do the steps from the beginning; only they are timed."""
-    simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
+    simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
     camera = Camera(distance=_CAMERA_RADII * simulation.radius)
 
     def save_frame() -> None:

@@ -52,7 +52,7 @@ class SelfTimed:
 
 
 @dataclass(frozen=True)
-class Program:
+class CudaProgram:
     """A program in CUDA C++ that does the work, times itself, and is compiled where it is to run.
 
     Parameters
@@ -89,7 +89,7 @@ class Case:
         Whether each repetition begins with the inputs anew, as it must where they are overwritten and that matters.
     libraries : mapping of str to callable
         By a library's module, "torch" or "cupy": (the module, a seed) -> the peers, their input on the GPU.
-    programs : tuple of Program
+    programs : tuple of CudaProgram
     """
 
     work: str
@@ -98,7 +98,7 @@ class Case:
     variants: tuple[str, ...] = ()
     anew: bool = False
     libraries: Mapping[str, Callable[[Any, int], Iterator[Peer]]] = field(default_factory=dict)
-    programs: tuple[Program, ...] = ()
+    programs: tuple[CudaProgram, ...] = ()
 
 
 def _alone(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:

@@ -21,7 +21,7 @@ from gpu.declaration.arrays import (
     typed,
     whole_warps,
 )
-from gpu.declaration.benchmark import Benchmark, Case, Program, of_floats
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, of_floats
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -221,7 +221,7 @@ def _on_gpu(power: int) -> Case:
         f"compaction (greater than 0.5, keeping half), 2^{power} float32",
         {"n": 2**power, "dtype": "float32", "predicate": "greater", "threshold": 0.5},
         libraries=of_floats(2**power, lambda library, values: values[values > 0.5]),
-        programs=(Program("CUB", "cub.cu", ("select", 2**power), versioned=True),),
+        programs=(CudaProgram("CUB", "cub.cu", ("select", 2**power), versioned=True),),
     )
 
 

@@ -20,7 +20,7 @@ from gpu.declaration.arrays import (
     typed,
     whole_warps,
 )
-from gpu.declaration.benchmark import Benchmark, Case, Peer, Program, of_floats
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, of_floats
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -245,7 +245,7 @@ def _case(power: int, kind: str = "sum", **more: Any) -> Case:
 
 
 def _on_gpu(power: int) -> Case:
-    cub = Program("CUB", "cub.cu", ("scan", 2**power), versioned=True)
+    cub = CudaProgram("CUB", "cub.cu", ("scan", 2**power), versioned=True)
     calls = of_floats(2**power, lambda library, values: library.cumsum(values, 0))
     return _case(power, "inclusive sum", libraries=calls, programs=(cub,))
 

@@ -16,7 +16,7 @@ from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody import picture as nbody_picture
 from gpu.patterns.nbody.forces import motion_of
 from gpu.patterns.nbody.pattern import PATTERN
-from gpu.patterns.nbody.simulation import Simulation
+from gpu.patterns.nbody.simulation import BodySimulation
 
 _LARGEST_CHUNK = 1_000_000
 
@@ -24,7 +24,7 @@ _LARGEST_CHUNK = 1_000_000
 @dataclass(frozen=True)
 class _Kept:
     number: int
-    simulation: Simulation
+    simulation: BodySimulation
 
 
 _KEPT: WeakKeyDictionary[Engine, _Kept] = WeakKeyDictionary()
@@ -100,7 +100,7 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
     return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 
 
-def _simulation(engine: Engine, request: AdvanceBodies) -> Simulation:
+def _simulation(engine: Engine, request: AdvanceBodies) -> BodySimulation:
     kept = _KEPT.get(engine)
     if kept is not None and kept.number == request.simulation:
         return kept.simulation
@@ -109,6 +109,6 @@ def _simulation(engine: Engine, request: AdvanceBodies) -> Simulation:
     inputs = PATTERN.inputs(given, params, request.seed)
     PATTERN.accept(inputs, params)
     forget(engine)
-    simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
+    simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
     _KEPT[engine] = _Kept(request.simulation, simulation)
     return simulation

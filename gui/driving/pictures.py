@@ -96,13 +96,13 @@ def _collide(folder: Path) -> None:
     from gpu import engines
     from gpu.messages.bodies import Camera
     from gpu.patterns.nbody.presets import generate, origins_of
-    from gpu.patterns.nbody.simulation import Simulation
+    from gpu.patterns.nbody.simulation import BodySimulation
     from gui.work.films import write_film
 
     bodies = generate("galaxies", BODIES, 1)
     with (
         closing(engines.create("simulator")) as engine,
-        closing(Simulation(engine, bodies, origins_of("galaxies", bodies))) as galaxies,
+        closing(BodySimulation(engine, bodies, origins_of("galaxies", bodies))) as galaxies,
     ):
 
         def frames() -> Iterator[Array]:

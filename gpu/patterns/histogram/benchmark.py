@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, Peer, Program, constant_image, random_image
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, constant_image, random_image
 from gpu.declaration.pattern import Inputs, Params
 
 _SIDE = 1 << 15
@@ -28,7 +28,7 @@ def _on_gpu(content: str) -> Case:
         f"histogram, 256 bins, 2^30 {content} uint8",
         make_inputs=(random_image if content == "uniform" else constant_image)(_SIDE, _SIDE),
         libraries={"torch": torch},
-        programs=(Program("CUB", "cub.cu", (f"histogram-{content}", _PIXELS), versioned=True),),
+        programs=(CudaProgram("CUB", "cub.cu", (f"histogram-{content}", _PIXELS), versioned=True),),
     )
 
 

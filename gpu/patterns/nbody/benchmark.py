@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, Peer, Program
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer
 from gpu.declaration.pattern import Inputs, Params
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.physics import softening_squared
@@ -21,7 +21,7 @@ def _case(bodies: int) -> Case:
     return Case(
         f"n-body, {bodies} bodies, {FLOPS_PER_INTERACTION} flop an interaction",
         {"preset": "plummer", "bodies": bodies, "steps": 0},
-        programs=tuple(Program(who, "gravity.cu", (each, bodies)) for each, who in _BODIES_A_THREAD.items()),
+        programs=tuple(CudaProgram(who, "gravity.cu", (each, bodies)) for each, who in _BODIES_A_THREAD.items()),
     )
 
 

@@ -32,7 +32,7 @@ from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
 from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_of
 from gpu.patterns.nbody.physics import accelerations
 from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
-from gpu.patterns.nbody.simulation import Simulation
+from gpu.patterns.nbody.simulation import BodySimulation
 
 _LEAPFROG = ("leapfrog_kick_drift", "leapfrog_kick")
 _VERIFIED_PAIRS = 2**22
@@ -43,7 +43,7 @@ _STEPPED_BODIES = 16
 def _host_program(variant: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         motion, steps = motion_of(params), params["steps"]
-        simulation = Simulation(engine, inputs["bodies"], inputs.get("origins"))
+        simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
         try:
             yield Progress(0.0, "uploaded")
             first = simulation.accelerations(variant, motion.softening, motion.block)

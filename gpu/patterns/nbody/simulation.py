@@ -22,7 +22,7 @@ _SUMS = 8
 """What a block adds up of its bodies: kinetic energy, momentum, angular momentum, potential energy."""
 
 
-class Simulation:
+class BodySimulation:
     """Bodies that move by leapfrog, kick-drift-kick.
 
     Parameters

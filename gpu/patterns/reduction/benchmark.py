@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, Peer, Program, SelfTimed, of_floats
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SelfTimed, of_floats
 from gpu.declaration.pattern import Inputs, Params
 
 # Numba reads the switch when it is imported: a process of its own.
@@ -64,7 +64,7 @@ def _case(power: int, **more: Any) -> Case:
 
 
 def _on_gpu(power: int) -> Case:
-    cub = Program("CUB", "cub.cu", ("reduce", 2**power), versioned=True)
+    cub = CudaProgram("CUB", "cub.cu", ("reduce", 2**power), versioned=True)
     return _case(power, libraries=of_floats(2**power, lambda library, values: library.sum(values)), programs=(cub,))
 
 

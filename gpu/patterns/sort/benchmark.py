@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, Peer, Program
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer
 from gpu.declaration.pattern import Inputs, Params
 
 _FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep"), 28: ("radix", "onesweep")}
@@ -34,7 +34,7 @@ def _on_gpu(power: int, result: str) -> Case:
         variants=_FAST[power],
         anew=True,
         libraries={"torch": torch, "cupy": cupy},
-        programs=(Program("CUB", "cub.cu", ("sort-pairs" if pairs else "sort", n), versioned=True),),
+        programs=(CudaProgram("CUB", "cub.cu", ("sort-pairs" if pairs else "sort", n), versioned=True),),
     )
 
 

@@ -11,21 +11,21 @@ from gpu import engines
 from gpu.bench import on_gpu, on_simulator
 from gpu.bench.document import write_section
 from gpu.bench.ladder import amount_of, measure
+from gpu.bench.measurement import Measurement, table
 from gpu.bench.peers import TIMERS
 from gpu.bench.programs import Programs
 from gpu.bench.record import RecordingEngine
-from gpu.bench.row import Row, table
 from gpu.cli import main as cli
-from gpu.declaration.benchmark import Case, Program, random_image
+from gpu.declaration.benchmark import Case, CudaProgram, random_image
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import PhaseTimes, kernel_text
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import all_patterns, find_pattern
 from tests.gpu.cli.desktops import NO_WINDOW
 
-OURS = Row("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
-PEER = Row("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")
-MISSING = Row("sum", "Other", False, (), 0.0, "", "not installed here")
+OURS = Measurement("sum", "Naive", True, (2.0, 4.0, 3.0), 6.0, "GB/s", "verified")
+PEER = Measurement("sum", "Library", False, (1.5, 1.5), 6.0, "GB/s")
+MISSING = Measurement("sum", "Other", False, (), 0.0, "", "not installed here")
 
 
 def test_a_rate_is_that_of_the_median() -> None:
@@ -133,7 +133,7 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
 
 
 def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
-    wrong = Row("sum", "Naive", True, (), 1.0, "GB/s", "WRONG, so not timed")
+    wrong = Measurement("sum", "Naive", True, (), 1.0, "GB/s", "WRONG, so not timed")
     monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([wrong]))
     arguments = ["bench", "simulator", "--document", str(tmp_path / "page.md")]
     assert cli.main(arguments, NO_WINDOW) == 1
@@ -168,7 +168,7 @@ def test_no_two_patterns_measure_the_same_work() -> None:
 
 def test_a_program_that_cannot_be_compiled_is_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "none"))
-    case = Case("work", programs=(Program("CUB", "cub.cu", ("reduce", 8), versioned=True),))
+    case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=True),))
     (row,) = Programs((case,), tmp_path).run({"work": (1.0, "GB/s")}, 1, 2)
     assert (row.who, row.times_ms) == ("CUB", ())
     assert row.remark.startswith("failed: ")
@@ -183,9 +183,9 @@ def test_a_program_tells_its_times(tmp_path, monkeypatch, versioned) -> None:
                         'chmod +x "$last"\n')  # fmt: skip
     compiler.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(compiler))
-    case = Case("work", programs=(Program("CUB", "cub.cu", ("reduce", 8), versioned=versioned),))
+    case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=versioned),))
     (row,) = Programs((case,), tmp_path).run({"work": (3.0, "GB/s")}, 1, 2)
-    assert row == Row("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
+    assert row == Measurement("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
 
 
 def test_bodies_are_counted_by_20_operations_an_interaction() -> None:

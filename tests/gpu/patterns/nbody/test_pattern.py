@@ -14,7 +14,7 @@ from gpu.kernel.simulate import simulate
 from gpu.patterns.nbody.forces import PLANS, Motion, threads_per_body
 from gpu.patterns.nbody.pattern import PATTERN, probes
 from gpu.patterns.nbody.presets import generate
-from gpu.patterns.nbody.simulation import Simulation
+from gpu.patterns.nbody.simulation import BodySimulation
 from gpu.run.execute import Outcome, check_pattern, record, run_pattern
 
 Array = np.ndarray[Any, Any]
@@ -52,8 +52,8 @@ def random_bodies(n: int) -> Array:
     return bodies
 
 
-def advanced(engine: Engine, bodies: Array, steps: int, dt: float, softening: float = 0.0) -> Simulation:
-    simulation = Simulation(engine, bodies)
+def advanced(engine: Engine, bodies: Array, steps: int, dt: float, softening: float = 0.0) -> BodySimulation:
+    simulation = BodySimulation(engine, bodies)
     simulation.conserved(softening)
     for _ in simulation.advance("naive", steps, Motion(dt, softening, 32)):
         pass
@@ -161,7 +161,7 @@ def test_two_bodies_keep_to_their_circle_for_100_periods(fast_engine: Engine) ->
 def test_momentum_is_conserved_to_rounding(engine: Engine) -> None:
     bodies = generate("plummer", 70, 3)
     for variant in VARIANTS:
-        simulation = Simulation(engine, bodies)
+        simulation = BodySimulation(engine, bodies)
         for _ in simulation.advance(variant, 4, Motion(0.02, 0.05, 64)):
             pass
         conserved = simulation.conserved(0.05)
@@ -198,7 +198,7 @@ def test_time_runs_backwards(engine: Engine) -> None:
 def test_energies_are_those_of_float64(engine: Engine) -> None:
     bodies = random_bodies(257)
     exact = bodies.astype(np.float64)
-    simulation = Simulation(engine, bodies)
+    simulation = BodySimulation(engine, bodies)
     for softening in (0.0, 0.3):
         found = simulation.conserved(softening)
         pairs = [

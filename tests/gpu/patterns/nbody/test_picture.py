@@ -13,7 +13,7 @@ from gpu.messages.bodies import Camera
 from gpu.patterns.nbody import picture as nbody_picture
 from gpu.patterns.nbody.picture import COLORS, disc_size, palette, view_matrix
 from gpu.patterns.nbody.presets import generate
-from gpu.patterns.nbody.simulation import Simulation
+from gpu.patterns.nbody.simulation import BodySimulation
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +21,7 @@ AHEAD = Camera(yaw=0.0, pitch=0.0, distance=4.0)
 
 
 def drawn(engine: Engine, bodies: Array, camera: Camera, width: int = 64, height: int = 48, **options: Any) -> Array:
-    simulation = Simulation(engine, bodies)
+    simulation = BodySimulation(engine, bodies)
     picture = simulation.draw(camera, width, height, **options)
     simulation.close()
     return picture
@@ -60,7 +60,7 @@ def test_the_order_of_bodies_does_not_show(engine: Engine) -> None:
 
 
 def test_a_picture_shows_nothing_of_those_before_it(engine: Engine) -> None:
-    simulation = Simulation(engine, generate("plummer", 300, 2))
+    simulation = BodySimulation(engine, generate("plummer", 300, 2))
     first = simulation.draw(AHEAD, 64, 48)
     for width, height in ((64, 48), (48, 64), (30, 20), (64, 48)):
         picture = simulation.draw(AHEAD, width, height)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """A measurement.
 
     Parameters
@@ -51,7 +51,7 @@ class Row:
         return f"{min(self.times_ms):.3g} to {max(self.times_ms):.3g}" if self.times_ms else ""
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Measurement]) -> str:
     """Return a Markdown table, a group for each work, with each rate as a share of the group's best peer."""
     lines = [
         "| work | variant or peer | median ms | min to max | rate | of the best peer | |",
