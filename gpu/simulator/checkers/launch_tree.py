@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from gpu.simulator.checkers.order import Seen
+from gpu.simulator.checkers.happens_before import VectorClock
 from gpu.simulator.checkers.shadow import Shadow
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import FIRE_AND_FORGET, ChildLaunch
@@ -34,13 +34,13 @@ class _Launch:
     """A launch of the tree; of the host's `seen` is None."""
 
     parent: int
-    seen: Seen | None
+    seen: VectorClock | None
     stream: tuple[int, int] | None
     is_tail: bool
     ended: int = _NEVER
 
 
-class Records:
+class ArrayRecords:
     """What a launch did to one array: the cells that have a record, ascending, and the records, of each slot."""
 
     def __init__(self, shadow: Shadow) -> None:
@@ -73,12 +73,12 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Past:
+class LaunchAccesses:
     """What a launch, or a part of one, did. `data` keeps the arrays' addresses their own."""
 
     launch: int
     batch: BlockBatch
-    arrays: dict[Place, Records]
+    arrays: dict[Place, ArrayRecords]
     data: tuple[Array, ...]
 
 
@@ -91,14 +91,14 @@ class LaunchTree:
         self._current = 0
         self._of_batch: WeakKeyDictionary[BlockBatch, int] = WeakKeyDictionary()
         self._waiting: dict[ChildLaunch, _Launch] = {}
-        self._pasts: list[Past] = []
-        self._concurrent: list[tuple[Past, Seen | None]] | None = None
+        self._pasts: list[LaunchAccesses] = []
+        self._concurrent: list[tuple[LaunchAccesses, VectorClock | None]] | None = None
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Take note of blocks of the launch that runs."""
         self._of_batch[batch] = self._current
 
-    def launched(self, child: ChildLaunch, seen: Seen) -> None:
+    def launched(self, child: ChildLaunch, seen: VectorClock) -> None:
         """Take note of a launch by a thread of the launch that runs."""
         self.has_children = True
         stream = None if child.stream == FIRE_AND_FORGET else (child.stream, seen.thread // seen.per_block)
@@ -118,14 +118,14 @@ class LaunchTree:
 
     def keep(self, batch: BlockBatch, arrays: dict[Place, tuple[Array, Shadow]]) -> None:
         """Remember what the launch that runs has done to arrays."""
-        records = {place: Records(shadow) for place, (_, shadow) in arrays.items()}
-        self._pasts.append(Past(self._current, batch, records, tuple(data for data, _ in arrays.values())))
+        records = {place: ArrayRecords(shadow) for place, (_, shadow) in arrays.items()}
+        self._pasts.append(LaunchAccesses(self._current, batch, records, tuple(data for data, _ in arrays.values())))
         if len(self._pasts) > _REMEMBERED:
             above = set(self._path(self._current))
             oldest = next((n for n, past in enumerate(self._pasts) if past.launch not in above), 0)
             del self._pasts[oldest]
 
-    def concurrent(self) -> list[tuple[Past, Seen | None]]:
+    def concurrent(self) -> list[tuple[LaunchAccesses, VectorClock | None]]:
         """Return what goes on at the same time as the launch that runs, and what of it that has seen, if anything."""
         if self._concurrent is None:
             found = ((past, self._relation(past.launch)) for past in self._pasts)
@@ -135,7 +135,7 @@ class LaunchTree:
     def _turn_to(self, launch: int) -> None:
         self._current, self._concurrent = launch, None
 
-    def _relation(self, earlier: int) -> tuple[bool, Seen | None]:
+    def _relation(self, earlier: int) -> tuple[bool, VectorClock | None]:
         """Return whether an earlier launch is over before the one that runs, and if not what that has seen of it."""
         own, theirs = self._path(self._current), self._path(earlier)
         if self._current in theirs:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from gpu.errors import SourcePosition
 from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.happens_before import HappensBefore
 from gpu.simulator.checkers.launch_tree import LaunchTree, Place
-from gpu.simulator.checkers.order import Order
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
@@ -106,7 +106,7 @@ class RaceChecker(Observer):
     def _forget(self, grid: Sequence[int], block: Sequence[int]) -> None:
         """Start with a grid that has not done anything."""
         lanes_per_block = -(-block[0] * block[1] * block[2] // WARP) * WARP
-        self._order = Order(grid[0] * grid[1] * grid[2] * lanes_per_block)
+        self._order = HappensBefore(grid[0] * grid[1] * grid[2] * lanes_per_block)
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.lanes import Given, Lanes
-from gpu.simulator.compiled.masks import Masks
-from gpu.simulator.compiled.memory import Memory
+from gpu.simulator.compiled.lanes import ExchangeLanes, Given
+from gpu.simulator.compiled.masks import MaskStack
+from gpu.simulator.compiled.memory import KernelMemory
 from gpu.simulator.compiled.plan import (
     Bind,
     Exchange,
@@ -23,7 +23,7 @@ from gpu.simulator.compiled.plan import (
     touches_one,
 )
 from gpu.simulator.compiled.scratch import Scratch
-from gpu.simulator.compiled.statements import Statements
+from gpu.simulator.compiled.statements import StatementWriter
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import Scalar
 
@@ -36,17 +36,19 @@ class ControlFlow:
     asm : Assembly
     block : ThreadBlock
     scratch : Scratch
-    memory : Memory
-    masks : Masks
+    memory : KernelMemory
+    masks : MaskStack
     """
 
-    def __init__(self, asm: Assembly, block: ThreadBlock, scratch: Scratch, memory: Memory, masks: Masks) -> None:
+    def __init__(
+        self, asm: Assembly, block: ThreadBlock, scratch: Scratch, memory: KernelMemory, masks: MaskStack
+    ) -> None:
         self._asm = asm
         self._block = block
         self._scratch = scratch
         self._memory = memory
         self._masks = masks
-        self._statements = Statements(asm, block, memory, masks)
+        self._statements = StatementWriter(asm, block, memory, masks)
         self._expressions = self._statements.expressions
 
     def run(self, items: Plan) -> None:
@@ -112,7 +114,7 @@ class ControlFlow:
         apart = self._memory.apart(item.frame)
         parallel = not any(touches_one(argument, apart) for argument in expression.arguments)
         self._masks.each_thread(give_arguments, parallel=parallel)
-        lanes = Lanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, given)
+        lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, given)
         exchanges.write(lanes, expression.op, expression.type)
 
     # What the block runs, for all of its threads or under a mask.

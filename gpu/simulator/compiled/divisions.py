@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.plan import Bind, Frame
+from gpu.simulator.compiled.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.rematerialize import changed_slots, constant, values_at_birth
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Scalar
@@ -36,12 +36,12 @@ class Divisions:
     def __init__(self) -> None:
         self._values: dict[int, dict[int, ir.Expression]] = {}
 
-    def strip(self, statements: Iterable[tuple[Frame, ir.Statement | Bind]], threads: int) -> int:
+    def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]], threads: int) -> int:
         """Return of how many threads strips are that make the divisions in statements simple, 0 where none do.
 
         Parameters
         ----------
-        statements : iterable of (Frame, statement)
+        statements : iterable of (PlannedFrame, statement)
         threads : int
             Of a block along x.
         """
@@ -53,7 +53,7 @@ class Divisions:
         strip = min((each for each in found if each >= _LEAST), default=0)
         return strip if strip and threads % strip == 0 else 0
 
-    def of(self, frame: Frame, expression: ir.Binary) -> Division | None:
+    def of(self, frame: PlannedFrame, expression: ir.Binary) -> Division | None:
         """Return what an expression is, None where it is no such division."""
         return self._division(frame.function, expression)
 

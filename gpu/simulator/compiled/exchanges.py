@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
-from gpu.simulator.compiled.lanes import Lanes
+from gpu.simulator.compiled.lanes import ExchangeLanes
 from gpu.simulator.types import INT32, Scalar
 from gpu.warp import WARP
 
@@ -16,7 +16,7 @@ _UINT32 = Scalar("uint32")
 _WIDTHS = ("1", "2", "4", "8", "16", "32")
 
 
-def write(lanes: Lanes, op: str, type: Scalar) -> None:
+def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
     """Write an operation; `type` is that of its result."""
     if op.startswith("__shfl"):
         _shuffle(lanes, op)
@@ -34,7 +34,7 @@ def write(lanes: Lanes, op: str, type: Scalar) -> None:
         raise NotCompiled(f"the exchange {op}")
 
 
-def _shuffle(lanes: Lanes, op: str) -> None:
+def _shuffle(lanes: ExchangeLanes, op: str) -> None:
     width = lanes.agreed(3) if lanes.has(3) else str(WARP)
     by = lanes.agreed(2)
     if by is not None and width in _WIDTHS:
@@ -43,7 +43,7 @@ def _shuffle(lanes: Lanes, op: str) -> None:
         _shuffle_each(lanes, op)
 
 
-def _shuffle_alike(lanes: Lanes, op: str, given: str, width: int) -> None:
+def _shuffle_alike(lanes: ExchangeLanes, op: str, given: str, width: int) -> None:
     """Shuffle all lanes by the same, in sections of `width`. Lanes that take no part get something too: nobody asks."""
     asm, what = lanes.asm, value_type(lanes.kind(1))
     by = asm.value(f"zext i32 {given} to i64")
@@ -75,7 +75,7 @@ def _shuffle_alike(lanes: Lanes, op: str, given: str, width: int) -> None:
         lanes.give(thread, asm.value(f"select i1 {inside}, {what} {other}, {what} {own}"))
 
 
-def _shuffle_each(lanes: Lanes, op: str) -> None:
+def _shuffle_each(lanes: ExchangeLanes, op: str) -> None:
     """Give each lane the value of another; where that lies outside of its section of `width` lanes, its own."""
     asm = lanes.asm
     with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
@@ -101,12 +101,12 @@ def _shuffle_each(lanes: Lanes, op: str) -> None:
         lanes.give(thread, lanes.argument(1, asm.value(f"add i64 {start}, {chosen}")))
 
 
-def _warps(lanes: Lanes) -> int:
+def _warps(lanes: ExchangeLanes) -> int:
     return -(-lanes.threads // WARP)
 
 
 def _fold_warps(
-    lanes: Lanes, type: Scalar, how: str, of_lane: Callable[[str, str], str], neutral: str | None = None
+    lanes: ExchangeLanes, type: Scalar, how: str, of_lane: Callable[[str, str], str], neutral: str | None = None
 ) -> None:
     """Fold a value of each lane that takes part, and give all lanes of the warp the result."""
     asm, what = lanes.asm, value_type(type)
@@ -129,7 +129,7 @@ def _fold_warps(
             lanes.give(asm.value(f"add nuw nsw i64 {first}, {lane}"), result)
 
 
-def _takes_part(lanes: Lanes, thread: str, lane: str) -> str:
+def _takes_part(lanes: ExchangeLanes, thread: str, lane: str) -> str:
     """Return whether a lane is here, and named by the mask that it gives, where there is one."""
     asm = lanes.asm
     here = lanes.here(thread)
@@ -145,7 +145,7 @@ def _combine(asm: Assembly, how: str, type: Scalar, left: str, right: str) -> st
     return asm.value(f"{how} {value_type(type)} {left}, {right}")
 
 
-def _bit_if(lanes: Lanes, op: str, thread: str, lane: str) -> str:
+def _bit_if(lanes: ExchangeLanes, op: str, thread: str, lane: str) -> str:
     """Return the lane's bit where its predicate holds."""
     asm = lanes.asm
     bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
@@ -154,22 +154,22 @@ def _bit_if(lanes: Lanes, op: str, thread: str, lane: str) -> str:
     return asm.value(f"select i1 {_holds(lanes, 1, thread)}, i32 {bit}, i32 0")
 
 
-def _holds(lanes: Lanes, number: int, thread: str) -> str:
+def _holds(lanes: ExchangeLanes, number: int, thread: str) -> str:
     kind = lanes.kind(number)
     return arithmetic.cast(lanes.asm, kind, Scalar("bool"), lanes.argument(number, thread))
 
 
-def _vote(lanes: Lanes, thread: str) -> str:
+def _vote(lanes: ExchangeLanes, thread: str) -> str:
     return lanes.asm.value(f"zext i1 {_holds(lanes, 1, thread)} to i32")
 
 
-def _reduce(lanes: Lanes, how: str, type: Scalar) -> None:
+def _reduce(lanes: ExchangeLanes, how: str, type: Scalar) -> None:
     limits = np.iinfo(type.dtype)
     neutral = {"min": int(limits.max), "max": int(limits.min), "and": -1}.get(how, 0)
     _fold_warps(lanes, type, how, lambda thread, lane: lanes.argument(1, thread), str(neutral))
 
 
-def _match_any(lanes: Lanes) -> None:
+def _match_any(lanes: ExchangeLanes) -> None:
     asm = lanes.asm
     kind = lanes.kind(1)
     total = asm.alloca(8, "total")
@@ -191,7 +191,7 @@ def _match_any(lanes: Lanes) -> None:
         lanes.give(thread, asm.value(f"load i32, ptr {total}"))
 
 
-def _block_vote(lanes: Lanes, op: str) -> None:
+def _block_vote(lanes: ExchangeLanes, op: str) -> None:
     asm = lanes.asm
     holding, present = asm.alloca(4, "holding"), asm.alloca(4, "present")
     for each in (holding, present):

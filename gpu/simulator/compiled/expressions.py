@@ -7,11 +7,11 @@ from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
+from gpu.simulator.compiled.accesses import AccessWriter
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.memory import Memory, Value
-from gpu.simulator.compiled.places import Places
-from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.memory import KernelMemory, Value
+from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
@@ -26,40 +26,40 @@ _WORDS = {
 }
 
 
-class Expressions:
+class ExpressionWriter:
     """Writes what a thread computes.
 
     Parameters
     ----------
     asm : Assembly
     block : ThreadBlock
-    memory : Memory
+    memory : KernelMemory
     call : callable
         (frame, call) -> the value that a function returns, whose body it writes.
 
     Attributes
     ----------
-    places : Places
+    accesses : AccessWriter
         What is read and written.
     """
 
     def __init__(
-        self, asm: Assembly, block: ThreadBlock, memory: Memory, call: Callable[[Frame, ir.Call], Value]
+        self, asm: Assembly, block: ThreadBlock, memory: KernelMemory, call: Callable[[PlannedFrame, ir.Call], Value]
     ) -> None:
         self._asm = asm
         self._block = block
         self._memory = memory
         self._call = call
         self._intervals = Intervals(block.shape)
-        self.places = Places(asm, block, memory, self.scalar)
+        self.accesses = AccessWriter(asm, block, memory, self.scalar)
 
-    def scalar(self, frame: Frame, expression: ir.Expression) -> str:
+    def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         """Return the value of an expression that is no struct."""
         value = self.value(frame, expression)
         assert isinstance(value, str)
         return value
 
-    def value(self, frame: Frame, expression: ir.Expression) -> Value:
+    def value(self, frame: PlannedFrame, expression: ir.Expression) -> Value:
         """Write what computes an expression, and return its value; of a struct, one for each leaf."""
         asm = self._asm
         match expression:
@@ -103,7 +103,7 @@ class Expressions:
             case ir.Cast():
                 return self._cast(frame, expression)
             case ir.Offset(type, pointer, index):
-                return self.places.moved(frame, self.scalar(frame, pointer), index, type.element.size)
+                return self.accesses.moved(frame, self.scalar(frame, pointer), index, type.element.size)
             case ir.Member(_, pointer, offset):
                 return asm.offset(self.scalar(frame, pointer), offset)
             case ir.Construct(_, parts):
@@ -126,10 +126,10 @@ class Expressions:
             case ir.Distance():
                 return self._distance(frame, expression)
             case ir.Load(type, place):
-                return self.places.read(frame, place, type)
+                return self.accesses.read(frame, place, type)
             case ir.Assign(type, place, inner):
                 new = self.value(frame, inner)
-                self.places.write(frame, place, type, new)
+                self.accesses.write(frame, place, type, new)
                 return new
             case ir.Update():
                 return self._update(frame, expression)
@@ -149,7 +149,7 @@ class Expressions:
         kind = expression.__class__.__name__
         raise NotCompiled(_WORDS.get(kind, f"{kind.lower()} expressions"))
 
-    def _logical(self, frame: Frame, op: str, left: ir.Expression, right: ir.Expression) -> str:
+    def _logical(self, frame: PlannedFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
         asm = self._asm
         first = self.scalar(frame, left)
         if _is_cheap(right):
@@ -163,7 +163,7 @@ class Expressions:
         return asm.value(f"load i1, ptr {result}")
 
     def _select(
-        self, frame: Frame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
+        self, frame: PlannedFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
     ) -> Value:
         asm = self._asm
         decided = self.scalar(frame, condition)
@@ -180,7 +180,7 @@ class Expressions:
         asm.place(after)
         return self._memory.load(place, type, private=True)
 
-    def _cast(self, frame: Frame, expression: ir.Cast) -> Value:
+    def _cast(self, frame: PlannedFrame, expression: ir.Cast) -> Value:
         source, target = expression.operand.type, expression.type
         operand = self.value(frame, expression.operand)
         if not isinstance(operand, str):
@@ -194,7 +194,7 @@ class Expressions:
             return self._asm.value(f"inttoptr i64 {number} to ptr")
         return operand
 
-    def _distance(self, frame: Frame, expression: ir.Distance) -> str:
+    def _distance(self, frame: PlannedFrame, expression: ir.Distance) -> str:
         asm = self._asm
         assert isinstance(expression.left.type, Pointer)
         numbers = [
@@ -203,19 +203,19 @@ class Expressions:
         difference = asm.value(f"sub i64 {numbers[0]}, {numbers[1]}")
         return asm.value(f"sdiv i64 {difference}, {expression.left.type.element.size}")
 
-    def _update(self, frame: Frame, expression: ir.Update) -> Value:
+    def _update(self, frame: PlannedFrame, expression: ir.Update) -> Value:
         asm, place = self._asm, expression.place
         by = expression.value
         if isinstance(expression.compute, Pointer):
-            where = self.places.address(frame, place)
+            where = self.accesses.address(frame, place)
             old = self._memory.load(where, place.type)
             assert isinstance(old, str)
-            new = self.places.moved(frame, old, by, expression.compute.element.size)
+            new = self.accesses.moved(frame, old, by, expression.compute.element.size)
         else:
             held, compute = expression.type, expression.compute
             assert isinstance(held, Scalar)
             right = self.scalar(frame, by)
-            where = self.places.address(frame, place)
+            where = self.accesses.address(frame, place)
             old = self._memory.load(where, place.type)
             assert isinstance(old, str)
             if expression.op in ("<<", ">>") and isinstance(by.type, Scalar):
@@ -226,10 +226,10 @@ class Expressions:
         self._memory.store(where, place.type, new)
         return old if expression.gives_old else new
 
-    def _atomic(self, frame: Frame, expression: ir.Atomic) -> str:
+    def _atomic(self, frame: PlannedFrame, expression: ir.Atomic) -> str:
         asm, type = self._asm, expression.type
         what = memory_type(type)
-        where = self.places.address(frame, expression.place)
+        where = self.accesses.address(frame, expression.place)
         values = [self.scalar(frame, argument) for argument in expression.arguments]
         if expression.op == "cas":
             ints = f"i{8 * type.size}"
@@ -247,7 +247,7 @@ class Expressions:
             kind = f"u{kind}"
         return asm.value(f"atomicrmw {kind} ptr {where}, {what} {values[0]} monotonic")
 
-    def _assert(self, frame: Frame, assertion: ir.Assertion) -> str:
+    def _assert(self, frame: PlannedFrame, assertion: ir.Assertion) -> str:
         """The first thread that finds the condition false leaves word of it, and its worker runs nothing more."""
         asm = self._asm
         holds, fails = asm.fresh("holds"), asm.fresh("fails")

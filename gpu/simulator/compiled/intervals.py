@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import BOOL, Scalar
@@ -25,7 +25,7 @@ class Intervals:
         self._block = tuple(block)
         self._of_variables: dict[int, dict[int, ir.Expression]] = {}
 
-    def flags(self, frame: Frame, expression: ir.Binary) -> str:
+    def flags(self, frame: PlannedFrame, expression: ir.Binary) -> str:
         """Return LLVM's flags for an operation that does not wrap."""
         if expression.type.is_float or expression.type == BOOL or expression.op not in ("+", "-", "*"):
             return ""
@@ -39,7 +39,7 @@ class Intervals:
         signed = all(_within(each, -(2 ** (bits - 1)), 2 ** (bits - 1)) for each in (exact, left, right))
         return ("nuw " if unsigned else "") + ("nsw " if signed else "")
 
-    def of(self, frame: Frame, expression: ir.Expression) -> Interval | None:
+    def of(self, frame: PlannedFrame, expression: ir.Expression) -> Interval | None:
         """Return the least and the greatest value of an integer, None where nothing is known."""
         match expression:
             case ir.Const(type, known) if not type.is_float:
@@ -57,7 +57,7 @@ class Intervals:
                 return exact if exact is not None and _fits(exact, type) else None
         return None
 
-    def _exact(self, frame: Frame, expression: ir.Binary) -> Interval | None:
+    def _exact(self, frame: PlannedFrame, expression: ir.Binary) -> Interval | None:
         """Return the values of an operation that had all the bits in the world."""
         left, right = self.of(frame, expression.left), self.of(frame, expression.right)
         if right is None or left is None:
@@ -92,7 +92,7 @@ class Intervals:
                 return threads, threads
         return 1, most
 
-    def _only_value(self, frame: Frame, slot: int) -> ir.Expression | None:
+    def _only_value(self, frame: PlannedFrame, slot: int) -> ir.Expression | None:
         """Return the value of a variable that is given one only when it comes to life."""
         function = frame.function
         if id(function) not in self._of_variables:

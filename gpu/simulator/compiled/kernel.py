@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.control_flow import ControlFlow
-from gpu.simulator.compiled.masks import Masks
-from gpu.simulator.compiled.memory import Memory
-from gpu.simulator.compiled.own_memory import OwnMemory
+from gpu.simulator.compiled.masks import MaskStack
+from gpu.simulator.compiled.memory import KernelMemory
 from gpu.simulator.compiled.planner import Planned, plan
+from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import walk
@@ -48,20 +48,20 @@ def compile_kernel(function: ir.Function, block: Sequence[int], constants: froze
     NotCompiled
         Where it does what this executor leaves to the other one.
     """
-    own = OwnMemory()
-    return _KernelWriter(plan(function, constants, own), own, block).write()
+    replacement = ScalarReplacement()
+    return _KernelWriter(plan(function, constants, replacement), replacement, block).write()
 
 
 class _KernelWriter:
-    def __init__(self, planned: Planned, own: OwnMemory, block: Sequence[int]) -> None:
+    def __init__(self, planned: Planned, replacement: ScalarReplacement, block: Sequence[int]) -> None:
         self._planned = planned
         self._frame = planned.frames[""]
         self._function = self._frame.function
         self._asm = Assembly()
         self._block = ThreadBlock(self._asm, block)
         self._scratch = Scratch(self._asm, self._block.threads)
-        self._memory = Memory(self._asm, self._block, self._scratch, planned, own)
-        self._masks = Masks(self._asm, self._block, self._scratch)
+        self._memory = KernelMemory(self._asm, self._block, self._scratch, planned, replacement)
+        self._masks = MaskStack(self._asm, self._block, self._scratch)
         self._control = ControlFlow(self._asm, self._block, self._scratch, self._memory, self._masks)
 
     def write(self) -> CompiledText:

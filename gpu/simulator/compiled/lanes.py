@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.masks import Masks
-from gpu.simulator.compiled.memory import Memory
+from gpu.simulator.compiled.masks import MaskStack
+from gpu.simulator.compiled.memory import KernelMemory
 from gpu.simulator.compiled.plan import Exchange
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
@@ -23,7 +23,7 @@ class Given:
     value: str | int
 
 
-class Lanes:
+class ExchangeLanes:
     """The threads of a block in one exchange, by their number, which is an i64.
 
     Parameters
@@ -31,8 +31,8 @@ class Lanes:
     asm : Assembly
     block : ThreadBlock
     scratch : Scratch
-    memory : Memory
-    masks : Masks
+    memory : KernelMemory
+    masks : MaskStack
     item : Exchange
     arguments : sequence of Given
 
@@ -47,8 +47,8 @@ class Lanes:
         asm: Assembly,
         block: ThreadBlock,
         scratch: Scratch,
-        memory: Memory,
-        masks: Masks,
+        memory: KernelMemory,
+        masks: MaskStack,
         item: Exchange,
         arguments: Sequence[Given],
     ) -> None:

@@ -46,7 +46,7 @@ class CompiledKernel:
         self._function = function
         self._variables = variables
         self._constants = constants
-        self._shapes: dict[tuple[int, ...], _Shape] = {}
+        self._shapes: dict[tuple[int, ...], _LaunchShape] = {}
         self._in_order = any(waits(called.body) for called in reachable(function))
 
     def prepare(self, grid: Sequence[int], block: Sequence[int], on_compile: Callable[[], None] = lambda: None) -> None:
@@ -109,7 +109,7 @@ class CompiledKernel:
 
     def _share_out(
         self,
-        shape: _Shape,
+        shape: _LaunchShape,
         shared_bytes: int,
         packed: Array,
         ranges: list[tuple[int, int]],
@@ -140,12 +140,12 @@ class CompiledKernel:
                 other.result()
         on_progress(1.0)
 
-    def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _Shape:
+    def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _LaunchShape:
         if block not in self._shapes:
             # Before all else: what a launch is made ready with, such as a stream, is not compiled either.
             if any(isinstance(node, ir.Launch) for called in reachable(self._function) for node in walk(called.body)):
                 raise NotCompiled("launches of other kernels")
-            self._shapes[block] = _Shape(self._function, block, self._constants, on_compile)
+            self._shapes[block] = _LaunchShape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 
     def _pack(
@@ -172,7 +172,7 @@ class CompiledKernel:
         return packed, kept
 
 
-class _Shape:
+class _LaunchShape:
     """A kernel for one shape of block, made now or fetched from the cache."""
 
     def __init__(

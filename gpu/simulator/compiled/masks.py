@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 
 
 @dataclass(eq=False)
-class Mask:
+class ThreadMask:
     """Which threads take part: a byte for each in the scratch memory, and how many they are."""
 
     bytes: int
@@ -33,7 +33,7 @@ class Mask:
         return (self.bytes,) if self.stays is None else (self.bytes, self.stays)
 
 
-class Masks:
+class MaskStack:
     """The masks that are around what is being written, each within the one before.
 
     Parameters
@@ -47,11 +47,11 @@ class Masks:
         self._asm = asm
         self._block = block
         self._scratch = scratch
-        self._around: list[Mask] = []
+        self._around: list[ThreadMask] = []
 
-    def new(self, skip: str, *, of_loop: bool = False, function: str | None = None) -> Mask:
+    def new(self, skip: str, *, of_loop: bool = False, function: str | None = None) -> ThreadMask:
         """Return a mask that nobody has filled yet."""
-        return Mask(
+        return ThreadMask(
             self._scratch.take(object(), 1),
             self._asm.alloca(8, "count"),
             self._asm.alloca(8, "top"),
@@ -61,7 +61,7 @@ class Masks:
         )
 
     @contextmanager
-    def within(self, mask: Mask) -> Iterator[None]:
+    def within(self, mask: ThreadMask) -> Iterator[None]:
         """Let only the threads of a mask take part in what is written inside."""
         self._around.append(mask)
         yield
@@ -69,13 +69,13 @@ class Masks:
 
     # Who takes part.
 
-    def fill(self, mask: Mask) -> None:
+    def fill(self, mask: ThreadMask) -> None:
         """Let all threads take part."""
         self._asm.fill(self._scratch.address(mask.bytes), 1, self._block.threads, align=ALIGNMENT)
         for number in (mask.count, mask.top):
             self._asm.emit(f"store i64 {self._block.threads}, ptr {number}")
 
-    def inherit(self, mask: Mask) -> None:
+    def inherit(self, mask: ThreadMask) -> None:
         """Let those take part that take part in what is around."""
         with self._block.each_thread():
             here = self.takes_part()
@@ -83,7 +83,7 @@ class Masks:
                 self._set(offset, here)
         self._count(mask)
 
-    def reconverge(self, mask: Mask) -> None:
+    def reconverge(self, mask: ThreadMask) -> None:
         """Let those that continued a loop take part again."""
         assert mask.stays is not None
         with self._block.each_thread():
@@ -91,7 +91,7 @@ class Masks:
             self._asm.emit(f"store i8 {stays}, ptr {self._flag(mask.bytes)}{self._block.access}")
         self._count(mask)
 
-    def split(self, condition: Callable[[], str], mask: Mask, others: Mask | None = None) -> None:
+    def split(self, condition: Callable[[], str], mask: ThreadMask, others: ThreadMask | None = None) -> None:
         """Let those take part that do so already and for whom a condition holds, and in `others` those for whom not.
 
         Where the first threads take part, which is the common case, one loop does it, of a kind that LLVM makes vector
@@ -127,7 +127,7 @@ class Masks:
         asm.jump(after)
         asm.place(after)
 
-    def leave(self, frame: Frame, kind: str) -> None:
+    def leave(self, frame: PlannedFrame, kind: str) -> None:
         """Write that the thread takes part no more, from a `break`, a `continue` or a `return` on."""
         asm = self._asm
         if kind == "return":
@@ -157,18 +157,18 @@ class Masks:
 
     # How many they are.
 
-    def recount(self, mask: Mask | None = None) -> None:
+    def recount(self, mask: ThreadMask | None = None) -> None:
         """Count the threads of a mask anew, or of all that are around."""
         for each in self._around if mask is None else (mask,):
             self._count(each)
 
-    def _count(self, mask: Mask) -> None:
+    def _count(self, mask: ThreadMask) -> None:
         asm = self._asm
         with self._counted(mask) as count, self._block.each_number():
             count(asm.value(f"icmp ne i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')}, 0"))
 
     @contextmanager
-    def _counted(self, mask: Mask) -> Iterator[Callable[[str], None]]:
+    def _counted(self, mask: ThreadMask) -> Iterator[Callable[[str], None]]:
         """Give what takes note of whether a thread takes part in a mask; they are counted in the end."""
         asm = self._asm
         total, top = asm.alloca(4, "total"), asm.alloca(4, "highest")
@@ -204,7 +204,7 @@ class Masks:
         flag = self._asm.value(f"load i8, ptr {self._flag(self._around[-1].bytes)}{self._block.access}")
         return self._asm.value(f"icmp ne i8 {flag}, 0")
 
-    def is_someone(self, mask: Mask) -> str:
+    def is_someone(self, mask: ThreadMask) -> str:
         """Return whether any thread takes part."""
         return self._asm.value(f"icmp ne i64 {self._asm.value(f'load i64, ptr {mask.count}')}, 0")
 

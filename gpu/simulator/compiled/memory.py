@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly, memory_type
-from gpu.simulator.compiled.own_memory import OwnMemory, Part, Rows
-from gpu.simulator.compiled.plan import Frame, Plan, handed_on, places
+from gpu.simulator.compiled.plan import Plan, PlannedFrame, handed_on, places
 from gpu.simulator.compiled.planner import Planned
 from gpu.simulator.compiled.rematerialize import Rematerializable
+from gpu.simulator.compiled.scalar_replacement import Part, RowShape, ScalarReplacement
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import walk
@@ -20,7 +20,7 @@ Value = str | tuple[str, ...]
 """What an instruction gives; of a struct, one for each leaf."""
 
 
-class Memory:
+class KernelMemory:
     """The memory of a kernel, for the thread that is being written.
 
     Parameters
@@ -29,8 +29,8 @@ class Memory:
     block : ThreadBlock
     scratch : Scratch
     planned : Planned
-    own : OwnMemory
-        Which memory of a thread's own is taken apart.
+    replacement : ScalarReplacement
+        Which local memory is taken apart.
 
     Attributes
     ----------
@@ -41,11 +41,13 @@ class Memory:
     assertions : list of ir.Assertion
     """
 
-    def __init__(self, asm: Assembly, block: ThreadBlock, scratch: Scratch, planned: Planned, own: OwnMemory) -> None:
+    def __init__(
+        self, asm: Assembly, block: ThreadBlock, scratch: Scratch, planned: Planned, replacement: ScalarReplacement
+    ) -> None:
         self._asm = asm
         self._block = block
         self._scratch = scratch
-        self._own = own
+        self._replacement = replacement
         self._frames, self._varying, self._computed = planned.frames, planned.varying, planned.computed
         self._rematerializable = {
             path: Rematerializable(
@@ -93,14 +95,14 @@ class Memory:
 
     # Variables.
 
-    def computed(self, frame: Frame, slot: int) -> ir.Expression | None:
+    def computed(self, frame: PlannedFrame, slot: int) -> ir.Expression | None:
         """Return what is computed wherever a variable is used, None for one that is kept."""
         key = (frame.path, slot)
         if key in self._computed:
             return self._computed[key]
         return self._rematerializable[frame.path].value(slot) if key in self._varying and key in self._wide else None
 
-    def variable(self, frame: Frame, slot: int, type: Type) -> str:
+    def variable(self, frame: PlannedFrame, slot: int, type: Type) -> str:
         """Return the address of a variable."""
         key = (frame.path, slot)
         if key in self._varying and key in self._wide:
@@ -120,7 +122,7 @@ class Memory:
 
     # Arrays and structs.
 
-    def array(self, frame: Frame, slot: int) -> str | None:
+    def array(self, frame: PlannedFrame, slot: int) -> str | None:
         """Return the address of an array: the thread's own, or a shared one; None for a slot that holds a pointer."""
         for shared in frame.function.shared:
             if shared.slot == slot:
@@ -138,7 +140,7 @@ class Memory:
                 self.shared_bytes += -(-shared.size // 64) * 64
         return "%extern" if shared.dynamic else self._asm.offset("%shared", self._shared[key])
 
-    def is_shared(self, frame: Frame, pointer: ir.Expression) -> bool:
+    def is_shared(self, frame: PlannedFrame, pointer: ir.Expression) -> bool:
         """Whether a pointer surely leads to shared memory, which only this block uses."""
         match pointer:
             case ir.Local(_, slot, _):
@@ -147,7 +149,7 @@ class Memory:
                 return self.is_shared(frame, inner)
         return False
 
-    def own_memory(self, frame: Frame, slot: int, size: int) -> str:
+    def local_memory(self, frame: PlannedFrame, slot: int, size: int) -> str:
         """Return the address of memory of the thread's own that comes to life."""
         key = (frame.path, slot)
         if key in self._wide:
@@ -163,14 +165,14 @@ class Memory:
 
     # Memory that is taken apart.
 
-    def part(self, frame: Frame, slot: int) -> Part | None:
+    def part(self, frame: PlannedFrame, slot: int) -> Part | None:
         """Return the memory that is taken apart and that a variable holds, or leads to."""
         key = (frame.path, slot)
         if key in self._wide and slot in self._slots_apart(frame.function):
             return Part(*key, 0)
         return self._parts.get(key)
 
-    def lead_to(self, frame: Frame, slot: int, part: Part) -> None:
+    def alias_to(self, frame: PlannedFrame, slot: int, part: Part) -> None:
         """Take note that a parameter leads to memory that is taken apart."""
         self._parts[frame.path, slot] = part
 
@@ -187,11 +189,11 @@ class Memory:
         rows = self.rows(part)
         if rows is not None:
             return {rows.width * number: rows.width for number in range(rows.count)}
-        return self._own.taken_apart(self._frames[part.frame].function)[part.slot]
+        return self._replacement.taken_apart(self._frames[part.frame].function)[part.slot]
 
-    def rows(self, part: Part) -> Rows | None:
+    def rows(self, part: Part) -> RowShape | None:
         """Return what rows memory has become, None where each member has an array."""
-        return self._own.in_rows(self._frames[part.frame].function).get(part.slot)
+        return self._replacement.in_rows(self._frames[part.frame].function).get(part.slot)
 
     def in_row(self, part: Part, row: str) -> str:
         """Return the address of a thread's value in a row, an i64."""
@@ -201,12 +203,12 @@ class Memory:
         before = self._asm.value(f"mul nsw i64 {row}, {self._scratch.stride}")
         return self._scratch.element(start, rows.width, self._asm.value(f"add nsw i64 {before}, {self._block.thread}"))
 
-    def apart(self, frame: Frame) -> set[int]:
+    def apart(self, frame: PlannedFrame) -> set[int]:
         """Return the slots of a frame whose memory is taken apart."""
         return {slot for slot in self._slots_apart(frame.function) if (frame.path, slot) in self._wide}
 
     def _slots_apart(self, function: ir.Function) -> set[int]:
-        return {*self._own.taken_apart(function), *self._own.in_rows(function)}
+        return {*self._replacement.taken_apart(function), *self._replacement.in_rows(function)}
 
     # Values.
 

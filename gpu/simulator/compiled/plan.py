@@ -17,14 +17,14 @@ from gpu.simulator.types import Type
 
 
 @dataclass(eq=False)
-class Frame:
+class PlannedFrame:
     """The variables of a function that the plan runs: the kernel's, or those of one that waits and was inlined."""
 
     path: str
     function: ir.Function
     slots: int
     added: dict[int, Type] = field(default_factory=dict)
-    result: tuple[Frame, int, Type] | None = None
+    result: tuple[PlannedFrame, int, Type] | None = None
     """The caller's variable that takes what is returned from the middle of the function."""
 
     def new_slot(self, type: Type) -> int:
@@ -38,7 +38,7 @@ class Frame:
 class Bind:
     """A parameter of an inlined function comes to life, with a value of the caller's."""
 
-    frame: Frame
+    frame: PlannedFrame
     slot: int
     type: Type
     value: ir.Expression
@@ -48,14 +48,14 @@ class Bind:
 class Region:
     """Statements that each thread runs by itself, each with the frame whose variables it means."""
 
-    statements: list[tuple[Frame, ir.Statement | Bind]] = field(default_factory=list)
+    statements: list[tuple[PlannedFrame, ir.Statement | Bind]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Once:
     """A statement that gives a variable the same value in all threads."""
 
-    frame: Frame
+    frame: PlannedFrame
     statement: ir.Statement | Bind
 
 
@@ -63,7 +63,7 @@ class Once:
 class Exchange:
     """A warp's lanes exchange values, or a block votes; the result goes to a variable."""
 
-    frame: Frame
+    frame: PlannedFrame
     slot: int
     expression: ir.Warp
     agreed: tuple[bool, ...]
@@ -74,7 +74,7 @@ class Exchange:
 class PlannedIf:
     """A branch around regions; where threads disagree, each side runs under a mask."""
 
-    frame: Frame
+    frame: PlannedFrame
     condition: ir.Expression
     uniform: bool
     then: Plan
@@ -85,7 +85,7 @@ class PlannedIf:
 class PlannedLoop:
     """A loop around regions. `before` is the plan of what the condition needs."""
 
-    frame: Frame
+    frame: PlannedFrame
     before: Plan
     condition: ir.Expression | None
     uniform: bool
@@ -98,7 +98,7 @@ class PlannedLoop:
 class PlannedCall:
     """The body of a function that threads leave at different places; what they return is in `frame.result`."""
 
-    frame: Frame
+    frame: PlannedFrame
     body: Plan
 
 
@@ -155,7 +155,7 @@ def handed_on(items: Plan) -> Iterator[Key]:
                 yield from handed_on(body)
 
 
-def used(frame: Frame, node: object) -> Iterator[Key]:
+def used(frame: PlannedFrame, node: object) -> Iterator[Key]:
     """Yield the variables that a node uses."""
     if isinstance(node, Bind):
         yield node.frame.path, node.slot

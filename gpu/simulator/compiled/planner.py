@@ -10,9 +10,19 @@ from typing import Any
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
-from gpu.simulator.compiled.own_memory import OwnMemory
-from gpu.simulator.compiled.plan import Bind, Exchange, Frame, Once, Plan, PlannedCall, PlannedIf, PlannedLoop, Region
+from gpu.simulator.compiled.plan import (
+    Bind,
+    Exchange,
+    Once,
+    Plan,
+    PlannedCall,
+    PlannedFrame,
+    PlannedIf,
+    PlannedLoop,
+    Region,
+)
 from gpu.simulator.compiled.rematerialize import Rematerializable, changes_of
+from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.compiled.waiting import exchanges, sees, waits
 from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, walk
@@ -25,12 +35,12 @@ class Planned:
     """A kernel's plan: which variables differ between threads, and which of these are computed where they are used."""
 
     items: Plan
-    frames: dict[str, Frame]
+    frames: dict[str, PlannedFrame]
     varying: frozenset[tuple[str, int]]
     computed: dict[tuple[str, int], ir.Expression]
 
 
-def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Planned:
+def plan(kernel: ir.Function, constants: frozenset[str], replacement: ScalarReplacement) -> Planned:
     """Return the plan of a kernel.
 
     Parameters
@@ -38,8 +48,8 @@ def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Plan
     kernel : ir.Function
     constants : frozenset of str
         The names of `__constant__` variables: what is loaded from them at one place is the same for all.
-    own : OwnMemory
-        Which memory of a thread's own is taken apart.
+    replacement : ScalarReplacement
+        Which local memory is taken apart.
 
     Raises
     ------
@@ -51,8 +61,8 @@ def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Plan
             raise NotCompiled("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
     while True:
-        planner = _Planner(varying, constants, own)
-        frame = planner.frames[""] = Frame("", kernel, kernel.slots)
+        planner = _Planner(varying, constants, replacement)
+        frame = planner.frames[""] = PlannedFrame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
         if found == varying:
@@ -63,9 +73,11 @@ def plan(kernel: ir.Function, constants: frozenset[str], own: OwnMemory) -> Plan
 class _Planner:
     """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
 
-    def __init__(self, varying: frozenset[tuple[str, int]], constants: frozenset[str], own: OwnMemory) -> None:
+    def __init__(
+        self, varying: frozenset[tuple[str, int]], constants: frozenset[str], replacement: ScalarReplacement
+    ) -> None:
         self._varying = varying
-        self._own = own
+        self._replacement = replacement
         self._uniformity = Uniformity(varying, constants)
         self.found: set[tuple[str, int]] = set()
         self._masked = 0
@@ -73,13 +85,13 @@ class _Planner:
         self._declared: dict[tuple[str, int], int] = {}
         self._inlined = 0
         self.computed: dict[tuple[str, int], ir.Expression] = {}
-        self.frames: dict[str, Frame] = {}
+        self.frames: dict[str, PlannedFrame] = {}
         self._nodes: dict[int, list[Any]] = {}
         self._rematerializable: dict[str, Rematerializable] = {}
 
     # Which variables differ between threads.
 
-    def _assigned(self, frame: Frame, slot: int, value: ir.Expression | None, *, declared: bool) -> bool:
+    def _assigned(self, frame: PlannedFrame, slot: int, value: ir.Expression | None, *, declared: bool) -> bool:
         """Take note of an assignment that the block may do once; whether it can."""
         key = (frame.path, slot)
         if declared:
@@ -90,7 +102,7 @@ class _Planner:
         self.found.add(key)
         return False
 
-    def _of_function(self, frame: Frame) -> tuple[list[Any], Rematerializable]:
+    def _of_function(self, frame: PlannedFrame) -> tuple[list[Any], Rematerializable]:
         """Return all nodes of a frame's function, and which of its variables can be computed again."""
         nodes = self._nodes.setdefault(id(frame.function), [])
         if not nodes:
@@ -100,7 +112,7 @@ class _Planner:
             self._rematerializable[frame.path] = Rematerializable(frame.function, nodes, varying)
         return nodes, self._rematerializable[frame.path]
 
-    def _induction(self, frame: Frame, loop: ir.Loop) -> ir.Update | None:
+    def _induction(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Update | None:
         """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
         match loop.step:
             case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, compute) if (
@@ -123,7 +135,7 @@ class _Planner:
         self.computed[frame.path, slot] = ir.Binary(type, "+", born[0].value, come)
         return ir.Update(type, come, op, by, type)
 
-    def _differ(self, frame: Frame, statement: Any) -> None:
+    def _differ(self, frame: PlannedFrame, statement: Any) -> None:
         """Take note that what a region assigns differs between threads."""
         for node in walk(statement):
             match node:
@@ -134,14 +146,14 @@ class _Planner:
 
     # Statements.
 
-    def block(self, frame: Frame, body: ir.Statement) -> Plan:
+    def block(self, frame: PlannedFrame, body: ir.Statement) -> Plan:
         """Return the plan of statements in order."""
         planned: Plan = []
         for statement in body.statements if isinstance(body, ir.Block) else (body,):
             self._statement(frame, statement, planned)
         return planned
 
-    def _statement(self, frame: Frame, statement: ir.Statement, planned: Plan) -> None:
+    def _statement(self, frame: PlannedFrame, statement: ir.Statement, planned: Plan) -> None:
         match statement:
             case ir.Block(statements):
                 for inner in statements:
@@ -190,7 +202,7 @@ class _Planner:
 
     def _meet(
         self,
-        frame: Frame,
+        frame: PlannedFrame,
         type: Type,
         place: ir.Element,
         value: ir.Expression,
@@ -207,13 +219,15 @@ class _Planner:
         self._run(frame, ir.Evaluate(ir.Assign(type, place, ir.Local(type, slot, "")), position), planned)
         planned.append(Region())
 
-    def _change(self, frame: Frame, slot: int, value: ir.Expression | None, made: ir.Statement, planned: Plan) -> None:
+    def _change(
+        self, frame: PlannedFrame, slot: int, value: ir.Expression | None, made: ir.Statement, planned: Plan
+    ) -> None:
         if self._assigned(frame, slot, value, declared=False):
             planned.append(Once(frame, made))
         else:
             self._run(frame, made, planned)
 
-    def _run(self, frame: Frame, statement: ir.Statement | Bind, planned: Plan) -> None:
+    def _run(self, frame: PlannedFrame, statement: ir.Statement | Bind, planned: Plan) -> None:
         """Let each thread run a statement, in the region that is open where there is one."""
         self._differ(frame, statement.value if isinstance(statement, Bind) else statement)
         if not (planned and isinstance(planned[-1], Region)):
@@ -224,7 +238,7 @@ class _Planner:
 
     # Control flow around regions.
 
-    def _is_planned(self, frame: Frame, statement: ir.Statement) -> bool:
+    def _is_planned(self, frame: PlannedFrame, statement: ir.Statement) -> bool:
         """Whether a branch or a loop is the block's: it holds a barrier, or a loop worth going through together."""
         if waits(statement):
             return True
@@ -234,9 +248,9 @@ class _Planner:
             isinstance(inner, ir.Loop) and self._goes_together(frame, inner) for inner in outermost_loops(statement)
         )
 
-    def _goes_together(self, frame: Frame, loop: ir.Loop) -> bool:
+    def _goes_together(self, frame: PlannedFrame, loop: ir.Loop) -> bool:
         inside = list(walk(loop.body))
-        if self._own.parts_ways(frame.function, loop):
+        if self._replacement.parts_ways(frame.function, loop):
             return False
         if any(self._is_whole(frame, node) for node in inside):
             return False
@@ -245,17 +259,17 @@ class _Planner:
         steps = isinstance(loop.step, ir.Update) and self._uniformity.holds(frame, loop.step.value)
         return self._uniformity.holds(frame, loop.condition) or (steps and _touches_memory(loop.body))
 
-    def _is_whole(self, frame: Frame, node: Any) -> bool:
+    def _is_whole(self, frame: PlannedFrame, node: Any) -> bool:
         """Whether a node uses an array of the thread's own that is not taken apart: it is best kept in registers."""
         return isinstance(node, ir.Local) and any(
             isinstance(each, ir.DeclareMemory)
             and each.slot == node.slot
-            and each.slot not in self._own.taken_apart(frame.function)
-            and each.slot not in self._own.in_rows(frame.function)
+            and each.slot not in self._replacement.taken_apart(frame.function)
+            and each.slot not in self._replacement.in_rows(frame.function)
             for each in self._of_function(frame)[0]
         )
 
-    def _if(self, frame: Frame, statement: ir.If, planned: Plan) -> None:
+    def _if(self, frame: PlannedFrame, statement: ir.If, planned: Plan) -> None:
         condition = self._hoisted(frame, statement.condition, planned)
         assert condition is not None
         self._differ(frame, condition)
@@ -265,7 +279,7 @@ class _Planner:
         orelse = self._under(with_mask, frame, statement.orelse) if statement.orelse is not None else None
         planned.append(PlannedIf(frame, condition, uniform, then, orelse))
 
-    def _loop(self, frame: Frame, loop: ir.Loop, planned: Plan) -> None:
+    def _loop(self, frame: PlannedFrame, loop: ir.Loop, planned: Plan) -> None:
         before: Plan = []
         uniform = self._uniformity.holds(frame, loop.condition) and not any(
             isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body)
@@ -299,7 +313,7 @@ class _Planner:
             return self._masked
         return self._context[-1]
 
-    def _under(self, context: int, frame: Frame, body: ir.Statement) -> Plan:
+    def _under(self, context: int, frame: PlannedFrame, body: ir.Statement) -> Plan:
         self._context.append(context)
         planned = self.block(frame, body)
         self._context.pop()
@@ -307,7 +321,7 @@ class _Planner:
 
     # Expressions that wait.
 
-    def _hoisted(self, frame: Frame, expression: Any, planned: Plan) -> Any:
+    def _hoisted(self, frame: PlannedFrame, expression: Any, planned: Plan) -> Any:
         """Plan what threads exchange within an expression, and return what is left of it."""
         if expression is None or not exchanges(expression):
             return expression
@@ -336,13 +350,13 @@ class _Planner:
         planned.append(Exchange(frame, slot, left, agreed))
         return ir.Local(left.type, slot, left.op)
 
-    def _inline(self, frame: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
+    def _inline(self, frame: PlannedFrame, call: ir.Call, planned: Plan) -> ir.Expression:
         """Plan the body of a function that waits, in a frame of its own."""
         self._inlined += 1
         if self._inlined > 200:
             raise NotCompiled("functions that call each other and wait")
         function = call.function
-        inner = Frame(f"{frame.path}/{self._inlined}", function, function.slots)
+        inner = PlannedFrame(f"{frame.path}/{self._inlined}", function, function.slots)
         self.frames[inner.path] = inner
         for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
             value = self._hoisted(frame, argument, planned)
@@ -370,7 +384,9 @@ class _Planner:
         self._run(inner, Bind(frame, slot, call.type, value), planned)
         return ir.Local(call.type, slot, function.name)
 
-    def _inline_left_early(self, frame: Frame, inner: Frame, call: ir.Call, planned: Plan) -> ir.Expression:
+    def _inline_left_early(
+        self, frame: PlannedFrame, inner: PlannedFrame, call: ir.Call, planned: Plan
+    ) -> ir.Expression:
         """Plan the body of a function that some threads leave while others go on."""
         result: ir.Expression = _zero(Scalar("int32"))
         if not isinstance(call.type, Void):

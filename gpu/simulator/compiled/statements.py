@@ -8,10 +8,10 @@ from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
-from gpu.simulator.compiled.expressions import Expressions
-from gpu.simulator.compiled.masks import Masks
-from gpu.simulator.compiled.memory import Memory, Value
-from gpu.simulator.compiled.plan import Bind, Frame
+from gpu.simulator.compiled.expressions import ExpressionWriter
+from gpu.simulator.compiled.masks import MaskStack
+from gpu.simulator.compiled.memory import KernelMemory, Value
+from gpu.simulator.compiled.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import Scalar, Type, leaves
 
@@ -29,41 +29,41 @@ class _Targets:
     """What takes the value that is returned."""
 
 
-class Statements:
+class StatementWriter:
     """Writes what a thread runs.
 
     Parameters
     ----------
     asm : Assembly
     block : ThreadBlock
-    memory : Memory
-    masks : Masks
+    memory : KernelMemory
+    masks : MaskStack
         What a jump out of all that is written here takes the thread out of.
 
     Attributes
     ----------
-    expressions : Expressions
+    expressions : ExpressionWriter
         What statements compute.
     """
 
-    def __init__(self, asm: Assembly, block: ThreadBlock, memory: Memory, masks: Masks) -> None:
+    def __init__(self, asm: Assembly, block: ThreadBlock, memory: KernelMemory, masks: MaskStack) -> None:
         self._asm = asm
         self._block = block
         self._memory = memory
         self._masks = masks
         self._targets = _Targets()
         self._depth = 0
-        self.expressions = Expressions(asm, block, memory, self._call)
-        self._places = self.expressions.places
+        self.expressions = ExpressionWriter(asm, block, memory, self._call)
+        self._accesses = self.expressions.accesses
 
-    def run(self, frame: Frame, statement: ir.Statement | Bind) -> None:
+    def run(self, frame: PlannedFrame, statement: ir.Statement | Bind) -> None:
         """Write a statement of a plan, or a parameter that comes to life."""
         if isinstance(statement, Bind):
             self._bind(frame, statement)
         else:
             self._statement(frame, statement)
 
-    def _statement(self, frame: Frame, statement: ir.Statement) -> None:
+    def _statement(self, frame: PlannedFrame, statement: ir.Statement) -> None:
         asm = self._asm
         match statement:
             case ir.Block(statements):
@@ -103,7 +103,7 @@ class Statements:
             case _:
                 raise NotCompiled(f"a {statement.__class__.__name__.lower()} here")
 
-    def _declare_memory(self, frame: Frame, slot: int, size: int, values: Any, zeroed: bool) -> None:
+    def _declare_memory(self, frame: PlannedFrame, slot: int, size: int, values: Any, zeroed: bool) -> None:
         asm = self._asm
         part = self._memory.part(frame, slot)
         if part is not None:
@@ -111,15 +111,15 @@ class Statements:
                 place = self._memory.member(part.moved(offset), width)
                 asm.emit(f"store i{8 * width} 0, ptr {place}{self._block.access}")
             for offset, value in values:
-                self._places.write_part(part.moved(offset), value.type, self.expressions.value(frame, value))
+                self._accesses.write_part(part.moved(offset), value.type, self.expressions.value(frame, value))
             return
-        place = self._memory.own_memory(frame, slot, size)
+        place = self._memory.local_memory(frame, slot, size)
         if zeroed:
             asm.fill(place, 0, size, align=16)
         for offset, value in values:
             self._memory.store(asm.offset(place, offset), value.type, self.expressions.value(frame, value))
 
-    def _loop(self, frame: Frame, loop: ir.Loop) -> None:
+    def _loop(self, frame: PlannedFrame, loop: ir.Loop) -> None:
         asm = self._asm
         test, body, step, end = (asm.fresh(part) for part in ("test", "body", "step", "end"))
         outer = (self._targets.breaks, self._targets.continues)
@@ -137,7 +137,7 @@ class Statements:
         asm.place(end)
         self._targets.breaks, self._targets.continues = outer
 
-    def _switch(self, frame: Frame, switch: ir.Switch) -> None:
+    def _switch(self, frame: PlannedFrame, switch: ir.Switch) -> None:
         asm = self._asm
         assert isinstance(switch.value.type, Scalar)
         what, value, end = value_type(switch.value.type), self.expressions.scalar(frame, switch.value), asm.fresh("end")
@@ -157,7 +157,7 @@ class Statements:
         asm.place(end)
         self._targets.breaks = outer
 
-    def _return(self, frame: Frame, value: ir.Expression | None) -> None:
+    def _return(self, frame: PlannedFrame, value: ir.Expression | None) -> None:
         if not self._targets.returns:
             if value is not None and frame.result is not None:
                 caller, slot, type = frame.result
@@ -173,19 +173,19 @@ class Statements:
 
     # Functions.
 
-    def _bind(self, frame: Frame, bind: Bind) -> None:
-        if not self._places.lead(bind.frame, bind.slot, frame, bind.value):
+    def _bind(self, frame: PlannedFrame, bind: Bind) -> None:
+        if not self._accesses.alias(bind.frame, bind.slot, frame, bind.value):
             place = self._memory.variable(bind.frame, bind.slot, bind.type)
             self._memory.store(place, bind.type, self.expressions.value(frame, bind.value))
 
-    def _call(self, frame: Frame, call: ir.Call) -> Value:
+    def _call(self, frame: PlannedFrame, call: ir.Call) -> Value:
         """Write a function's body in place."""
         asm = self._asm
         if self._depth >= _DEEPEST:
             raise NotCompiled("recursion")
-        inner = Frame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
+        inner = PlannedFrame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
         for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
-            if not self._places.lead(inner, slot, frame, argument):
+            if not self._accesses.alias(inner, slot, frame, argument):
                 value = self.expressions.value(frame, argument)
                 self._memory.store(self._memory.variable(inner, slot, type), type, value, private=True)
         place = asm.alloca(call.type.size, "result")

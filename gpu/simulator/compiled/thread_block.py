@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.divisions import Divisions
-from gpu.simulator.compiled.plan import Bind, Frame
+from gpu.simulator.compiled.plan import Bind, PlannedFrame
 
 
 @dataclass(frozen=True)
-class Strip:
+class ThreadStrip:
     """Threads that are written as one loop: the number of the first along x, and that of each from there."""
 
     start: str
@@ -50,7 +50,7 @@ class ThreadBlock:
         self.access = ""
         self._thread_index: Sequence[str] = ("0", "0", "0")
         self._block_index: Sequence[str] = ("0", "0", "0")
-        self._strip: Strip | None = None
+        self._strip: ThreadStrip | None = None
         self._divisions = Divisions()
 
     def begin(self, number: str) -> None:
@@ -78,7 +78,7 @@ class ThreadBlock:
                 return str(self.shape[axis])
         return ("%gx", "%gy", "%gz")[axis]
 
-    def quotient(self, frame: Frame, expression: ir.Binary) -> str | None:
+    def quotient(self, frame: PlannedFrame, expression: ir.Binary) -> str | None:
         """Return threadIdx.x divided by a constant, or the rest, as i64, where that is known of a whole strip."""
         strip = self._strip
         found = self._divisions.of(frame, expression) if strip is not None else None
@@ -125,10 +125,10 @@ class ThreadBlock:
         with self._asm.loop(count // strip, "strip", self._asm.not_unrolled) as (number, _):
             start = self._asm.value(f"mul nuw nsw i64 {number}, {strip}")
             with self._asm.loop(strip, "tx", *marks) as (lane, latch):
-                self._strip = Strip(start, lane, strip)
+                self._strip = ThreadStrip(start, lane, strip)
                 yield self._asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
 
-    def strip(self, statements: Iterable[tuple[Frame, ir.Statement | Bind]]) -> int:
+    def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]]) -> int:
         """Return of how many threads strips are that make the divisions in statements simple, 0 where none do."""
         return self._divisions.strip(statements, self.shape[0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.plan import Frame, Key
+from gpu.simulator.compiled.plan import Key, PlannedFrame
 from gpu.simulator.compiled.walking import parts
 
 
@@ -24,7 +24,7 @@ class Uniformity:
         self._varying = varying
         self._constants = constants
 
-    def holds(self, frame: Frame, expression: ir.Expression | None) -> bool:
+    def holds(self, frame: PlannedFrame, expression: ir.Expression | None) -> bool:
         """Whether all threads of a block compute the same value."""
         match expression:
             case None | ir.Const() | ir.Null() | ir.Global():

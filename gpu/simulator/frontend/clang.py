@@ -14,7 +14,7 @@ from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.errors import CompileError, SourcePosition
 from gpu.simulator.frontend.child_launches import KERNEL_MARK, Edits, is_child_launch, rewrite
-from gpu.simulator.frontend.cursors import ClangType, Cursor, Tree
+from gpu.simulator.frontend.cursors import ClangType, Cursor, SyntaxTree
 from gpu.simulator.frontend.header import PLAIN, SHIM, parsed_before
 
 # Where includes are found that are not there: libclang takes files that exist in its memory alone.
@@ -72,7 +72,7 @@ def parse(
     include_dirs: Sequence[Path] = (),
     *,
     again: bool = False,
-) -> tuple[Tree, list[Diagnosis]]:
+) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Parse a CUDA C++ file, and return its tree and what clang says of it.
 
     An include that is not there is left out, as it usually serves the host's code.
@@ -109,7 +109,7 @@ def parse(
         launching = {str(error.location.file) for error in said if is_child_launch(error.spelling)} - edits.keys()
         if not launching:
             lines = text.split("\n")
-            tree = Tree(unit, edits, header.declarations)
+            tree = SyntaxTree(unit, edits, header.declarations)
             return tree, [_diagnosis(each, lines, path, tree) for each in said]
         for name in launching:
             files[name], edits[name] = rewrite(files[name] if name in files else Path(name).read_text(encoding="utf-8"))
@@ -147,7 +147,7 @@ def _index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: Tree) -> Diagnosis:
+def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
     place, position = tree.place(said.location), tree.position(said.location)
     is_error = said.severity >= cindex.Diagnostic.Error
     message = said.spelling

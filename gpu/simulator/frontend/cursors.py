@@ -20,7 +20,7 @@ from gpu.simulator.frontend.libclang import String, decoded, function
 T = TypeVar("T")
 
 
-class _Kept(Generic[T]):
+class _AskedOnce(Generic[T]):
     """An attribute that is worked out when it is first asked for, and then is the object's own."""
 
     def __init__(self, answer: Callable[[Any], T]) -> None:
@@ -31,10 +31,10 @@ class _Kept(Generic[T]):
         self._name = name
 
     @overload
-    def __get__(self, asked: None, owner: type) -> _Kept[T]: ...
+    def __get__(self, asked: None, owner: type) -> _AskedOnce[T]: ...
     @overload
     def __get__(self, asked: object, owner: type) -> T: ...
-    def __get__(self, asked: object | None, owner: type) -> _Kept[T] | T:
+    def __get__(self, asked: object | None, owner: type) -> _AskedOnce[T] | T:
         if asked is None:
             return self
         answer = self._answer(asked)
@@ -42,32 +42,32 @@ class _Kept(Generic[T]):
         return answer
 
 
-def _text(name: str) -> _Kept[str]:
+def _text(name: str) -> _AskedOnce[str]:
     ask = function(name, String)
-    return _Kept(lambda asked: decoded(ask(asked.raw)))
+    return _AskedOnce(lambda asked: decoded(ask(asked.raw)))
 
 
-def _number(name: str) -> _Kept[int]:
+def _number(name: str) -> _AskedOnce[int]:
     ask = function(name, ctypes.c_longlong)
-    return _Kept(lambda asked: ask(asked.raw))
+    return _AskedOnce(lambda asked: ask(asked.raw))
 
 
-def _flag(name: str) -> _Kept[bool]:
+def _flag(name: str) -> _AskedOnce[bool]:
     ask = function(name, ctypes.c_uint)
-    return _Kept(lambda asked: bool(ask(asked.raw)))
+    return _AskedOnce(lambda asked: bool(ask(asked.raw)))
 
 
-def _cursor(name: str) -> _Kept[Cursor | None]:
+def _cursor(name: str) -> _AskedOnce[Cursor | None]:
     ask = function(name, cindex.Cursor)
-    return _Kept(lambda asked: asked.tree.cursor(ask(asked.raw)))
+    return _AskedOnce(lambda asked: asked.tree.cursor(ask(asked.raw)))
 
 
-def _type(name: str) -> _Kept[ClangType]:
+def _type(name: str) -> _AskedOnce[ClangType]:
     ask = function(name, cindex.Type)
-    return _Kept(lambda asked: asked.tree.type(ask(asked.raw)))
+    return _AskedOnce(lambda asked: asked.tree.type(ask(asked.raw)))
 
 
-class Place(NamedTuple):
+class SourceOffset(NamedTuple):
     """Where something stands, of a macro's text where the macro is used; what clang made up has no `file`."""
 
     file: str
@@ -118,11 +118,11 @@ class Cursor:
     ----------
     raw : clang.cindex.Cursor
         What libclang takes for it.
-    tree : Tree
+    tree : SyntaxTree
         The tree that it is of.
     """
 
-    def __init__(self, raw: cindex.Cursor, tree: Tree) -> None:
+    def __init__(self, raw: cindex.Cursor, tree: SyntaxTree) -> None:
         self.raw = raw
         self.tree = tree
         self.kind: CursorKind = _CURSOR_KINDS[raw._kind_id]  # noqa: SLF001
@@ -147,34 +147,34 @@ class Cursor:
     is_default_method = _flag("clang_CXXMethod_isDefaulted")
     is_default_constructor = _flag("clang_CXXConstructor_isDefaultConstructor")
 
-    @_Kept
-    def location(self) -> Place:
+    @_AskedOnce
+    def location(self) -> SourceOffset:
         """Where a declaration has its name, and anything else its most telling token."""
         return self.tree.place(_location(self.raw))
 
-    @_Kept
-    def start(self) -> Place:
+    @_AskedOnce
+    def start(self) -> SourceOffset:
         """Where the text begins."""
         return self.tree.place(_start(_extent(self.raw)))
 
-    @_Kept
-    def end(self) -> Place:
+    @_AskedOnce
+    def end(self) -> SourceOffset:
         """Where the text ends."""
         return self.tree.place(_end(_extent(self.raw)))
 
-    @_Kept
+    @_AskedOnce
     def position(self) -> SourcePosition:
         """Where the text begins, as the user sees it."""
         return self.tree.position(_start(_extent(self.raw)))
 
-    @_Kept
+    @_AskedOnce
     def children(self) -> tuple[Cursor, ...]:
         """The nodes below this one, in the order of the text."""
         if self.kind in _WITHOUT_CHILDREN:
             return ()
         return tuple(map(self.tree.known_cursor, libclang.children(self.raw)))
 
-    @_Kept
+    @_AskedOnce
     def arguments(self) -> tuple[Cursor, ...]:
         """The arguments of a call, or the parameters of a function."""
         # All but defaults are children too, whose answers are kept with those.
@@ -212,7 +212,7 @@ class Cursor:
         """Whether two nodes stand at the same place, also within a macro."""
         return bool(self.raw.location == other.raw.location)
 
-    @_Kept
+    @_AskedOnce
     def operator(self) -> str:
         """The operator of an expression, such as `+` or `<<=`; `x++`, `++x`, `x--` and `--x` tell increments apart."""
         if self.kind == CursorKind.UNARY_OPERATOR:
@@ -221,12 +221,12 @@ class Cursor:
             return libclang.binary_operator(self.raw)
         return ""
 
-    @_Kept
+    @_AskedOnce
     def constant(self) -> int | float | None:
         """The value of a constant expression or of a constant's declaration, None where there is none."""
         return libclang.evaluated(self.raw)
 
-    @_Kept
+    @_AskedOnce
     def storage_class(self) -> StorageClass:
         """Whether a declaration is static or extern."""
         return StorageClass.from_id(_storage_class(self.raw))
@@ -239,11 +239,11 @@ class ClangType:
     ----------
     raw : clang.cindex.Type
         What libclang takes for it.
-    tree : Tree
+    tree : SyntaxTree
         The tree that it is of.
     """
 
-    def __init__(self, raw: cindex.Type, tree: Tree) -> None:
+    def __init__(self, raw: cindex.Type, tree: SyntaxTree) -> None:
         self.raw = raw
         self.tree = tree
         self.kind: TypeKind = _TYPE_KINDS[raw._kind_id]  # noqa: SLF001
@@ -259,17 +259,17 @@ class ClangType:
     is_const = _flag("clang_isConstQualifiedType")
     is_volatile = _flag("clang_isVolatileQualifiedType")
 
-    @_Kept
+    @_AskedOnce
     def declaration(self) -> Cursor:
         """What declares a struct, a class, a union or an enumeration."""
         return self.tree.known_cursor(_type_declaration(self.raw))
 
-    @_Kept
+    @_AskedOnce
     def fields(self) -> tuple[Cursor, ...]:
         """The members of a struct that hold data."""
         return tuple(map(self.tree.known_cursor, libclang.fields(self.raw)))
 
-    @_Kept
+    @_AskedOnce
     def argument_types(self) -> tuple[ClangType, ...]:
         """The types of a function type's parameters."""
         return tuple(map(self.tree.type, libclang.argument_types(self.raw)))
@@ -279,7 +279,7 @@ class ClangType:
         return int(_offset_of(self.raw, field.encode()))
 
 
-class Tree:
+class SyntaxTree:
     """What clang has parsed.
 
     Parameters
@@ -304,7 +304,7 @@ class Tree:
         self._answers = tuple(map(byref, (self._file, self._line, self._column, self._offset)))
         self.root = self.known_cursor(unit.cursor)
 
-    @_Kept
+    @_AskedOnce
     def declarations(self) -> tuple[Cursor, ...]:
         """The outermost declarations, but for those that are skipped."""
         return tuple(map(self.known_cursor, libclang.children(self.root.raw)[self._skipped :]))
@@ -331,10 +331,10 @@ class Tree:
             found = self._types[key] = ClangType(raw, self)
         return found
 
-    def place(self, location: cindex.SourceLocation) -> Place:
+    def place(self, location: cindex.SourceLocation) -> SourceOffset:
         """Return where a location of libclang's is."""
         _expansion(location, self._answers[0], None, None, self._answers[3])
-        return Place(self._file_answered(), self._offset.value)
+        return SourceOffset(self._file_answered(), self._offset.value)
 
     def position(self, location: cindex.SourceLocation) -> SourcePosition:
         """Return where a location of libclang's is, as the user sees it."""

@@ -18,7 +18,7 @@ _HEADER = SHIM / "lockstep_device.h"
 
 
 @dataclass(frozen=True)
-class Header:
+class PrecompiledHeader:
     """How clang takes the header.
 
     Parameters
@@ -33,20 +33,20 @@ class Header:
     declarations: int
 
 
-PLAIN = Header(("-include", str(_HEADER)), 0)
+PLAIN = PrecompiledHeader(("-include", str(_HEADER)), 0)
 """Clang reads the header's text."""
 
 _FOR_OTHERS = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationUnit_ForSerialization
 
 
-def parsed_before(arguments: tuple[str, ...]) -> Header:
+def parsed_before(arguments: tuple[str, ...]) -> PrecompiledHeader:
     """Return the header as it was parsed before, with these arguments; `PLAIN` where there is no room to keep that."""
     folder = disk.folder()
     path = _path(folder, arguments)
     if path is not None and not disk.holds(path):  # somebody has cleared the cache
         _path.cache_clear()
         path = _path(folder, arguments)
-    return PLAIN if path is None else Header(_taking(path), _number_of_declarations(path, arguments) or 0)
+    return PLAIN if path is None else PrecompiledHeader(_taking(path), _number_of_declarations(path, arguments) or 0)
 
 
 @cache

@@ -62,7 +62,7 @@ class _Release:
 
 
 @dataclass(frozen=True)
-class Seen:
+class VectorClock:
     """What a thread of a grid knew to be done at some time. Threads are counted over the grid.
 
     Parameters
@@ -97,7 +97,7 @@ class Seen:
         return known
 
 
-class Order:
+class HappensBefore:
     """Knows which earlier accesses are ordered before those of the batch that runs. Threads are counted over the grid.
 
     Parameters
@@ -198,7 +198,7 @@ class Order:
                 self._acquired = np.zeros(self._warp_time.size, np.int64)
             self._acquired[lanes] = event
 
-    def seen_by(self, lane: int, time: int) -> Seen:
+    def seen_by(self, lane: int, time: int) -> VectorClock:
         """Return what a lane knows to be done."""
         if self._known is not None:
             warp = self._known[lane].copy()
@@ -207,7 +207,7 @@ class Order:
             warp = np.minimum(self._warp_time[lane], self._warp_time[first : first + WARP])
         acquired = self._acquired is not None and bool(self._acquired[lane])
         barrier = int(self._barrier[lane // self._per_block])
-        return Seen(self.first_thread + lane, time, self._per_block, barrier, warp, acquired)
+        return VectorClock(self.first_thread + lane, time, self._per_block, barrier, warp, acquired)
 
     def in_block(self, lanes: Array, threads: Array, events: Array) -> Array:
         """Whether a barrier or `__syncwarp` is between events of other threads and what lanes do now."""

@@ -1,4 +1,4 @@
-"""Which memory of a thread's own can be taken apart: what each thread has of it becomes an array of a value a thread.
+"""Which local memory can be taken apart, aggregates replaced by scalars: a thread's own becomes an array of each value.
 
 Side by side, a member of neighboring threads is a vector; in structs one after the other, it is not. Of a struct, each
 access must be known to be to one member: at a constant offset, by the variable itself or by a reference to it that a
@@ -36,7 +36,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowShape:
     """Memory that is taken apart into values of one size."""
 
     width: int
@@ -57,12 +57,12 @@ class _Escapes(Exception):  # noqa: N818  # says that the address is used for so
     pass
 
 
-class OwnMemory:
-    """What is known of the memory of the threads' own, function by function."""
+class ScalarReplacement:
+    """What is known of the threads' local memory, function by function."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[int, dict[int, int]]] = {}
-        self._rows: dict[int, dict[int, Rows]] = {}
+        self._rows: dict[int, dict[int, RowShape]] = {}
 
     def taken_apart(self, function: ir.Function) -> dict[int, dict[int, int]]:
         """Return the slots of memory that can be taken apart, each with its members: offset and size in bytes."""
@@ -95,7 +95,7 @@ class OwnMemory:
             for loop in walk(function.body)
         )
 
-    def in_rows(self, function: ir.Function) -> dict[int, Rows]:
+    def in_rows(self, function: ir.Function) -> dict[int, RowShape]:
         """Return the slots of memory that becomes rows."""
         if id(function) not in self._rows:
             found = self._rows[id(function)] = {}
@@ -117,7 +117,7 @@ def _uses(slot: int, node: Any) -> bool:
     return any(isinstance(each, ir.Local) and each.slot == slot for each in walk(node))
 
 
-def _rows(function: ir.Function, declared: ir.DeclareMemory) -> Rows | None:
+def _rows(function: ir.Function, declared: ir.DeclareMemory) -> RowShape | None:
     widths: set[int] = set()
     try:
         for offset, value in declared.values:
@@ -127,7 +127,7 @@ def _rows(function: ir.Function, declared: ir.DeclareMemory) -> Rows | None:
         return None
     (width,) = widths or {1}
     count = declared.size // width
-    return Rows(width, count) if widths and count <= _MOST_ROWS and declared.size % width == 0 else None
+    return RowShape(width, count) if widths and count <= _MOST_ROWS and declared.size % width == 0 else None
 
 
 def _note_rows(widths: set[int], reached: Reached, type: Type) -> None:

@@ -7,36 +7,40 @@ from collections.abc import Callable
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.memory import Memory, Value
-from gpu.simulator.compiled.own_memory import Part, Reached, place_reached, reached
-from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.memory import KernelMemory, Value
+from gpu.simulator.compiled.plan import PlannedFrame
+from gpu.simulator.compiled.scalar_replacement import Part, Reached, place_reached, reached
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Type, leaves
 
 _SUBSCRIPT = {"+": "add nsw", "-": "sub nsw", "*": "mul nsw"}
 
 
-class Places:
+class AccessWriter:
     """Writes addresses, and what is read from them and written to them.
 
     Parameters
     ----------
     asm : Assembly
     block : ThreadBlock
-    memory : Memory
+    memory : KernelMemory
     scalar : callable
         (frame, expression) -> the value of an expression that is no struct, such as an index.
     """
 
     def __init__(
-        self, asm: Assembly, block: ThreadBlock, memory: Memory, scalar: Callable[[Frame, ir.Expression], str]
+        self,
+        asm: Assembly,
+        block: ThreadBlock,
+        memory: KernelMemory,
+        scalar: Callable[[PlannedFrame, ir.Expression], str],
     ) -> None:
         self._asm = asm
         self._block = block
         self._memory = memory
         self._scalar = scalar
 
-    def read(self, frame: Frame, place: ir.Place, type: Type) -> Value:
+    def read(self, frame: PlannedFrame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
         apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
         if apart is None or isinstance(type, Scalar | Pointer):
@@ -49,7 +53,7 @@ class Places:
             values.append(value)
         return tuple(values)
 
-    def write(self, frame: Frame, place: ir.Place, type: Type, value: Value) -> None:
+    def write(self, frame: PlannedFrame, place: ir.Place, type: Type, value: Value) -> None:
         """Write a value to a place."""
         apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
         if apart is None or isinstance(type, Scalar | Pointer):
@@ -61,7 +65,7 @@ class Places:
         """Write a value to memory that is taken apart."""
         self._write_members(self._members_of(part), type, value)
 
-    def address(self, frame: Frame, place: ir.Place) -> str:
+    def address(self, frame: PlannedFrame, place: ir.Place) -> str:
         """Return where a place is."""
         if isinstance(place, ir.Local):
             return self._memory.variable(frame, place.slot, place.type)
@@ -71,27 +75,27 @@ class Places:
         start = self._scalar(frame, place.pointer)
         return self.moved(frame, start, place.index, place.type.size) if place.index is not None else start
 
-    def moved(self, frame: Frame, start: str, index: ir.Expression, size: int) -> str:
+    def moved(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
         """Return an address so many elements further, of so many bytes each."""
         at = self._subscript(frame, index)
         if size in (1, 2, 4, 8):
             return self._asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {at}", "p")
         return self._asm.offset(start, self._asm.value(f"mul nsw i64 {at}, {size}"))
 
-    def lead(self, inner: Frame, slot: int, frame: Frame, argument: ir.Expression) -> bool:
-        """Let a parameter lead to memory that is taken apart, where its argument does; return whether it does."""
+    def alias(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> bool:
+        """Make a parameter an alias of memory that is taken apart, where its argument is; return whether it is."""
         apart = self._apart(frame, reached(argument)) if isinstance(argument.type, Pointer) else None
         if apart is None:
             return False
-        self._memory.lead_to(inner, slot, apart[0])
+        self._memory.alias_to(inner, slot, apart[0])
         return True
 
-    def _apart(self, frame: Frame, found: Reached | None) -> tuple[Part, Reached] | None:
+    def _apart(self, frame: PlannedFrame, found: Reached | None) -> tuple[Part, Reached] | None:
         """Return the part of memory that is taken apart and that a pointer leads to."""
         part = self._memory.part(frame, found.slot) if found is not None else None
         return (part.moved(found.offset), found) if part is not None and found is not None else None
 
-    def _members(self, frame: Frame, part: Part, found: Reached) -> Callable[[int, int], str]:
+    def _members(self, frame: PlannedFrame, part: Part, found: Reached) -> Callable[[int, int], str]:
         """Return what gives the address of a member, so many bytes further and so many bytes long."""
         if not found.indices:
             return self._members_of(part)
@@ -114,7 +118,7 @@ class Places:
         for (offset, leaf), each in zip(leaves(type), given, strict=True):
             self._memory.store(member(offset, leaf.size), leaf, each)
 
-    def _subscript(self, frame: Frame, index: ir.Expression) -> str:
+    def _subscript(self, frame: PlannedFrame, index: ir.Expression) -> str:
         """Return an index in 64 bits. Sums and products of indices that fit no 32 bits point outside of any array, so
         they are computed in 64 bits at once: LLVM then sees that neighboring threads access neighboring elements.
         """
