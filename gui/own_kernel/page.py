@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
@@ -18,7 +18,7 @@ from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
 from gui.step_view.tab import StepTab
-from gui.widgets.basic import Card, Ground, column, row
+from gui.widgets.basic import Card, Ground, column, row, split
 from gui.work.jobs import Jobs
 
 _RUN, _DESCRIBE = "own run", "own kernels"
@@ -89,19 +89,10 @@ class OwnKernelPage(Ground):
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setWidget(bar)
-        left = QSplitter(Qt.Orientation.Vertical)
+        left = split(Qt.Orientation.Vertical, scroll, self.results, sizes=(look().px(250), look().px(330)))
         right = QWidget()
         right.setLayout(column(self.source))
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        left.addWidget(scroll)
-        left.addWidget(self.results)
-        left.setSizes([look().px(250), look().px(330)])
-        self.splitter.addWidget(left)
-        self.splitter.addWidget(right)
-        self.splitter.setSizes([look().px(620), look().px(490)])
-        for splitter in (left, self.splitter):
-            splitter.setChildrenCollapsible(False)
-            splitter.setHandleWidth(8)
+        self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(620), look().px(490)))
         return self.splitter
 
     @property

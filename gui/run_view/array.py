@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QStackedWidget, QWidget
 
 from gpu.declaration.arrays import outline
 from gpu.declaration.pattern import Array, Pattern
@@ -19,7 +19,7 @@ from gui.run_view.examples import preset_of
 from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
-from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label
+from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label, split
 from gui.work.records import FinishedRun
 
 SHOWN_AT_ONCE = 2**16
@@ -65,9 +65,7 @@ class ArrayView(RunView):
         self._about_input, self._about_result = (
             ElidedLabel("caption", f"About the {of}", right=True) for of in ("input", "result")
         )
-        self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(8)
+        self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
             ("Input", (self.before,), self._about_input),
             ("Result", (self.result, self.error, self.passes), self._about_result),
@@ -79,9 +77,7 @@ class ArrayView(RunView):
                 card.body.addWidget(content, {self.error: 2, self.passes: 0}.get(content, 3))
             self.splitter.addWidget(card)
         self.splitter.setSizes([look().px(150), look().px(230)])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.splitter)
+        self.setLayout(column(self.splitter))
         for plot in self._plots:
             plot.hovered.connect(self._read)
             plot.moved.connect(lambda first, last, plot=plot: self._align(plot, first, last))

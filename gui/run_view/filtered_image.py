@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.presentation import ImagePresentation
@@ -14,6 +13,7 @@ from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.numbers import as_time
 from gui.run_view.view import RunView, pixel_text, titled_pane
+from gui.widgets.basic import column, split
 from gui.widgets.forms import ParameterForm
 from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
@@ -46,28 +46,11 @@ class FilteredImageView(RunView):
         for pane in (self.before, self.after):
             pane.hovered.connect(self._read)
 
-        pictures = QSplitter(Qt.Orientation.Horizontal)
-        pictures.addWidget(before_card)
-        pictures.addWidget(after_card)
-        pictures.setSizes([1000, 1000])
-        below = QSplitter(Qt.Orientation.Horizontal)
-        below.addWidget(self.levels)
-        below.addWidget(self.filter)
-        below.setStretchFactor(0, 3)
-        below.setStretchFactor(1, 1)
-        below.setSizes([640, 250])
-        self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self.splitter.addWidget(pictures)
-        self.splitter.addWidget(below)
-        self.splitter.setStretchFactor(0, 3)
-        self.splitter.setStretchFactor(1, 2)
-        self.splitter.setSizes([330, 220])
-        for splitter in (pictures, below, self.splitter):
-            splitter.setChildrenCollapsible(False)
-            splitter.setHandleWidth(8)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.splitter)
+        across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        pictures = split(across, before_card, after_card, sizes=(1000, 1000))
+        below = split(across, self.levels, self.filter, sizes=(640, 250), stretch=(3, 1))
+        self.splitter = split(down, pictures, below, sizes=(330, 220), stretch=(3, 2))
+        self.setLayout(column(self.splitter))
 
     def show_image(self, image: OpenImage) -> None:
         self._image, self._outcome = image, None

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QGridLayout, QLabel, QSplitter, QStackedWidget, QVBoxLayout
+from PyQt6.QtWidgets import QGridLayout, QLabel, QStackedWidget
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
-from gui.widgets.basic import Card, as_count, label
+from gui.widgets.basic import Card, as_count, column, label, split
 from gui.widgets.forms import ParameterForm, TextField
 from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
@@ -64,7 +64,6 @@ class ImageCountsView(RunView):
         self._image: OpenImage | None = None
         self.pane.hovered.connect(self._read)
 
-        above = QSplitter(Qt.Orientation.Horizontal)
         self.text_card = Card("Text")
         self.text_card.head.addStretch(1)
         self.text_card.head.addWidget(label("type, paste, or open a .txt file", "caption"))
@@ -77,23 +76,10 @@ class ImageCountsView(RunView):
         self._cards = {"image": picture_card, "text": self.text_card, "values": self.numbers_card}
         for card in self._cards.values():
             self.stack.addWidget(card)
-        above.addWidget(self.stack)
-        above.addWidget(self.facts_card)
-        above.setStretchFactor(0, 3)
-        above.setStretchFactor(1, 1)
-        above.setSizes([520, 220])
-        self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self.splitter.addWidget(above)
-        self.splitter.addWidget(self.levels)
-        self.splitter.setSizes(_HEIGHTS[False])
-        self.splitter.setStretchFactor(0, 2)
-        self.splitter.setStretchFactor(1, 3)
-        for splitter in (above, self.splitter):
-            splitter.setChildrenCollapsible(False)
-            splitter.setHandleWidth(8)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.splitter)
+        across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
+        above = split(across, self.stack, self.facts_card, sizes=(520, 220), stretch=(3, 1))
+        self.splitter = split(down, above, self.levels, sizes=_HEIGHTS[False], stretch=(2, 3))
+        self.setLayout(column(self.splitter))
 
     def show_image(self, image: OpenImage) -> None:
         self._image = image

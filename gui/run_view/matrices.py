@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QEvent, Qt
-from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QWidget
 
 from gpu.declaration.matrices import every
 from gpu.declaration.pattern import Array, Pattern
@@ -14,7 +14,7 @@ from gui.qt.events import is_of
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
 from gui.run_view.view import RunView
-from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role
+from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, column, label, role
 from gui.work.records import FinishedRun
 
 _PICTURE = " picture"
@@ -114,9 +114,7 @@ class MatricesView(RunView):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(8)
         self.splitter.addWidget(self._inside)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.splitter)
+        self.setLayout(column(self.splitter))
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         names = [name.removesuffix(_PICTURE) for name in outcome.arrays if name.endswith(_PICTURE)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
@@ -14,6 +15,7 @@ from PyQt6.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
+    QSplitter,
     QStyle,
     QStyleOptionButton,
     QVBoxLayout,
@@ -101,6 +103,22 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | int, ...], spacing: int) ->
             layout.addSpacing(item)
         else:
             layout.addStretch(1)
+
+
+def split(
+    orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = (), stretch: Sequence[int] = ()
+) -> QSplitter:
+    """Return parts in a line with handles between them; what room comes or goes they share as `stretch` says."""
+    made = QSplitter(orientation)
+    made.setChildrenCollapsible(False)
+    made.setHandleWidth(8)
+    for part in parts:
+        made.addWidget(part)
+    for place, share in enumerate(stretch):
+        made.setStretchFactor(place, share)
+    if sizes:
+        made.setSizes(list(sizes))
+    return made
 
 
 class ElidedLabel(QLabel):

@@ -9,10 +9,8 @@ from typing import Any
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
     QSizePolicy,
-    QSplitter,
     QStackedWidget,
     QTabBar,
     QVBoxLayout,
@@ -31,7 +29,7 @@ from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
-from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row
+from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row, split
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
 from gui.window.views import shown_parameters, view_for
@@ -233,18 +231,10 @@ class PatternPage(Ground):
         column.addWidget(self.idea)
         column.addWidget(self.source, 1)
         column.addWidget(self.numbers)
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setHandleWidth(8)
-        self.splitter.addWidget(left)
-        self.splitter.addWidget(self._beside(right))
-        self.splitter.setStretchFactor(0, 5)
-        self.splitter.setStretchFactor(1, 3)
-        self.splitter.setSizes([look().px(720), look().px(390)])
+        sizes = (look().px(720), look().px(390))
+        self.splitter = split(Qt.Orientation.Horizontal, left, self._beside(right), sizes=sizes, stretch=(5, 3))
         holder = QWidget()
-        line = QHBoxLayout(holder)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.splitter)
+        holder.setLayout(row(self.splitter))
         return holder
 
     def _beside(self, kernel: QWidget) -> QWidget:
