@@ -3,49 +3,60 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QWidget
 
+from gpu.stepping.lanes import LaneState, LaneStates
+from gpu.stepping.warp_variables import warp_variables
+from gpu.warp import WARP
 from gui.step_view.arrays.view import MemoryView
+from gui.step_view.cards.lanes import LaneGrid
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.launches import LaunchesView
 from gui.step_view.pictures.variables import VariablesView
+from gui.step_view.time.snapshots import snapshots_of
 from gui.step_view.time.timeline import Timeline
+from tests.gui.step_view.conftest import shown
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
-ZOOMS = {"+": 1.25, "−": 1 / 1.25}
 
 
-def fresh_flow(tab, zooms):
-    made, models = FlowView(), tab.models
+def fresh_flow(tab):
+    made, models, seen = FlowView(), tab.models, tab.flow.viewport
     _place(made, tab, tab.flow)
     made.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
-    for each in zooms:
-        made.zoom(ZOOMS[each])
+    if not seen.fitted:
+        made.zoom(seen.sizes.column / made.viewport.sizes.column)
     made.show_moment(tab.player.moment)
     made.follow_thread(tab.followed)
+    made.select(tab.flow.marks.selected)
     made.viewport.offset = tab.flow.viewport.offset  # where it was scrolled to on its way
     return made
 
 
-def fresh_memory(tab, zooms):
+def fresh_memory(tab):
     made = MemoryView()
     _place(made, tab, tab.memory)
     made.open(tab.models)
-    made.show_moment(tab.player.moment, tab.snapshot(tab.player.moment).block, tab.followed)
+    made.show_moment(tab.player.moment, now(tab).block, tab.followed)
     return made
 
 
-def fresh_variables(tab, zooms):
-    made = VariablesView()
+def fresh_variables(tab):
+    made, there = VariablesView(), now(tab)
     _place(made, tab, tab.warp)
-    made.show_warp(tab.warp.variables, tab.warp._active, tab.warp._warp)
+    warp = there.thread // WARP
+    variables = warp_variables(tab.models.recording, tab.player.moment, there.block, warp)
+    active = there.lanes.state[there.block, warp] == LaneState.ACTIVE
+    made.show_warp(variables, active.tolist(), there.block * there.lanes.state.shape[1] + warp)
     return made
 
 
-def fresh_launches(tab, zooms):
+def fresh_launches(tab):
     made = LaunchesView()
     _place(made, tab, tab.launches)
     made.open(tab.models.grids)
@@ -59,6 +70,20 @@ def fresh_timeline(tab):
     made.open(models.segments, tab.timeline.findings, [launch.trace.kernel for launch in models.recording.launches])
     made.show_moment(tab.player.moment)
     return made
+
+
+def fresh_lanes(tab):
+    made, there = LaneGrid(), now(tab)
+    _place(made, tab, tab.lanes.grid)
+    made.first, made.most_rows = tab.lanes.grid.first, tab.lanes.grid.most_rows  # as far as it was scrolled
+    made.show_lanes(there.lanes, there.block, there.threads, there.thread if tab.followed else -1)
+    return made
+
+
+def now(tab):
+    """Return what there is beside the pictures, worked out from the recording alone."""
+    models = replace(tab.models, lanes=LaneStates(tab.models.recording))
+    return snapshots_of(models)(tab.player.moment, tab.followed)
 
 
 def _place(made, tab, like):
@@ -86,19 +111,32 @@ def whole(view):
 
 def rest(qtbot, tab):
     """Let the picture come to rest, and all be prepared that is worked out ahead."""
+    before = None
+    while before != (before := [each.geometry() for each in tab.findChildren(QWidget)]):
+        qtbot.wait(20)  # what is laid out anew may break its lines anew
     qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.flow.gliding))
 
 
-def check(qtbot, tab, kind, zooms=""):
+def check(qtbot, tab, kind):
     rest(qtbot, tab)
     name, make = PICTURES[kind]
-    for seen, fresh in ((getattr(tab, name), make(tab, zooms)), (tab.timeline, fresh_timeline(tab))):
-        assert whole(seen) == whole(fresh), f"{kind} at {tab.player.moment}"
+    kept = {
+        kind: (getattr(tab, name), make),
+        "time": (tab.timeline, fresh_timeline),
+        "lanes": (tab.lanes.grid, fresh_lanes),
+    }
+    for what, (seen, make_one) in kept.items():
+        fresh = make_one(tab)
+        assert whole(seen) == whole(fresh), f"{what} at {tab.player.moment}"
         fresh.setParent(None)
         fresh.deleteLater()
+    there = now(tab)
+    assert (tab.statement._whole, tab.variables._whole) == (there.words, there.variables)
+    groups = "  ·  ".join(group.text for group in there.lanes.groups(there.block))
+    assert tab.lanes.words._whole.endswith(groups)
 
 
-def walk(qtbot, tab, kind, moments, zooms=""):
+def walk(qtbot, tab, kind, moments):
     """Go to moments with a few steps from each, as keys do; compare where each few end."""
     for moment, step in zip(moments, itertools.cycle((1, 1, -1))):
         tab.timeline.wanted.emit(moment % (tab.player.end + 1))
@@ -107,7 +145,7 @@ def walk(qtbot, tab, kind, moments, zooms=""):
             tab.player.step(step)
             rest(qtbot, tab)
             getattr(tab, PICTURES[kind][0]).grab()
-        check(qtbot, tab, kind, zooms)
+        check(qtbot, tab, kind)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +181,68 @@ def test_a_zoomed_dataflow_goes_through_time_too(qtbot, stepping):
         tab.flow.fit()
         for each in zooms:
             tab.zooms[each].click()
-        walk(qtbot, tab, "Flow", (tab.player.end // share,), zooms)
+        walk(qtbot, tab, "Flow", (tab.player.end // share,))
     told = tab.snapshot(tab.player.moment)
     tab.lanes.grid.thread_clicked.emit(told.block, told.thread)
-    check(qtbot, tab, "Flow", zooms)
+    check(qtbot, tab, "Flow")
+
+
+def done_to(qtbot, window, tab):
+    """Yield after each of many things that are done to a picture, so that what it kept meets all that it shows next."""
+    player, form, end = tab.player, tab.settings.form, tab.player.end
+    for moment in (1, end // 2, end // 2 - 1, end, 3):
+        player.go(moment)
+        yield
+    window.appearance.toggle_theme()
+    yield
+    player.step(1)
+    player.step(1)
+    yield
+    there = tab.snapshot(player.moment)
+    tab.lanes.grid.thread_clicked.emit(there.block, there.thread)
+    yield
+    player.to_border(1)
+    yield
+    tab.clear_selection()
+    yield
+    window.resize(window.width() - 60, window.height() - 30)
+    yield
+    player.to_border(-1)
+    yield
+    window.appearance.set_text_size("large")
+    yield
+    player.go(end * 2 // 3)
+    yield
+    window.appearance.set_text_size("normal")
+    window.appearance.toggle_theme()
+    yield
+    window.resize(window.width() + 60, window.height() + 30)
+    yield
+    # The same shapes with other values, then other shapes, then as at first.
+    tab.settings.again.click()
+    shown(qtbot, tab)
+    yield
+    n = form.values["n"]
+    for changed in (2 * n, n):
+        form.change(n=changed)
+        shown(qtbot, tab)
+        player.go(player.end // 2)
+        yield
+        player.step(-1)
+        yield
+    window.choose_variant(next(each.name for each in tab.pattern.variants if each.name != tab.variant))
+    shown(qtbot, tab)
+    player.go(player.end // 2)
+    yield
+    player.to_end(last=True)
+    yield
+
+
+@pytest.mark.parametrize("kind", ["Flow", "Arrays", "Variables"])
+@pytest.mark.parametrize(("pattern", "variant", "params"), [("scan", "brent-kung", {}), ("reduction", "atomic", {})])
+def test_nothing_that_was_kept_is_shown_for_something_else(qtbot, stepping, pattern, variant, params, kind):
+    window = stepping(pattern, variant, **params)
+    tab = window.page.step
+    tab.kinds.choose(kind)
+    for _ in done_to(qtbot, window, tab):
+        check(qtbot, tab, kind)

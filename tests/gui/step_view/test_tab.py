@@ -254,6 +254,18 @@ def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, w
     assert "block 16 ·" in tab.chosen.text()
 
 
+def _stand_alone(lines):
+    for card, pieces in lines.items():
+        seen = [each for each in pieces if each.isVisible()]
+        boxes = [QRect(each.mapTo(card, QPoint(0, 0)), each.size()) for each in seen]
+        for each, box in zip(seen, boxes, strict=True):
+            assert card.rect().contains(box), each.accessibleName()
+            if not isinstance(each, ElidedLabel):
+                assert each.width() >= each.minimumSizeHint().width(), each.accessibleName() or each.text()
+        for one, other in itertools.combinations(boxes, 2):
+            assert not one.intersects(other)
+
+
 @pytest.mark.parametrize("size", ["normal", "lecture hall"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 640)])
 def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height):
@@ -264,9 +276,6 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
     shown(qtbot, tab)
     tab.player.to_end(last=True)
     transport, source = tab.transport, tab.source
-    # A line that breaks anew asks for another height, which comes with a later event.
-    time = transport.parentWidget().parentWidget()
-    qtbot.waitUntil(lambda: time.rect().bottom() > tab.verdict.mapTo(time, tab.verdict.rect().bottomLeft()).y())
     assert tab.player.end > 99
     assert transport.count.text() == f"step {tab.player.end} of {tab.player.end}"
     lines = {
@@ -277,15 +286,8 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
         source: [source.title, source.edited, source.kernel, source.revert, source.save, source.open],
         tab.counters: [*tab.counters.findChildren(QLabel)],
     }  # fmt: skip
-    for card, pieces in lines.items():
-        seen = [each for each in pieces if each.isVisible()]
-        boxes = [QRect(each.mapTo(card, QPoint(0, 0)), each.size()) for each in seen]
-        for each, box in zip(seen, boxes, strict=True):
-            assert card.rect().contains(box), each.accessibleName()
-            if not isinstance(each, ElidedLabel):
-                assert each.width() >= each.minimumSizeHint().width(), each.accessibleName() or each.text()
-        for one, other in itertools.combinations(boxes, 2):
-            assert not one.intersects(other)
+    # Lines that break anew ask for another height, which comes with a later event.
+    qtbot.waitUntil(lambda: _stand_alone(lines))
     assert tab.chosen.width() <= window.width()
 
 
