@@ -1,4 +1,4 @@
-"""Values as the cells of the Step tab show them."""
+"""Values as the cells of the Step tab show them, and threads as it names them."""
 
 from __future__ import annotations
 
@@ -46,3 +46,8 @@ def texts(values: Array, room: int) -> list[str]:
     # The same values come again and again; of 0 there are two that are equal and written differently.
     shown = [_known(value, room) if value else as_text(value, room) for value in values.tolist()]
     return [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]
+
+
+def thread_name(block: int, thread: int, *, several_blocks: bool) -> str:
+    """Return a thread as people say it: thread 3, or thread 0.3 where there are several blocks."""
+    return f"thread {block}.{thread}" if several_blocks else f"thread {thread}"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Array
+from gpu.stepping.moment.touched import Touched
 
 _MOST = 4096
 
@@ -53,33 +54,6 @@ def wrapped(shape: tuple[int, int], width: int) -> tuple[int, int]:
     """Return the rows and columns of a single row that is written in rows of at most `width`."""
     rows, columns = shape
     return shape if rows > 1 or columns <= width else (-(-columns // width), width)
-
-
-@dataclass(frozen=True, eq=False)
-class Touched:
-    """What one event does to an array: elements, and by which block and thread each."""
-
-    number: int
-    writes: bool
-    elements: Array
-    blocks: Array
-    threads: Array
-
-
-def touched(trace: Any, event: int) -> list[Touched]:
-    """Return what an event reads and writes, by array."""
-    if not 0 <= event < len(trace.events):
-        return []
-    found = []
-    each = trace.events[event]
-    for access in each.accesses:
-        blocks, threads = trace.lanes.threads(each.batch, access.lanes)
-        for number in np.unique(access.arrays).tolist():
-            if trace.arrays[number].space == "local":
-                continue
-            own = access.arrays == number
-            found.append(Touched(number, access.action != "read", access.elements[own], blocks[own], threads[own]))
-    return found
 
 
 def panels(

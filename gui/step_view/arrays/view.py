@@ -11,16 +11,16 @@ from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gpu.stepping.moment.touched import Touched, touched
 from gpu.warp import WARP
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
-from gui.painting.values import as_text
+from gui.painting.values import as_text, thread_name
 from gui.qt.events import is_of
 from gui.step_view.arrays.paint import READABLE, ValueGrid
-from gui.step_view.arrays.panels import Panel, Touched, panels, touched, wrapped
+from gui.step_view.arrays.panels import Panel, panels, wrapped
 from gui.step_view.arrays.shades import Mark
 from gui.step_view.arrays.tints import TintedGrid
-from gui.step_view.dataflow.words import who
 
 if TYPE_CHECKING:
     from gui.step_view.recording.models import Models
@@ -231,9 +231,8 @@ class MemoryView(QWidget):
             if touch.number == panel.number:
                 at = np.flatnonzero(touch.elements - panel.first == place)
                 several = self.models.several_blocks
-                names = [
-                    who(int(touch.blocks[each]), int(touch.threads[each]), several_blocks=several) for each in at[:4]
-                ]
+                pairs = zip(touch.blocks[at[:4]].tolist(), touch.threads[at[:4]].tolist(), strict=True)
+                names = [thread_name(*pair, several_blocks=several) for pair in pairs]
                 if names:
                     more = f" and {at.size - 4} more" if at.size > 4 else ""
                     lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")

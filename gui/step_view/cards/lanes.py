@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 4
 _FEW_ROWS = 2
-# As gpu.stepping.lanes.LaneState numbers them.
+# As gpu.stepping.moment.lanes.LaneState numbers them.
 ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
 _WORDS = {ABSENT: "not in the block", ACTIVE: "active", WAITING: "waiting at a barrier", FINISHED: "finished",
           READY: "ready, not running"}  # fmt: skip

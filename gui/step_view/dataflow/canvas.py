@@ -66,7 +66,6 @@ class Canvas:
     def open(self, warps: Sequence[int], *, several_blocks: bool) -> None:
         """Paint another dataflow, the viewport's; `warps` are those of a block, by launch."""
         self._warps, self._several_blocks = warps, several_blocks
-        self._flow = None
 
     @property
     def flow(self) -> FlowPainter:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from gui.painting.values import as_text
+from gui.painting.values import as_text, thread_name
 from gui.step_view.dataflow.layout import Cells, DataflowLayout
 
 
 def row_title(row: Cells) -> str:
     """Return what stands at the left of a row."""
     return row.label
-
-
-def who(block: int, thread: int, *, several_blocks: bool) -> str:
-    """Return a thread as people say it: thread 3, or thread 0.3 where there are several blocks."""
-    return f"thread {block}.{thread}" if several_blocks else f"thread {thread}"
 
 
 def where(row: Cells, cell: int) -> str:
@@ -34,6 +29,6 @@ def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_bloc
     for _, source_row, source_cell in sources[sources[:, 0] == place].tolist():
         source = layout.rows[source_row]
         parts.append(f"{where(source, source_cell)} = {as_text(source.value[source_cell].item())}")
-    by = who(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
+    by = thread_name(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
     made = f"\n{by}, line {row.line}"
     return text + made + (f"\nfrom {', '.join(parts)}" if parts else "")

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gui.painting.colors import mixed
 from gui.painting.theme import code_font, look
-from gui.step_view.dataflow.words import who
+from gui.painting.values import thread_name
 
 if TYPE_CHECKING:
     from gpu.stepping.launch_tree import Grid
@@ -46,7 +46,7 @@ class LaunchesView(QWidget):
         self.moment = 0
         self._centers: list[float] = []
         self._leaves = 1
-        self._told: frozenset[str] = frozenset()
+        self._differing: frozenset[str] = frozenset()
 
     def open(self, grids: Sequence[Grid]) -> None:
         """Show other grids."""
@@ -69,7 +69,7 @@ class LaunchesView(QWidget):
         for grid in self.grids:
             for name, value in grid.arguments:
                 values.setdefault(name, set()).add(value)
-        self._told = frozenset(name for name, each in values.items() if len(each) > 1)
+        self._differing = frozenset(name for name, each in values.items() if len(each) > 1)
         self.update()
 
     def show_moment(self, moment: int) -> None:
@@ -135,7 +135,7 @@ class LaunchesView(QWidget):
             return
         painter.setPen(QColor(theme.on_accent if state == _RUNS else theme.muted if state == _ENDED else theme.text))
         metrics = painter.fontMetrics()
-        lines = [f"{name} {value}" for name, value in grid.arguments if name in self._told] or [grid.kernel]
+        lines = [f"{name} {value}" for name, value in grid.arguments if name in self._differing] or [grid.kernel]
         lines = lines[: max(min(_LINES, int(box.height() // metrics.height())), 1)]
         if box.width() < max(map(metrics.horizontalAdvance, lines)) + 6:
             lines = [line.rsplit(" ", 1)[-1] for line in lines]  # the values alone
@@ -162,19 +162,18 @@ class LaunchesView(QWidget):
         return super().event(event)
 
     def words(self, number: int) -> str:
-        """Return what is told of a grid: its size, its arguments, and who launched it."""
+        """Return what there is to say of a grid: its size, its arguments, and who launched it."""
         grid = self.grids[number]
         blocks = "1 block" if grid.blocks == 1 else f"{grid.blocks} blocks"
-        told = [f"{grid.kernel}: {blocks} of {grid.threads} threads"]
+        lines = [f"{grid.kernel}: {blocks} of {grid.threads} threads"]
         if grid.arguments:
-            told.append(", ".join(f"{name} = {value}" for name, value in grid.arguments))
+            lines.append(", ".join(f"{name} = {value}" for name, value in grid.arguments))
         if grid.parent < 0:
-            told.append("launched by the host")
+            lines.append("launched by the host")
         else:
-            told.append(
-                f"launched by {who(grid.by_block, grid.by_thread, several_blocks=self.grids[grid.parent].blocks > 1)}"
-            )
-        return "\n".join(told)
+            several = self.grids[grid.parent].blocks > 1
+            lines.append(f"launched by {thread_name(grid.by_block, grid.by_thread, several_blocks=several)}")
+        return "\n".join(lines)
 
 
 def _leaves_first(children: dict[int, list[int]]) -> list[int]:

@@ -13,11 +13,10 @@ from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu.messages.requests import Failure
 from gui.painting.theme import look
-from gui.painting.values import as_text
+from gui.painting.values import as_text, thread_name
 from gui.qt.background import in_background
 from gui.qt.events import is_of
 from gui.step_view.dataflow.view import FlowView
-from gui.step_view.dataflow.words import who
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import RunRequest
 from gui.step_view.recording.stepper import Stepper
@@ -182,7 +181,7 @@ class OrdersView(QWidget):
         for value, writer in zip(difference.values, difference.writers, strict=True):
             text = "nothing" if value is None else as_text(value.item())
             if writer is not None:
-                text += f" by {who(writer.block, writer.thread, several_blocks=several)}, line {writer.line}"
+                text += f" by {thread_name(writer.block, writer.thread, several_blocks=several)}, line {writer.line}"
             parts.append(text)
         return f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
 

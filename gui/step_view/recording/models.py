@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpu.declaration.pattern import Array
+from gpu.stepping.segments import Segment, segments_of
 from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
-    from gpu.stepping.dataflow.dataflow import Dataflow
     from gpu.stepping.launch_tree import Grid
     from gpu.stepping.moment.lanes import LaneStates
     from gpu.stepping.recording import Recording
     from gpu.stepping.tally import Tally
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch of moments between two barriers, `first` to `last` (not included)."""
-
-    first: int
-    last: int
-    label: str
-    launch: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,45 +115,11 @@ def load(path: str | Path) -> Models:
 
     recording = Recording.load(path)
     dataflow = Dataflow(recording)
-    positions, kinds = recording.statements
+    positions, _ = recording.statements
     lines = np.array([position.line for position in positions], np.int64)
     files = tuple(position.file for position in positions)
-    borders = _borders(recording, kinds)
-    segments = tuple(_segments(recording, dataflow, borders))
+    segments = segments_of(recording, [(row.first, row.label) for row in dataflow.rows if row.made.any()])
     return Models(
         recording, DataflowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
         most_addresses(recording), launch_tree(recording),
     )  # fmt: skip
-
-
-def _borders(recording: Recording, kinds: Sequence[str]) -> list[int]:
-    """Return the moments just after the last of several barriers in a row, and those where launches begin."""
-    borders = {launch.first for launch in recording.launches}
-    for number, kind in enumerate(kinds):
-        if kind == "barrier" and (number + 1 == len(kinds) or kinds[number + 1] != "barrier"):
-            borders.add(number + 1)
-    return sorted(borders | {0, len(kinds)})
-
-
-def _segments(recording: Recording, dataflow: Dataflow, borders: Sequence[int]) -> list[Segment]:
-    made = []
-    rows = [row for row in dataflow.rows if row.made.any()]
-    for first, last in pairwise(borders):
-        labels = dict.fromkeys(row.label for row in rows if first <= row.first < last)
-        launch = recording.at(first)[0]
-        label = next(iter(labels)) if labels else _copied(launch.trace, first - launch.first, last - launch.first)
-        if len(labels) > 1:
-            label = f"{label} …"
-        made.append(Segment(first, last, label, launch.number))
-    return made
-
-
-def _copied(trace: Any, first: int, last: int) -> str:
-    """Return what a stretch does that makes no values: "load", "store", or nothing to speak of."""
-    for number in range(first, last):
-        for access in trace.events[number].accesses:
-            if access.action != "read" and access.arrays.size:
-                space = trace.arrays[int(access.arrays[0])].space
-                if space in ("shared", "global"):
-                    return "load" if space == "shared" else "store"
-    return ""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.warp import WARP
-from gui.step_view.cards.lanes import ACTIVE
-from gui.step_view.dataflow.words import who
+from gui.painting.values import thread_name
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.lanes import Lanes
@@ -89,7 +88,7 @@ def _words(models: Models, moment: int, block: int, thread: int) -> tuple[str, s
     lines = models.recording.text(models.files[event]).split("\n")
     number = int(models.lines[event])
     code = lines[number - 1] if 0 < number <= len(lines) else ""
-    name = who(block, thread, several_blocks=models.several_blocks)
+    name = thread_name(block, thread, several_blocks=models.several_blocks)
     said = explain(models.recording, event, block, thread)
     variables = "   ".join(f"{each} = {value}" for each, value in said.variables)
     return code, f"{name}:  {said.text}" if said.text else f"{name} does not take part", variables
@@ -97,10 +96,12 @@ def _words(models: Models, moment: int, block: int, thread: int) -> tuple[str, s
 
 def _looked_at(lanes: Lanes, followed: Thread | None) -> Thread:
     """Return the block and the thread to look at."""
+    from gpu.stepping.moment.lanes import LaneState
+
     state = lanes.state
     block, thread = followed or (-1, -1)
     if 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]:
         return block, thread
-    active = np.argwhere(state == ACTIVE)
+    active = np.argwhere(state == LaneState.ACTIVE)
     first = active[0] if active.size else (0, 0, 0)
     return int(first[0]), int(first[1]) * WARP + int(first[2])

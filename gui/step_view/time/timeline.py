@@ -12,11 +12,11 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPa
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.declaration.pattern import Array
+from gpu.stepping.segments import Segment
 from gui.painting.colors import mixed
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.qt.events import is_of
-from gui.step_view.recording.models import Segment
 
 _LEAST = 26.0
 _FEWEST = 3

@@ -9,8 +9,8 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QWidget
 
-from gpu.stepping.lanes import LaneState, LaneStates
-from gpu.stepping.warp_variables import warp_variables
+from gpu.stepping.moment.lanes import LaneState, LaneStates
+from gpu.stepping.moment.warp_variables import warp_variables
 from gpu.warp import WARP
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.cards.lanes import LaneGrid
