@@ -526,3 +526,34 @@ def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
         np.testing.assert_array_equal(data, expected)
         (kept,) = tmp_path.glob("*.o")
         kept.write_bytes(kept.read_bytes()[:-20])
+
+
+def test_a_launch_that_is_interrupted_ends_for_all_threads_and_the_next_one_does_everything(monkeypatch) -> None:
+    monkeypatch.setattr("gpu.simulator.compiled.launch._workers", lambda: 3)
+    module = built("""
+__global__ void k(int *a, int n) {
+    int i = blockIdx.x;
+    int sum = 0;
+    for (int j = 0; j < n; j++) sum = sum * 3 + (j ^ i);
+    a[i] = sum | 1;
+}
+""")
+    kernel, blocks = module.compiled("k"), 3000
+    whole = np.zeros(blocks, np.int32)
+    kernel.launch((blocks, 1, 1), (1, 1, 1), [whole.view(np.uint8), np.int32(1)])
+    assert (whole != 0).all(), "no piece of it is left out"
+
+    def interrupt(fraction: float) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        part = np.zeros(blocks, np.int32)
+        with pytest.raises(KeyboardInterrupt):
+            kernel.launch((blocks, 1, 1), (1, 1, 1), [part.view(np.uint8), np.int32(20_000)], on_progress=interrupt)
+        seen = part.copy()
+        assert (seen == 0).any(), "what had not begun does not begin"
+        time.sleep(0.02)
+        np.testing.assert_array_equal(part, seen, "and nobody goes on")
+    again = np.zeros(blocks, np.int32)
+    kernel.launch((blocks, 1, 1), (1, 1, 1), [again.view(np.uint8), np.int32(1)])
+    np.testing.assert_array_equal(again, whole)
