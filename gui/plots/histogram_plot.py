@@ -46,6 +46,11 @@ class HistogramPlot(Plot):
             self.fit()
         self.settle()
 
+    def forget(self) -> None:
+        """Show no counts."""
+        self.counts = self.reference = None
+        self._redraw()
+
     def name_bins(self, names: tuple[str, ...]) -> None:
         """Write names below the bins, as many as there is room for; without any their numbers."""
         every = -(-len(names) // _MOST_NAMES)

@@ -85,6 +85,8 @@ class ImageCountsView(RunView):
         self._image = image
         self.pane.show_picture(image.picture)
         self.levels.forget()
+        for fact in self.facts.values():
+            fact.setText("–")
         self._read(None)
 
     def show_params(self, params: dict[str, Any]) -> None:

@@ -71,6 +71,9 @@ class LevelsCard(Card):
         """Forget the counts of these sides, or all: they belong to another run."""
         for side in sides or tuple(self._counts):
             self._counts.pop(side, None)
+        if not self._counts:
+            self.plot.forget()
+            self.say_note("")
 
     def say_note(self, text: str) -> None:
         """Say how it was counted; what is under the pointer goes before that."""

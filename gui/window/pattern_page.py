@@ -264,6 +264,9 @@ class PatternPage(Ground):
     def show_image(self, image: OpenImage) -> None:
         """Show another input."""
         self.view.show_image(image)
+        if self.pattern.takes(self._settings.params) == "image":
+            self._ran = None
+            self.numbers.forget_verdict()
         self.step.show_image(image.values, image.maxval)
         if self.atomics is not None:
             self.atomics.show_image(image)
