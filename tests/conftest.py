@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -50,9 +51,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="fail, rather than skip, the GPU tests without a GPU")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in another order")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (seed := config.getoption("--shuffle")) is not None:
+        # A file's tests stay together: they share what took long to prepare.
+        items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
+        items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid.partition('::')[0]}").random())
     wanted = [item for item in items if item.get_closest_marker("gpu")]
     if not wanted or config.getoption("--require-gpu"):
         return

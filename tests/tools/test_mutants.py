@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import ast
+import shutil
+import sys
+
+import pytest
+
+from tools import flaky, mutants
+from tools.mutants import KILLED, SURVIVED, TIMED_OUT, Mutant, Subject
+
+CODE = '''\
+"""Words, 1 < 2."""
+LIMIT = 3
+
+
+def bounded(value: int, least: int = 0) -> int:
+    """Words."""
+    assert value != 7, "words"
+    if value < least and not LIMIT:
+        raise ValueError(f"{value - 1} is too small")
+    for each in range(value):
+        if each:
+            continue
+    return max(value, LIMIT) + 1
+
+
+def other(flag):
+    return flag is None or flag == "é" or flag > 2.5
+'''
+
+
+def changes(text: str, functions: tuple[str, ...] = ()) -> list[tuple[int, str, str]]:
+    return [
+        (mutant.line, text[mutant.start : mutant.stop], mutant.replacement)
+        for mutant in mutants.mutants_of("module.py", text, functions)
+    ]
+
+
+def test_every_operator_constant_and_condition_is_changed_but_no_words() -> None:
+    assert sorted(changes(CODE)) == sorted([
+        (2, "3", "4"), (2, "3", "2"), (5, "0", "1"), (8, "<", "<="), (8, "<", ">"), (8, "and", "or"),
+        (8, "not ", ""), (11, "", "not "), (12, "continue", "break"), (13, "max", "min"), (13, "+", "-"),
+        (13, "1", "2"), (17, "is", "is not"), (17, "or", "and"), (17, "or", "and"), (17, "==", "!="),
+        (17, ">", ">="), (17, ">", "<"), (17, "2.5", "20.0"),
+    ])  # fmt: skip
+
+
+def test_only_the_functions_that_are_asked_for_are_changed() -> None:
+    assert {line for line, *_ in changes(CODE, ("other",))} == {17}
+    declared = "PATTERN = Pattern(tolerance=lambda inputs: 0.5, cost=lambda inputs: 4)\n"
+    assert changes(declared, ("_tolerance",)) == [(1, "0.5", "4.0")]
+
+
+def test_every_mutant_is_python_and_another_text() -> None:
+    for mutant in mutants.mutants_of("module.py", CODE):
+        changed = mutant.applied(CODE)
+        assert changed != CODE
+        ast.parse(changed)
+        assert any(line.startswith("+") for line in mutant.diff(CODE))
+
+
+def test_a_seed_chooses_the_same_mutants_each_time(tmp_path) -> None:
+    (tmp_path / "module.py").write_text(CODE, "utf-8")
+    subject = Subject("some", ("*.py",), (), 6)
+    first = mutants.chosen(subject, tmp_path, 1)
+    assert len(first) == 6
+    assert mutants.chosen(subject, tmp_path, 1) == first
+    assert mutants.chosen(subject, tmp_path, 2) != first
+    assert len(mutants.chosen(subject, tmp_path, 1, share=0.5)) == 3
+
+
+def test_modules_and_tests_that_subjects_name_are_there() -> None:
+    for subject in mutants.SUBJECTS:
+        assert mutants.chosen(subject, mutants.ROOT, 1), subject.name
+        for pattern in (*subject.modules, *subject.tests):
+            assert list(mutants.ROOT.glob(pattern)), pattern
+    assert sum(subject.mutants for subject in mutants.SUBJECTS) >= 200
+
+
+def test_what_ended_how_says_what_became_of_a_mutant() -> None:
+    assert [mutants.verdict_of(code) for code in (0, 1, 2, -11, -14)] == [SURVIVED, KILLED, KILLED, KILLED, TIMED_OUT]
+    for code in (3, 4, 5):
+        with pytest.raises(SystemExit, match=f"pytest ended with {code}"):
+            mutants.verdict_of(code)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:
+    original, tree = tmp_path / "original", tmp_path / "0"
+    original.mkdir()
+    (original / "pyproject.toml").write_text("[tool.pytest.ini_options]\npythonpath = ['.']\nmarkers = ['alone']\n")
+    (original / "double.py").write_text("def double(n):\n    return 2 * n\n\n\ndef unseen(n):\n    return n + 1\n")
+    (original / "test_double.py").write_text(
+        "from double import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
+    )
+    shutil.copytree(original, tree)
+    subject = Subject("doubling", ("double.py",), ("test_*.py",), 9)
+    ended = list(mutants.run(subject, mutants.chosen(subject, original, 1), original, [tree]))
+    verdicts = {(mutant.line, mutant.replacement): verdict for mutant, verdict in ended}
+    assert verdicts == {
+        (2, "3"): KILLED, (2, "1"): KILLED, (2, "+"): KILLED, (6, "-"): SURVIVED, (6, "2"): SURVIVED,
+    }  # fmt: skip
+    assert (tree / "double.py").read_text() == (original / "double.py").read_text()
+    written = mutants.table([("doubling", *each) for each in ended], original)
+    assert "| doubling | double.py | 5 | 3 |" in written
+    assert "3 of 5 killed, 60.0%" in written
+    assert "    -    return n + 1\n    +    return n - 1" in written
+
+
+def test_a_mutant_replaces_just_its_characters() -> None:
+    assert Mutant("m", 1, 4, 5, "-").applied("é + ü + 1") == "é + - + 1"
+
+
+def test_failures_are_read_from_the_report(tmp_path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase classname="tests.a" name="one"/>'
+        '<testcase classname="tests.a" name="two"><failure/></testcase>'
+        '<testcase classname="tests.b" name="three"><error/></testcase></testsuite></testsuites>'
+    )
+    assert flaky.failed_in(report) == ["tests.a::two", "tests.b::three"]

@@ -1,0 +1,59 @@
+"""Run tests again and again, in another order each time, and name those that fail now and then: python -m tools.flaky.
+
+What it does not know goes to pytest: `python -m tools.flaky --times 20 tests/gui -x`. The order of one run comes again
+with `pytest --shuffle SEED`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+_EVERYTHING = ("-n", "auto", "--dist", "loadfile", "-m", "not alone")
+
+
+def failed_in(report: Path) -> list[str]:
+    """Return the tests that failed, by pytest's report in JUnit's form."""
+    cases = ElementTree.parse(report).iter("testcase")
+    return [
+        f"{case.get('classname')}::{case.get('name')}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tests so many times; return 0 where none of them failed ever."""
+    parser = argparse.ArgumentParser(prog="python -m tools.flaky", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--times", type=int, default=20, help="how many times")
+    parser.add_argument("--seed", type=int, default=1, help="the first run's order; each next one's is one more")
+    options, given = parser.parse_known_args(arguments)
+    seeds = range(options.seed, options.seed + options.times)
+    failures: dict[str, list[int]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            report = Path(folder) / f"{seed}.xml"
+            command = [sys.executable, "-m", "pytest", *(given or _EVERYTHING), "--tb=short"]
+            done = subprocess.run(
+                [*command, f"--shuffle={seed}", f"--junitxml={report}"],
+                cwd=ROOT, env=os.environ | {"QT_QPA_PLATFORM": "offscreen"}, check=False,
+            )  # fmt: skip
+            if done.returncode not in (0, 1):
+                return done.returncode
+            for name in failed_in(report):
+                failures[name].append(seed)
+    for name, orders in sorted(failures.items(), key=lambda each: -len(each[1])):
+        print(f"{len(orders)} of {len(seeds)} failed: {name} (--shuffle {', '.join(map(str, orders))})")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
