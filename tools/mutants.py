@@ -117,8 +117,9 @@ class Mutant:
 
     def diff(self, text: str) -> list[str]:
         """Return the lines that differ, as a diff has them."""
-        both = (each.splitlines() for each in (text, self.applied(text)))
-        return [line for line in difflib.unified_diff(*both, lineterm="", n=0) if line[:3] not in ("---", "+++")][1:]
+        before, after = text.splitlines(), self.applied(text).splitlines()
+        lines = difflib.unified_diff(before, after, lineterm="", n=0)
+        return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
 # --- mistakes

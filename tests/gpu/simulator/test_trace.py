@@ -307,3 +307,69 @@ def test_a_moment_of_a_million_lane_events_is_there_in_20_ms():
     # What is looked at may be written to: it is nobody else's.
     state["s", 5][:] = -1
     assert made.array("s", len(made.events), 5)[0] == values[5 * 256 : 6 * 256].sum()
+
+
+def test_a_number_that_points_past_the_end_of_what_it_points_into_is_refused(tmp_path):
+    source = """
+    __device__ int f(int *x) { return *x + 1; }
+    __global__ void k(int *a, int n) {
+        __shared__ int s[32];
+        int t = threadIdx.x;
+        int *p = s + t;
+        *p = a[t];
+        __syncthreads();
+        if (t < n) a[t] = f(p) * 2;
+    }
+    """
+    made, _ = trace(source, [np.arange(32, dtype=np.int32), np.int32(9)], schedule="shuffle:1")
+    data = made.data
+    ends = {
+        "kind": len(data.kinds), "position": len(data.positions), "function": len(data.functions),
+        "batch": len(data.batches), "launch": len(data.launches), "mask": len(data.masks.rows),
+        "taken": len(data.masks.rows), "event": len(data.events), "memory": len(data.memories),
+        "dtype": len(data.values.dtypes), "operator": len(data.operators), "name": len(data.pointer_names),
+        # A barrier that nobody has come past may come after the last event.
+        "before": len(data.events) + 1,
+    }  # fmt: skip
+    tables = ("events", "accesses", "registers", "pointers", "operations", "barriers", "batches", "calls", "inputs")
+    tried = set()
+    for table in tables:
+        rows = getattr(data, table)
+        for column in set(rows.dtype.names) & set(ends):
+            if not rows.size:
+                continue
+            damaged = rows.copy()
+            damaged[column][-1] = ends[column]
+            Trace(replace(data, **{table: damaged})).save(tmp_path / "damaged.zip")
+            with pytest.raises(InputError, match="damaged"):
+                Trace.load(tmp_path / "damaged.zip")
+            tried.add(column)
+    assert tried >= {"kind", "position", "function", "batch", "mask", "taken", "event", "before", "memory", "dtype"}
+    barriers = data.barriers.copy()
+    barriers["before"][-1] = len(data.events)
+    Trace(replace(data, barriers=barriers)).save(tmp_path / "last.zip")
+    assert len(Trace.load(tmp_path / "last.zip").events) == len(data.events)
+
+
+def test_a_step_is_one_of_the_trace_or_its_end():
+    made = partial()
+    end = len(made.events)
+    made.array("a", 0)
+    made.array("a", end)
+    for step in (-1, end + 1):
+        with pytest.raises(InputError, match=f"The trace has {end} events; there is no step {step}"):
+            made.array("a", step)
+
+
+def test_what_an_operation_made_is_no_element_of_an_array():
+    made = partial()
+    groups = made.ancestry(made.node_of("a", 5, len(made.events))).groups
+    assert {bool(group.operator) for group in groups} == {False, True}
+    for group in groups:
+        if group.operator:
+            assert (group.array, set(group.elements.tolist())) == (-1, {-1})
+        else:
+            assert group.event == -1
+            assert group.array >= 0
+            assert (group.elements >= 0).all()
+            assert set(group.blocks.tolist()) == set(group.threads.tolist()) == {-1}
