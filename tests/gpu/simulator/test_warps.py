@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from gpu.simulator.executor.lanes import WARP, BlockBatch, Geometry, Mask
+
 from gpu.simulator.executor.schedule import Chooser, Shuffled, Warps
 
 WARPS = 4
