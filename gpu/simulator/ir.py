@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from gpu.errors import SourcePosition
-from gpu.simulator.types import Pointer, Scalar, Type
+from gpu.simulator.types import VOID, Pointer, Scalar, Type
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,15 @@ class Cast:
 
 @dataclass(frozen=True)
 class Offset:
-    """`pointer + index`, in elements."""
+    """`pointer + index`, in elements; `rows` are lengths where that is the address of a row of an array, as of Element.
+
+    The last of them is the elements of the row itself.
+    """
 
     type: Pointer
     pointer: Expression
     index: Expression
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -171,13 +175,19 @@ class Distance:
 
 @dataclass(frozen=True)
 class Element:
-    """A place in memory: `pointer[index]`."""
+    """A place in memory: `pointer[index]`.
+
+    An index into several dimensions is one number; `rows` are the lengths of all but the first, as the text counts
+    them. `is_led_to` is whether the text has a pointer that leads here, as in `*p`, rather than the place's own name.
+    """
 
     type: Type
     pointer: Expression
     index: Expression | None
     position: SourcePosition
     volatile: bool = False
+    rows: tuple[int, ...] = ()
+    is_led_to: bool = False
 
 
 Place = Local | Element
@@ -368,20 +378,26 @@ Expression = (
 
 @dataclass(frozen=True)
 class Evaluate:
-    """An expression as a statement."""
+    """An expression as a statement.
+
+    `text`, here and in other statements, is what the source has for the expression; of an assignment, for its value.
+    """
 
     expression: Expression
     position: SourcePosition
+    text: str = ""
 
 
 @dataclass(frozen=True)
 class Declare:
-    """A variable comes to life, with a value or without."""
+    """A variable comes to life, with a value or without. Before a reference's `name` there is an "&"."""
 
     slot: int
     type: Type
     value: Expression | None
     position: SourcePosition
+    name: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -389,7 +405,7 @@ class DeclareMemory:
     """Memory of each thread's own comes to life: an array, a struct, or a variable whose address is taken.
 
     `values` are stored at their offsets in bytes, and zeros elsewhere where `zeroed`. The slot holds the address. Where
-    it is `punned`, as a union is, its bytes may be read in another size than written.
+    it is `punned`, as a union is, its bytes may be read in another size than written. `type` is what the text declares.
     """
 
     slot: int
@@ -399,6 +415,7 @@ class DeclareMemory:
     name: str
     position: SourcePosition
     punned: bool = False
+    type: Type = VOID
 
 
 @dataclass(frozen=True)
@@ -416,6 +433,7 @@ class If:
     then: Statement
     orelse: Statement | None
     position: SourcePosition
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -427,6 +445,7 @@ class Loop:
     body: Statement
     tests_first: bool
     position: SourcePosition
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -445,6 +464,7 @@ class Switch:
     value: Expression
     sections: tuple[Section, ...]
     position: SourcePosition
+    text: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,27 @@
 """A statement with the values that one thread had: `s[11] = 17 + 25 = 42`.
 
-What a statement was worth is recorded; how it came to that is read from its text. Where the two do not agree, or the
-text is beyond what is read here, only what is recorded is told.
+Operators and names are those of the statement as the simulator ran it, values are those that were recorded. Where what
+is worked out on the way does not lead to what was recorded, as of a function's result, only that is told.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gpu.stepping.c_expression import Assign, Binary, Name, Node, UnreadableError, calls_in, parse
-from gpu.stepping.reading import Reading
+from gpu.simulator.trace.terms import ExecutedStatement, Term
+from gpu.stepping.reading import Reading, Shown, as_written
 from gpu.stepping.recording import Recording
 from gpu.stepping.scene import Scene, as_text
-from gpu.stepping.statement_text import constants_of, statement_at
 
-_WARP_FUNCTION = re.compile(r"__(shfl|reduce|ballot|any|all|match|activemask)|shfl|\.(any|all|ballot)")
-_LEFT_SIDE = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
+_MADE = re.compile(r"(?<![\w.])[A-Za-z_]\w*|\s[-+*/%<>&|^]+\s")
+_BRACES = str.maketrans("()", "{}")
+_WARP_METHOD = re.compile(r"shfl|\.(any|all|ballot)|^__(any|all|ballot|match|reduce)")
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,7 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
     scene = Scene.of(launch.trace, number, block, thread)
     if scene is None:
         return Explanation("")
-    event = scene.event
-    text = recording.text(event.position.file) or launch.trace.source
-    scene.constants = constants_of(text, launch.trace.data.launch.defines)
-    statement = statement_at(text, event.position.line, event.position.column, event.kind)
-    return Explanation(_explain(scene, statement, event.kind), scene.variables)
+    return Explanation(_explain(scene, scene.event.statement, scene.event.kind), scene.variables)
 
 
 def variables(recording: Recording, moment: int, block: int, thread: int) -> tuple[tuple[str, str], ...]:
@@ -70,102 +67,103 @@ def variables(recording: Recording, moment: int, block: int, thread: int) -> tup
     return explain(recording, moment, block, thread).variables
 
 
-def _explain(scene: Scene, statement: str, kind: str) -> str:
-    match kind:
-        case "barrier":
-            return f"{statement or '__syncthreads()'}: waits"
-        case "if" | "loop":
-            return _condition(scene, statement)
-        case "switch":
-            return _worth(statement, *_read(scene, statement))
-        case "return":
-            value = statement.removeprefix("return").strip()
-            if not value or not statement.startswith("return"):
-                return "return"  # also where the end of a macro's or of a function's text is all that is known
-            shown, worth = _read(scene, value)
-            known = "" if worth is None or shown == as_text(worth) else f" = {as_text(worth)}"
-            return f"return {shown}{known}"
-        case "declare":
-            return _declaration(scene, statement)
-    return _statement(scene, statement)
+def _explain(scene: Scene, statement: ExecutedStatement, kind: str) -> str:
+    match kind, statement.terms:
+        case "barrier", _:
+            return "__syncthreads(): waits"
+        case "declare", terms:
+            return _declaration(scene, statement, terms)
+        case "return", ():
+            return "return"
+        case "return", (term,):
+            return f"return {_with_result(Reading(scene).given(term))}"
+        case (("if" | "loop"), (term,)):
+            return _condition(scene, term, statement.text or as_written(term))
+        case "switch", (term,):
+            shown = Reading(scene).of(term)
+            parts = [statement.text or as_written(term), shown.text, as_text(shown.value)]
+            return "  →  ".join(part for before, part in pairwise(["", *parts]) if part not in ("", before))
+        case _, (term,):
+            return _statement(scene, term, statement.text if kind == "evaluate" else "")
+    return ""
 
 
-def _read(scene: Scene, text: str) -> tuple[str, Any]:
-    """Return an expression with its values, and what it is worth."""
-    try:
-        return Reading(scene).of(parse(text))
-    except UnreadableError:
-        return text, None
+def _with_result(shown: Shown) -> str:
+    known = as_text(shown.value)
+    return shown.text if known in ("", shown.text) else f"{shown.text} = {known}"
 
 
-def _worth(text: str, shown: str, value: Any) -> str:
-    known = as_text(value) if value is not None else ""
-    parts = [text, *(part for part in (shown, known) if part)]
-    return "  →  ".join(part for before, part in pairwise(["", *parts]) if part != before)
-
-
-def _condition(scene: Scene, text: str) -> str:
-    held = scene.taken
+def _condition(scene: Scene, term: Term, text: str) -> str:
+    shown, held = Reading(scene).of(term), scene.taken
     truth = "" if held is None else f" is {'true' if held else 'false'}"
-    if not text:
-        return f"the condition{truth}"
-    shown, value = _read(scene, text)
-    if value is not None and held is not None and bool(value) != held:
-        shown = text
-    return f"{text}  →  {shown}{truth}" if shown not in (text, truth.removeprefix(" is ")) else f"{text}{truth}"
+    if shown.text in (text, truth.removeprefix(" is ")) or (shown.value is not None and bool(shown.value) != held):
+        return f"{text}{truth}"
+    return f"{text}  →  {shown.text}{truth}"
 
 
-def _declaration(scene: Scene, text: str) -> str:
-    sides = _LEFT_SIDE.split(text, maxsplit=1)
-    names = re.findall(r"[A-Za-z_]\w*", sides[0].split("[")[0])
-    if not names:
-        return text
-    name = names[-1]
-    if len(sides) == 1:
-        written = scene.written(name)
-        constructed = re.search(r"[({].*[)}]$", text)
-        return f"{name} = {as_text(written)}" if written is not None and constructed else text
-    try:
-        return _assignment(scene, Assign("=", Name(name), parse(sides[1])), f"{name} = {sides[1].strip()}")
-    except UnreadableError:
-        return _recorded(scene, text)
+def _declaration(scene: Scene, statement: ExecutedStatement, terms: Sequence[Term]) -> str:
+    name, reading = statement.name, Reading(scene)
+    if not terms:
+        return statement.type.replace("@", name)
+    if len(terms) > 1:
+        told = f"{name} = {{{', '.join(reading.given(term).text for term in terms)}}}"
+        stored = as_text(scene.stored()).translate(_BRACES)
+        return told if told.endswith(stored) else f"{told} = {stored}"
+    place, shown = reading.named(name, terms[0])
+    if shown.text == name:
+        return statement.type.replace("@", name)  # a parameter that is kept in memory
+    shown = _in_full(shown, terms[0], statement.text)
+    result = scene.written(name) if scene.written(name) is not None else scene.stored()
+    written = statement.text or as_written(terms[0])
+    return _got(scene, terms[0], f"{place} = {written}", (place, shown, result))
 
 
-def _statement(scene: Scene, text: str) -> str:
-    try:
-        node = parse(text)
-        parts = _parts_of(node)
-        if all(isinstance(part, Assign) for part in parts):
-            return ", ".join(_assignment(scene, part, text) for part in parts if isinstance(part, Assign))
-        shown, _ = Reading(scene).of(node)
-    except UnreadableError:
-        return _recorded(scene, text)
-    effects = scene.effects()
-    return f"{shown}: {effects}" if effects else shown
+def _in_full(shown: Shown, term: Term, text: str) -> Shown:
+    """Return a constant as the text has it, where that says how the number comes about."""
+    says = term.kind == "constant" and _MADE.search(text) is not None and "?" not in text
+    return shown._replace(text=text) if says else shown
 
 
-def _parts_of(node: Node) -> list[Node]:
+def _statement(scene: Scene, term: Term, text: str) -> str:
+    parts, reading = _parts_of(term), Reading(scene)
+    if all(part.kind in ("assign", "update") for part in parts):
+        text = text if len(parts) == 1 else ""
+        told = []
+        for part in parts:
+            place, shown, result = reading.assignment(part)
+            shown = _in_full(shown, part.parts[1], text) if part.kind == "assign" else shown
+            told.append(_got(scene, part, as_written(part, text), (place, shown, result)))
+        return ", ".join(told)
+    only, effects = reading.of(term).text, scene.effects()
+    return f"{only}: {effects}" if effects else only
+
+
+def _parts_of(term: Term) -> list[Term]:
     """Return what commas separate."""
-    return [*_parts_of(node.left), node.right] if isinstance(node, Binary) and node.op == "," else [node]
+    return [*_parts_of(term.parts[0]), term.parts[1]] if term.kind == "comma" else [term]
 
 
-def _assignment(scene: Scene, node: Assign, text: str) -> str:
-    reading = Reading(scene)
-    place, shown, computed = reading.assignment(node)
-    result = scene.written(place) if isinstance(node.place, Name) else scene.stored()
-    if result is not None and computed is not None and not _agree(result, computed):
-        return _recorded(scene, text)
-    result = computed if result is None else result
-    known = "" if result is None else as_text(result)
-    if any(_WARP_FUNCTION.search(name) for name in calls_in(node)):
-        bare = shown in (known, "") or (node.op == "=" and _WARP_FUNCTION.match(shown) is not None)
-        told = known if bare else f"{shown} = {known}"
-        return f"{text}: {told}"
-    told = " = ".join(part for part in (place, shown) if part)
-    if known and known != shown:
-        told += f" = {known}"
+def _got(scene: Scene, term: Term, text: str, got: tuple[str, Shown, Any]) -> str:
+    """Tell of a place that got something; `got` is the place, what it should have got and what it did get."""
+    place, shown, result = got
+    if result is not None and shown.value is not None and not _agree(result, shown.value):
+        effects = scene.effects()
+        return f"{text}  →  {effects}" if effects else text
+    result = shown.value if result is None else result
+    known = as_text(result)
+    if _asks_warp(term):
+        bare = shown.text == known or shown.level == Shown("").level
+        return f"{text}: {known if bare else f'{shown.text} = {known}'}" if known else text
+    is_told = known == "" or f" = {shown.text}".endswith(f" = {known}")
+    told = f"{place} = {shown.text}" if is_told else f"{place} = {shown.text} = {known}"
     atomics = scene.effects(atomics_only=True)
     return f"{told}; {atomics}" if atomics else told
+
+
+def _asks_warp(term: Term) -> bool:
+    """Whether lanes exchange something in an expression."""
+    own = term.kind == "warp" or (term.kind == "call" and _WARP_METHOD.search(term.text) is not None)
+    return own or any(map(_asks_warp, term.parts))
 
 
 def _agree(result: Any, computed: Any) -> bool:
@@ -177,8 +175,3 @@ def _agree(result: Any, computed: Any) -> bool:
     if np.asarray(result).dtype.kind == "f":
         return bool(np.isclose(given, result, rtol=1e-5, equal_nan=True))
     return bool(given == result)
-
-
-def _recorded(scene: Scene, text: str) -> str:
-    effects = scene.effects()
-    return f"{text}  →  {effects}" if effects else text

@@ -2,234 +2,396 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from gpu.stepping.c_arithmetic import Value, binary, convert, literal, unary
-from gpu.stepping.c_expression import (
-    Assign,
-    Binary,
-    Call,
-    Cast,
-    Choice,
-    Group,
-    Name,
-    Node,
-    Number,
-    Place,
-    Unary,
-    UnreadableError,
-    base_of,
-    level_of,
-    parse,
-)
-from gpu.stepping.scene import Scene, as_text
+from gpu.simulator.intrinsics import INTRINSICS
+from gpu.simulator.operations import UNARY, binary, cast
+from gpu.simulator.trace.terms import Term
+from gpu.simulator.types import BOOL, Scalar
+from gpu.stepping.scene import Scene, Value, as_text
 
-_NUMPY = {
-    "bool": np.bool_, "char": np.int8, "unsigned char": np.uint8, "short": np.int16, "unsigned short": np.uint16,
-    "int": np.int32, "unsigned": np.uint32, "unsigned int": np.uint32, "long long": np.int64, "long": np.int64,
-    "unsigned long long": np.uint64, "size_t": np.uint64, "float": np.float32, "double": np.float64,
-}  # fmt: skip
+_LEVELS = {op: level for level, ops in enumerate(
+    ("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), 1
+) for op in ops.split()}  # fmt: skip
+_LOOSEST, _TIGHTEST = 0, 20
+_BITWISE = frozenset(("&", "|", "^", "<<", ">>"))
+
+_MASK = 1 << 16
+"""Unsigned constants from here on are bits rather than numbers, and are shown as such."""
+
+
+class Shown(NamedTuple):
+    """An expression in words, what it is worth (None where that is not known), and how tightly it binds."""
+
+    text: str
+    value: Value = None
+    level: int = _TIGHTEST
+
+    def beside(self, level: int) -> str:
+        """Return the text beside an operator that binds so tightly."""
+        return f"({self.text})" if self.level < level else self.text
+
+    def after(self, op: str) -> str:
+        """Return the text to the right of an operator."""
+        is_negative = self.level == _TIGHTEST and self.text.startswith("-")
+        return f"({self.text})" if is_negative or self._is_apart(op) else self.beside(_LEVELS[op] + 1)
+
+    def before(self, op: str) -> str:
+        """Return the text to the left of an operator."""
+        return f"({self.text})" if self._is_apart(op) else self.beside(_LEVELS[op])
+
+    def _is_apart(self, op: str) -> bool:
+        """Whether parentheses tell what few know by heart: which of two operators on bits or truths binds tighter."""
+        if op == "||":
+            return self.level == _LEVELS["&&"]
+        return op in _BITWISE and self.level not in (_LEVELS[op], _LOOSEST, _TIGHTEST)
 
 
 class Reading:
-    """Follows an expression in the order in which it was evaluated, and takes the thread's accesses one by one."""
+    """Follows an expression in the order in which it was evaluated, and takes the thread's accesses one by one.
 
-    def __init__(self, scene: Scene) -> None:
+    Parameters
+    ----------
+    scene : Scene or None
+        What the thread saw; None to have names and operators as they are in the text.
+    """
+
+    def __init__(self, scene: Scene | None) -> None:
+        accesses = scene.accesses if scene is not None else []
         self._scene = scene
-        self._reads = [reach for reach in scene.accesses if reach.action != "write"]
-        self._arrays = {array.name for array in scene.trace.arrays}
+        self._reads = [reach for reach in accesses if reach.action != "write"]
+        self._writes = [reach for reach in accesses if reach.action == "write"]
         self._changed: dict[str, Value] = {}
-        self._open: set[str] = set()
 
-    def of(self, node: Node) -> tuple[str, Value]:
-        """Return an expression with values in place of names, and what it is worth, None where that is not known."""
-        match node:
-            case Number(text):
-                return text, literal(text)
-            case Name(text):
-                value = self._name(text)
-                return (text, None) if value is None else (as_text(value), value)
-            case Group(inner):
-                shown, value = self.of(inner)
-                return (shown if isinstance(inner, Number | Name | Place | Group) else f"({shown})"), value
-            case Unary("&", operand):
-                return f"&{self.place(operand)[0]}", None
-            case Unary(op, operand):
-                shown, value = self.of(operand)
-                return f"{op}{shown}", unary(op, value)
-            case Binary(op, left, right):
-                return self._binary(op, left, right)
-            case Choice(condition, chosen, other):
-                shown, held = self.of(condition)
-                if held is None or isinstance(held, tuple):
-                    return f"{shown} ? {self.of(chosen)[0]} : {self.of(other)[0]}", None
-                return self.of(chosen if held else other)
-            case Cast(type, operand):
-                shown, value = self.of(operand)
-                dtype = _NUMPY.get(type)
-                known = value is not None and dtype is not None and not isinstance(value, tuple)
-                value = convert(value, np.dtype(dtype)) if known else None
-                return (as_text(value) if value is not None else f"({type}){shown}"), value
-            case Call(name, arguments):
-                return self._call(name, arguments)
-            case Place():
-                return self._load(node)
-            case Assign(after=True):
-                old = self._change(node)[2]
-                return (self.place(node.place)[0] if old is None else as_text(old)), old
-            case Assign():
-                place, shown, value = self.assignment(node)
-                return f"({place} = {shown})", value
+    def of(self, term: Term) -> Shown:
+        """Return an expression with values in place of names."""
+        with np.errstate(all="ignore"):
+            return self._of(term)
 
-    def assignment(self, node: Assign) -> tuple[str, str, Value]:
-        """Return the place, what it gets with values, and what that is worth."""
-        if node.op == "=":
-            shown, value = self.of(node.value)
-            if isinstance(node.place, Name) and value is not None and not isinstance(value, tuple):
-                old = self._name(node.place.text)
-                known = old is not None and not isinstance(old, tuple)
-                value = convert(value, np.asarray(old).dtype) if known else value
-                self._changed[node.place.text] = value
-            loads = isinstance(node.value, Place) and value is not None
-            source = self._last_place if loads else ""
-            place = self.place(node.place)[0]
-            return place, source or shown, value
-        place, shown, _, value = self._change(node)
-        return place, shown, value
+    def given(self, term: Term) -> Shown:
+        """Return what a place gets: as it is before it is converted, of what is merely copied where it comes from."""
+        with np.errstate(all="ignore"):
+            return self._given(term)
 
-    def _change(self, node: Assign) -> tuple[str, str, Value, Value]:
-        """Return the place, the operation with values, and what was there before and is there after it."""
-        shown, value = self.of(node.value)
-        op = node.op[:-1]
-        place, _ = self.place(node.place)
-        old = self._name(place) if isinstance(node.place, Name) else self._take(base_of(node.place))
-        inner = f"({shown})" if level_of(node.value) < 20 and not shown.startswith("(") and " " in shown else shown
-        before = place if old is None else as_text(old)
-        new = binary(op, old, value)
-        if isinstance(node.place, Name) and new is not None:
-            self._changed[place] = convert(new, np.asarray(old).dtype)
-        return place, f"{before} {op} {_signed(inner)}", old, new
+    def assignment(self, term: Term) -> tuple[str, Shown, Value]:
+        """Return the place that is assigned to, what it should get, and what it got as far as that was recorded."""
+        with np.errstate(all="ignore"):
+            return self._assigned(term) if term.kind == "assign" else self._updated(term)[:3]
 
-    def place(self, node: Node) -> tuple[str, Value]:
-        """Return a place with values for its indices, and the last of these."""
-        match node:
-            case Place(base, None, ""):
-                return f"*{self.place(base)[0]}", None
-            case Place(base, index, member):
-                where = self.place(base)[0]
-                if index is None:
-                    return f"{where}{member}", None
-                shown, value = self.of(index)
-                return f"{where}[{shown if value is None else as_text(value)}]", value
-            case Name(text):
-                return text, None
-            case Group(inner):
-                return f"({self.place(inner)[0]})", None
-            case Binary(op, left, right):
-                return f"{self.place(left)[0]} {op} {self.of(right)[0]}", None
-        return self.of(node)
+    def named(self, name: str, term: Term) -> tuple[str, Shown]:
+        """Return a variable that gets its first value; of a reference what it refers to."""
+        with np.errstate(all="ignore"):
+            if name.startswith("&"):
+                return name[1:], Shown(self._referred(term))
+            return name, self._given(term)
 
-    _last_place = ""
+    def _of(self, term: Term) -> Shown:
+        match term.kind:
+            case "constant":
+                return _constant(term)
+            case "variable":
+                return _leaf(term.text, self._variable(term.text))
+            case "special":
+                return _leaf(term.text, self._scene.special(term.text) if self._scene is not None else None)
+            case "load":
+                return self._load(term, self._place(term.parts[0]))
+            case "place":
+                return Shown(self._place(term))
+            case "call":
+                return self._call(term)
+            case "warp":
+                return self._warp(term)
+            case "atomic":
+                return self._atomic(term)
+            case "assign" | "update":
+                return self._change(term)
+            case "temporary" if term.parts:
+                shown = self._of(term.parts[0])
+                self._stored(term)
+                return shown
+            case "member":
+                return Shown(f"&{self._referred(term)}")
+            case "sum" if term.rows:
+                where = self._referred(term)
+                # The first element of a row is where the row is.
+                return Shown(where.removesuffix("[0]") if where.endswith("[0]") else f"&{where}")
+        return self._operation(term)
 
-    def _load(self, node: Place) -> tuple[str, Value]:
-        where, _ = self.place(node)
-        base = base_of(node)
-        value = self._take(base, vector=bool(node.member))
-        self._last_place = where if value is not None else ""
-        return (where, None) if value is None else (as_text(value), value)
+    # Assignments.
 
-    def _take(self, base: str, *, vector: bool = False) -> Value:
-        """Take the next read, where it can be one of `base`: its own array's, or that of a pointer of another name."""
-        if not self._reads or (vector and base not in self._arrays):
+    def _change(self, term: Term) -> Shown:
+        """Return an assignment within an expression."""
+        if term.kind == "update" and term.value:
+            place, _, _, before = self._updated(term)
+            return _leaf(place, before)
+        place, shown, _ = self._assigned(term) if term.kind == "assign" else self._updated(term)[:3]
+        return Shown(f"{place} = {shown.text}", shown.value, _LOOSEST)
+
+    def _assigned(self, term: Term) -> tuple[str, Shown, Value]:
+        target, value = term.parts
+        shown = self._given(value)
+        return self._place(target), shown, self._kept(term, shown.value)
+
+    def _updated(self, term: Term) -> tuple[str, Shown, Value, Value]:
+        """Return the place, the operation with values, what was recorded of its result, and what was there before."""
+        (target, by), op, new = term.parts, term.text, None
+        right = self._of(by)
+        place = self._place(target)
+        old = self._variable(target.text) if target.kind == "variable" else self._read(1)
+        if not (old is None or right.value is None or isinstance(old, tuple)):
+            own, computed = Scalar(np.asarray(old).dtype.name), Scalar(term.type)
+            new = cast(computed, own)(binary(op, computed)(cast(own, computed)(old), right.value))
+        shown = Shown(f"{_leaf(place, old).text} {op} {right.after(op)}", new, _LEVELS[op])
+        return place, shown, self._kept(term, new), old
+
+    def _given(self, term: Term) -> Shown:
+        inner = term
+        while inner.kind == "cast":
+            (inner,) = inner.parts
+        if inner.kind == "load":
+            place = self._place(inner.parts[0])
+            shown = Shown(place, self._load(inner, place).value)
+        else:
+            shown = self._of(inner)
+        return Shown(shown.text, _converted(shown.value, inner, term), shown.level)
+
+    def _kept(self, term: Term, value: Value) -> Value:
+        """Let a place get a value, and return what was recorded of that."""
+        target = term.parts[0]
+        if target.kind != "variable":
+            return self._stored(term)
+        self._changed[target.text] = value
+        return self._scene.written(target.text) if self._scene is not None else None
+
+    def _stored(self, term: Term) -> Value:
+        """Take the next stores; None where not all were recorded."""
+        times = 1 if term.kind == "update" else term.value
+        taken, self._writes = self._writes[:times], self._writes[times:]
+        return _of_accesses([each.after for each in taken], times)
+
+    # Places.
+
+    def _place(self, term: Term) -> str:
+        """Return a place in words, with values for its indices."""
+        if term.kind != "place":
+            return term.text
+        pointer, *index = term.parts
+        if index:
+            return self._base(pointer) + self._subscripts(index[0], term.rows)
+        inner = self._referred(pointer)
+        return f"*{inner}" if term.text == "*" and pointer.kind not in ("sum", "member") else inner
+
+    def _base(self, pointer: Term) -> str:
+        return f"({self._of(pointer).text})" if pointer.kind == "sum" else self._referred(pointer)
+
+    def _referred(self, pointer: Term) -> str:
+        """Return the place that a pointer leads to, by its own name."""
+        match pointer.kind:
+            case "member":
+                owner = self._referred(pointer.parts[0])
+                return pointer.text if owner in ("this", "") else f"{owner}.{pointer.text}".removesuffix(".")
+            case "sum":
+                return self._base(pointer.parts[0]) + self._subscripts(pointer.parts[1], pointer.rows)
+            case "variable" | "global":
+                return pointer.text
+            case "load":
+                place = self._place(pointer.parts[0])
+                self._load(pointer, place)
+                return place
+        return self._of(pointer).text
+
+    def _subscripts(self, index: Term, rows: tuple[int, ...]) -> str:
+        """Return an index in brackets, of an array of several dimensions one for each."""
+        shown = self._of(index)
+        if shown.value is None:
+            return _written_subscripts(index, rows, shown.text)
+        rest, found = int(shown.value), ""
+        for length in reversed(rows):
+            rest, last = divmod(rest, max(length, 1))
+            found = f"[{last}]{found}"
+        return f"[{rest}]{found}"
+
+    def _load(self, term: Term, place: str) -> Shown:
+        value = self._read(term.value)
+        return Shown(place, value) if term.value > 1 else _leaf(place, value)
+
+    def _read(self, times: int) -> Value:
+        """Take the next reads; None where not all were recorded."""
+        taken, self._reads = self._reads[:times], self._reads[times:]
+        return _of_accesses([each.value for each in taken if each.action == "read"], times)
+
+    def _variable(self, name: str) -> Value:
+        if name in self._changed or self._scene is None:
+            return self._changed.get(name)
+        return self._scene.before.get(name)
+
+    # Operators.
+
+    def _operation(self, term: Term) -> Shown:
+        """Return what is made of values alone."""
+        match term.kind:
+            case "binary" | "sum" | "difference":
+                return self._binary(term)
+            case "logical":
+                return self._logical(term)
+            case "choice":
+                return self._choice(term)
+            case "cast":
+                return self._cast(term)
+        op, shown = term.text, [self._of(part) for part in term.parts]
+        text = f"{op}({', '.join(each.text for each in shown)})"
+        known = not any(each.value is None for each in shown)
+        match term.kind:
+            case "unary":
+                return Shown(f"{op}{shown[0].beside(_TIGHTEST)}", UNARY[op](shown[0].value) if known else None)
+            case "comma":
+                return Shown(f"{shown[0].text}, {shown[1].text}", shown[1].value, _LOOSEST)
+            case "function":
+                return Shown(text, INTRINSICS[op](*(each.value for each in shown)).astype(term.type) if known else None)
+            case "made":
+                return Shown(f"{{{text[1:-1]}}}", _joined(shown) if known else None)
+            case "part":
+                return _part(term, shown[0])
+        return Shown(op)
+
+    def _binary(self, term: Term) -> Shown:
+        op = term.text
+        left, right = (self._of(part) for part in term.parts)
+        known = term.kind == "binary" and left.value is not None and right.value is not None
+        value = binary(op, Scalar(term.type))(left.value, right.value) if known else None
+        return Shown(f"{left.before(op)} {op} {right.after(op)}", value, _LEVELS[op])
+
+    def _logical(self, term: Term) -> Shown:
+        op = term.text
+        left = self._of(term.parts[0])
+        if left.value is not None and bool(left.value) == (op == "||"):
+            return left
+        right = self._of(term.parts[1])
+        value = None if left.value is None else right.value
+        return Shown(f"{left.before(op)} {op} {right.before(op)}", value, _LEVELS[op])
+
+    def _choice(self, term: Term) -> Shown:
+        condition, chosen, other = term.parts
+        held = self._of(condition)
+        if held.value is not None:
+            return self._of(chosen if held.value else other)
+        return Shown(f"{held.beside(1)} ? {self._of(chosen).text} : {self._of(other).text}", None, _LOOSEST)
+
+    def _cast(self, term: Term) -> Shown:
+        """Return what is converted; where that shows, as it is afterwards."""
+        (inner,) = term.parts
+        shown = self._of(inner)
+        value = _converted(shown.value, inner, term)
+        is_truth = term.type == BOOL.name or isinstance(shown.value, np.bool_)
+        if value is None or is_truth or as_text(value) == as_text(shown.value):
+            return Shown(shown.text, value, shown.level)
+        return Shown(as_text(value), value)
+
+    # Calls.
+
+    def _call(self, term: Term) -> Shown:
+        name, arguments = term.text, [self._argument(part) for part in term.parts]
+        while "@" in name:
+            name = name.replace("@", arguments.pop(0), 1)
+        return Shown(f"{name.removeprefix('this.')}({', '.join(arguments)})")
+
+    def _argument(self, term: Term) -> str:
+        """Return what a function is given, of an address by what is there."""
+        if term.kind == "sum" and not term.rows:
+            return f"&{self._referred(term)}"
+        return self._referred(term) if term.kind == "member" else self._of(term).text
+
+    def _atomic(self, term: Term) -> Shown:
+        place, *arguments = term.parts
+        where = f"&{self._place(place)}" if place.text == "[]" else self._of(place.parts[0]).text
+        shown = [self._of(argument).text for argument in arguments]
+        found = next((reach for reach in self._reads if reach.action == "atomic"), None)
+        if found is not None:
+            self._reads.remove(found)
+        return Shown(f"{term.text}({', '.join([where, *shown])})", None if found is None else found.value)
+
+    def _warp(self, term: Term) -> Shown:
+        shown = [self._of(part) for part in term.parts]
+        text = f"{term.text}({', '.join(each.text for each in shown)})"
+        other = self._lane_of_shuffle(term.text, [each.value for each in shown[2:]])
+        if self._scene is None or other is None:
+            return Shown(text)
+        seen = self._scene.of_lane(other)
+        return _leaf(text, Reading(seen).of(term.parts[1]).value if seen is not None else None)
+
+    def _lane_of_shuffle(self, name: str, others: list[Value]) -> int | None:
+        """Return the lane that a shuffle takes its value from."""
+        if self._scene is None or not name.startswith("__shfl") or not others or None in others:
             return None
-        own = self._reads[0].array == base
-        if not own and (base in self._arrays or base in self._scene.before):
-            return None
-        return self._reads.pop(0).value
-
-    def _name(self, name: str) -> Value:
-        if name in ("true", "false"):
-            return np.bool_(name == "true")
-        for known in (self._changed, self._scene.before):
-            if name in known:
-                return known[name]
-        if self._reads and self._reads[0].array == name and self._reads[0].action == "read":
-            return self._reads.pop(0).value
-        return self._constant(name) if name in self._scene.constants else self._scene.special(name)
-
-    def _constant(self, name: str) -> Value:
-        """Return what a macro is worth, where it stands for a number or a sum of such."""
-        if name in self._open:
-            return None
-        self._open.add(name)
-        try:
-            return self.of(parse(self._scene.constants[name]))[1]
-        except UnreadableError:
-            return None
-        finally:
-            self._open.discard(name)
-
-    def _binary(self, op: str, left: Node, right: Node) -> tuple[str, Value]:
-        shown, value = self.of(left)
-        if op in ("&&", "||"):
-            if value is not None and bool(value) == (op == "||"):
-                return shown, np.bool_(value)
-            other, second = self.of(right)
-            return f"{shown} {op} {other}", None if value is None or second is None else np.bool_(second)
-        other, second = self.of(right)
-        known = binary(op, value, second)
-        return f"{shown}{op if op == ',' else f' {op}'} {_signed(other)}", second if op == "," else known
-
-    def _call(self, name: str, arguments: Sequence[Node]) -> tuple[str, Value]:
-        if name.startswith("atomic"):
-            shown = [self.of(argument)[0] for argument in arguments]
-            found = next((reach for reach in self._reads if reach.action == "atomic"), None)
-            if found is not None:
-                self._reads.remove(found)
-            return f"{name}({', '.join(shown)})", None if found is None else found.value
-        read = [self.of(argument) for argument in arguments]
-        values = [value for _, value in read]
-        if name.startswith("__shfl") and len(arguments) >= 3:
-            value = self._shuffled(name, arguments)
-            if value is not None:
-                return as_text(value), value
-        if name.startswith("static_cast<") and len(read) == 1:
-            return read[0][0], None
-        if name in ("min", "max") and len(values) == 2 and not any(v is None or isinstance(v, tuple) for v in values):
-            less = bool(binary("<", values[0], values[1]))
-            first = values[0] if less == (name == "min") else values[1]
-            return f"{name}({read[0][0]}, {read[1][0]})", first
-        operators = [each for each in self._scene.operators() if not each.startswith("atomic")]
-        if name.isupper() and len(read) == 2 and len(operators) == 1:
-            # A macro that stands for one operation.
-            (op,) = operators
-            if op[0].isalpha():
-                return f"{op}({read[0][0]}, {read[1][0]})", None
-            return f"{read[0][0]} {op} {_signed(read[1][0])}", binary(op, values[0], values[1])
-        return f"{name}({', '.join(shown for shown, _ in read)})", None
-
-    def _shuffled(self, name: str, arguments: Sequence[Node]) -> Value:
-        """Return what a shuffle of a variable gives: what the other lane has in it."""
-        variable, by = arguments[1], self.of(arguments[2])[1]
-        width = self.of(arguments[3])[1] if len(arguments) > 3 else np.int32(32)
-        register = self._scene.trace.registers(self._scene.event.number).get(getattr(variable, "text", ""))
-        if by is None or width is None or register is None:
-            return None
-        own, by, width = self._scene.lane % 32, int(by), int(width)
+        by, width = int(others[0]), int(others[1]) if len(others) > 1 else 32
+        own = self._scene.lane % 32
         start = own // width * width
         other = {
             "__shfl_sync": start + by % width,
             "__shfl_up_sync": own - by if own - by >= start else own,
             "__shfl_down_sync": own + by if own + by < start + width else own,
             "__shfl_xor_sync": own ^ by,
-        }.get(name)
-        if other is None:
-            return None
-        lane = self._scene.lane - own + other
-        return register.values[lane] if np.isin(lane, self._scene.event.lanes) else None
+        }[name]
+        return self._scene.lane - own + other
 
 
-def _signed(shown: str) -> str:
-    return f"({shown})" if shown.startswith("-") else shown
+def as_written(term: Term, value: str = "") -> str:
+    """Return an expression with names and operators as they are in the text; `value` is that of what is assigned."""
+    match term:
+        case Term("assign" | "update", op, _, (place, assigned)):
+            written = value or Reading(None).of(assigned).text
+            return f"{Reading(None).of(place).text} {op.removesuffix('=')}= {written}"
+        case Term("comma", _, _, (first, second)):
+            return f"{as_written(first)}, {as_written(second)}"
+    return Reading(None).of(term).text
+
+
+def _constant(term: Term) -> Shown:
+    value = Scalar(term.type).dtype.type(term.value)
+    is_mask = value.dtype.kind == "u" and value >= _MASK
+    return Shown(hex(value) if is_mask else as_text(value), value)
+
+
+def _of_accesses(values: list[Value], times: int) -> Value:
+    """Return the value that so many accesses have; None where there are fewer."""
+    if len(values) < times or not times:
+        return None
+    return values[0] if times == 1 else tuple(values)
+
+
+def _leaf(text: str, value: Value) -> Shown:
+    return Shown(text if value is None else as_text(value), value)
+
+
+def _joined(parts: list[Shown]) -> Value:
+    """Return the value that parts make together."""
+    values = [part.value if isinstance(part.value, tuple) else (part.value,) for part in parts]
+    return tuple(each for value in values for each in value)
+
+
+def _converted(value: Value, source: Term, target: Term) -> Value:
+    """Return a value as the casts from one term up to another make it."""
+    if target is source or value is None or isinstance(value, tuple):
+        return value
+    value = _converted(value, source, target.parts[0])
+    return cast(Scalar(np.asarray(value).dtype.name), Scalar(target.type))(value)
+
+
+def _part(term: Term, whole: Shown) -> Shown:
+    """Return a part of a value of several."""
+    first, count = term.value
+    text = f"{whole.beside(_TIGHTEST)}.{term.text}" if term.text else whole.text
+    if not isinstance(whole.value, tuple) or len(whole.value) < first + count:
+        return Shown(text)
+    return _leaf(text, whole.value[first] if count == 1 else whole.value[first : first + count])
+
+
+def _written_subscripts(index: Term, rows: tuple[int, ...], text: str) -> str:
+    """Return subscripts as they are in the text, where the index still is a sum of rows and what is behind them."""
+    match index:
+        case Term("binary", "+", _, (Term("binary", "*", _, (row, Term("constant"))), last)) if rows:
+            before = _written_subscripts(row, rows[:-1], Reading(None).of(row).text)
+            return f"{before}[{Reading(None).of(last).text}]"
+    return f"[{text}]"

@@ -9,13 +9,17 @@ import numpy as np
 
 from gpu.simulator.trace.events import Event
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.c_arithmetic import Value
+
+Value = Any
+"""A NumPy scalar, a tuple of such for a value of several parts, or None where it is not known."""
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
 def as_text(value: Value) -> str:
-    """Return a value as C would write it, floats with six digits; of a vector all its parts."""
+    """Return a value as C would write it, floats with six digits; of a vector all parts; "" where it is not known."""
+    if value is None:
+        return ""
     if isinstance(value, tuple):
         return "(" + ", ".join(map(as_text, value)) + ")"
     kind = np.asarray(value).dtype.kind
@@ -51,8 +55,6 @@ class Scene:
         The variables before and after the event.
     changed : dict of str to value
         Those that the event changed.
-    constants : dict of str to str
-        What macros without arguments stand for.
     """
 
     trace: Trace
@@ -62,7 +64,6 @@ class Scene:
     before: dict[str, Value]
     after: dict[str, Value]
     changed: dict[str, Value] = field(default_factory=dict)
-    constants: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, trace: Trace, number: int, block: int, thread: int) -> Scene | None:
@@ -98,8 +99,9 @@ class Scene:
         return self.changed.get(name)
 
     def stored(self) -> Value:
-        """Return what was stored last; None where nothing was."""
-        return next((reach.after for reach in reversed(self.accesses) if reach.action == "write"), None)
+        """Return what was stored; None where nothing was."""
+        found = [reach.after for reach in self.accesses if reach.action == "write"]
+        return tuple(found) if len(found) > 1 else found[0] if found else None
 
     def effects(self, *, atomics_only: bool = False) -> str:
         """Return in words what memory and variables got."""
@@ -113,11 +115,14 @@ class Scene:
             told += [f"{name} = {as_text(value)}" for name, value in self.changed.items()]
         return ", ".join(told)
 
+    def of_lane(self, lane: int) -> Scene | None:
+        """Return the same event as another lane of the batch saw it; None where that does not take part."""
+        block, thread = self.trace.lanes.threads(self.event.batch, np.array([lane]))
+        return Scene.of(self.trace, self.event.number, int(block[0]), int(thread[0]))
+
     def special(self, name: str) -> Value:
         """Return threadIdx.x and its like; None for any other name."""
         kind, _, axis = name.partition(".")
-        if name == "warpSize":
-            return np.int32(32)
         if axis not in _AXES:
             return None
         launch = self.trace.lanes.launch(self.event.batch)
@@ -132,16 +137,6 @@ class Scene:
             number = int(self.trace.lanes.block(self.event.batch, self.lane))
         x, y, _ = whole
         return np.uint32((number % x, number // x % y, number // (x * y))[_AXES[axis]])
-
-    def operators(self) -> list[str]:
-        """Return what the thread's operations on data were in the event."""
-        data = self.trace.data
-        first, last = np.searchsorted(data.operations["event"], [self.event.number, self.event.number + 1])
-        return [
-            data.operators[operation["operator"]]
-            for operation in data.operations[first:last]
-            if self.lane in self.trace.lanes.of_mask(int(operation["mask"]))
-        ]
 
 
 def _parts(trace: Trace, number: int, lane: int) -> list[Event]:

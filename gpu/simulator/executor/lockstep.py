@@ -116,7 +116,7 @@ class LockstepCompiler:
 
     def _evaluate(self, statement: ir.Evaluate) -> Executable:
         run = self._bare(statement.expression)
-        issued = IssuedStep(statement.position, "evaluate", self._work.of(statement))
+        issued = IssuedStep(statement.position, "evaluate", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
@@ -132,7 +132,7 @@ class LockstepCompiler:
             run: Evaluator = lambda frame, mask: empty  # noqa: E731
         else:
             run = self._value(statement.value)
-        issued = IssuedStep(statement.position, "declare", self._work.of(statement))
+        issued = IssuedStep(statement.position, "declare", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
@@ -150,7 +150,7 @@ class LockstepCompiler:
         values = self.values
         initial = [(offset, leaves(value.type), self._value(value)) for offset, value in statement.values]
         site = AccessSite(statement.position, "write")
-        issued = IssuedStep(statement.position, "declare", self._work.of(statement))
+        issued = IssuedStep(statement.position, "declare", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
@@ -169,7 +169,7 @@ class LockstepCompiler:
         ]
         cases = [case for section in statement.sections for case in section.values]
 
-        issued = IssuedStep(statement.position, "switch", self._work.of(statement))
+        issued = IssuedStep(statement.position, "switch", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -195,7 +195,7 @@ class LockstepCompiler:
         then = self.statement(statement.then)
         orelse = self.statement(statement.orelse) if statement.orelse is not None else None
 
-        issued = IssuedStep(statement.position, "if", self._work.of(statement))
+        issued = IssuedStep(statement.position, "if", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -215,7 +215,7 @@ class LockstepCompiler:
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
-        issued = IssuedStep(position, "loop", self._work.of(statement))
+        issued = IssuedStep(position, "loop", self._work.of(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, live)
@@ -238,7 +238,7 @@ class LockstepCompiler:
                 live = _next_round(frame, body(frame, live), live)
                 if live is not None and advance is not None:
                     if frame.batch.observer is not None:
-                        frame.batch.observer.advance(frame.batch, position, live)
+                        frame.batch.observer.advance(frame.batch, statement, live)
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.rounds > frame.batch.max_rounds:
@@ -251,7 +251,7 @@ class LockstepCompiler:
     def _return(self, statement: ir.Return) -> Executable:
         run = self._value(statement.value) if statement.value is not None else None
         merged = self.values.merged
-        issued = IssuedStep(statement.position, "return", self._work.of(statement))
+        issued = IssuedStep(statement.position, "return", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> None:
             frame.batch.begin(issued, mask)

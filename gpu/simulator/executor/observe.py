@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.simulator import ir
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
@@ -29,11 +30,14 @@ class IssuedStep:
         "evaluate", "declare", "if", "loop", "switch", "return" or "barrier".
     operations : int
         The operations on data that every lane does in it, as `gpu.simulator.executor.work` defines them.
+    executed : Statement, Expression or None
+        The statement, or the expression that is the step of a `for`; None at a barrier.
     """
 
     position: SourcePosition
     kind: str
     operations: int
+    executed: ir.Statement | ir.Expression | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class Observer:
         statement's.
         """
 
-    def advance(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
+    def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
         """Take note that the lanes of `mask` are about to do the step of a `for`, which stands at its position."""
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
@@ -164,9 +168,9 @@ class Observers(Observer):
         for observer in self._observers:
             observer.side(batch, position, operations, mask)
 
-    def advance(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
+    def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
         for observer in self._observers:
-            observer.advance(batch, position, mask)
+            observer.advance(batch, loop, mask)
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
         for observer in self._observers:

@@ -66,7 +66,8 @@ def address_of(place: ir.Element) -> ir.Expression:
         return place.pointer
     pointer = place.pointer
     assert isinstance(pointer.type, Pointer)
-    return ir.Offset(pointer.type, pointer, in_elements(place.index, Pointer(place.type)))
+    rows = (*place.rows, place.type.count) if isinstance(place.type, ArrayOf) else place.rows
+    return ir.Offset(pointer.type, pointer, in_elements(place.index, Pointer(place.type)), rows)
 
 
 def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
@@ -75,8 +76,8 @@ def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
         raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
     type = pointer.type.element
     if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
-        return ir.Element(type, pointer.pointer, pointer.index, start_of(cursor), is_volatile(cursor))
-    return ir.Element(type, pointer, None, start_of(cursor), is_volatile(cursor))
+        return ir.Element(type, pointer.pointer, pointer.index, start_of(cursor), is_volatile(cursor), pointer.rows)
+    return ir.Element(type, pointer, None, start_of(cursor), is_volatile(cursor), is_led_to=True)
 
 
 def read(place: ir.Element) -> ir.Expression:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of, string_of
 from gpu.simulator.frontend.conversions import number_of
@@ -82,9 +84,10 @@ def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> i
     if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
         raise refuse(cursor, f"{cursor.spelling} on this address")
     element = pointer.type.element
-    base, index = (pointer.pointer, pointer.index) if isinstance(pointer, ir.Offset) else (pointer, None)
+    place = ir.Element(element, pointer, None, start_of(cursor))
+    if isinstance(pointer, ir.Offset):
+        place = replace(place, pointer=pointer.pointer, index=pointer.index, rows=pointer.rows)
     values = tuple(lower.converted(argument, element) for argument in arguments[1:])
-    place = ir.Element(element, base, index, start_of(cursor))
     return ir.Atomic(element, ATOMICS[cursor.spelling], place, values)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator, Mapping
 from ctypes import byref
 from functools import cache
@@ -83,7 +84,9 @@ _extent = function("clang_getCursorExtent", cindex.SourceRange)
 _start = function("clang_getRangeStart", cindex.SourceLocation)
 _end = function("clang_getRangeEnd", cindex.SourceLocation)
 _expansion = function("clang_getExpansionLocation", None)
+_spelled = function("clang_getSpellingLocation", None)
 _file_name = function("clang_getFileName", String)
+_content = function("clang_getFileContents", ctypes.c_void_p)
 
 _CURSOR_KINDS = {kind.value: kind for kind in CursorKind.get_all_kinds()}
 _TYPE_KINDS = {kind.value: kind for kind in TypeKind._kinds if kind is not None}  # noqa: SLF001
@@ -104,6 +107,9 @@ _WITHOUT_CHILDREN = frozenset(
     )
 )
 _NOTHING = CursorKind.INVALID_FILE.value
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ONE_MACRO = re.compile(r"\w+\s*\(.*\)", re.DOTALL)
 
 
 @cache
@@ -166,6 +172,11 @@ class Cursor:
     def position(self) -> SourcePosition:
         """Where the text begins, as the user sees it."""
         return self.tree.position(_start(_extent(self.raw)))
+
+    @_AskedOnce
+    def text(self) -> str:
+        """The text, blanks and comments made one blank each; "" of what a macro's text is all of."""
+        return self.tree.text(_extent(self.raw))
 
     @_AskedOnce
     def children(self) -> tuple[Cursor, ...]:
@@ -299,6 +310,7 @@ class SyntaxTree:
         self._declarations: dict[bytes, Cursor] = {}
         self._types: dict[bytes, ClangType] = {}
         self._files: dict[int | None, str] = {None: ""}
+        self._contents: dict[str, bytes] = {}
         # Where libclang writes what a location is.
         self._file, self._line, self._column, self._offset = ctypes.c_void_p(), *(ctypes.c_uint() for _ in range(3))
         self._answers = tuple(map(byref, (self._file, self._line, self._column, self._offset)))
@@ -335,6 +347,27 @@ class SyntaxTree:
         """Return where a location of libclang's is."""
         _expansion(location, self._answers[0], None, None, self._answers[3])
         return SourceOffset(self._file_answered(), self._offset.value)
+
+    def text(self, extent: cindex.SourceRange) -> str:
+        """Return a piece of text, as a cursor has it."""
+        first = _start(extent)
+        start, end = self.place(first), self.place(_end(extent))
+        if not start.file or start.file != end.file:
+            return ""
+        found = self._content_of(start.file)[start.offset : end.offset].decode(errors="replace")
+        if _ONE_MACRO.fullmatch(found):
+            _spelled(first, self._answers[0], None, None, self._answers[3])
+            if (self._file_answered(), self._offset.value) != start:
+                return ""
+        return " ".join(_COMMENT.sub(" ", found).split())
+
+    def _content_of(self, name: str) -> bytes:
+        """Return the text of the file that libclang has just named."""
+        if name not in self._contents:
+            size = ctypes.c_size_t()
+            found = _content(self.unit, self._file, byref(size))
+            self._contents[name] = ctypes.string_at(found, size.value) if found else b""
+        return self._contents[name]
 
     def position(self, location: cindex.SourceLocation) -> SourcePosition:
         """Return where a location of libclang's is, as the user sees it."""

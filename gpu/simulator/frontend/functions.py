@@ -68,7 +68,7 @@ def _declare_parameters(scope: Scope) -> tuple[list[tuple[str, Type]], list[ir.S
     for parameter, type, value in given:
         slot, name = scope.declare(parameter, type, in_memory=True).slot, parameter.spelling
         position = start_of(parameter)
-        moved.append(ir.DeclareMemory(slot, type.size, ((0, value),), False, name, position, has_union(type)))
+        moved.append(ir.DeclareMemory(slot, type.size, ((0, value),), False, name, position, has_union(type), type))
     return parameters, moved
 
 

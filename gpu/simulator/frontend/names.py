@@ -149,7 +149,8 @@ def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:
         place = place_of_element(lower, outer)
         # Arrays are smaller than 2^31 elements, so that 32 bits, whatever their sign, lead to the same element.
         flat = fold(ir.Binary(INT32, "+", times(index32(place), row.length), convert(index, INT32, cursor)))
-        return ir.Element(type, place.pointer, flat, start_of(cursor), is_volatile(cursor))
+        rows = (*place.rows, row.length)
+        return ir.Element(type, place.pointer, flat, start_of(cursor), is_volatile(cursor), rows)
     # Where the element is an array itself, the index counts rows, and the next subscript makes it one of elements.
     return ir.Element(type, lower.value(base), index, start_of(cursor), is_volatile(cursor))
 

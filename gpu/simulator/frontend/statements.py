@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu.simulator import ir
-from gpu.simulator.frontend.addresses import is_reference_function
+from gpu.simulator.frontend.addresses import is_assignment, is_reference_function
 from gpu.simulator.frontend.clang import Cursor, CursorKind, StorageClass, TypeKind, has_attribute, start_of
 from gpu.simulator.frontend.classes import INSTEAD_OF_DESTRUCTOR, destructor, initializer, is_constructed, is_implicit
 from gpu.simulator.frontend.construction import array_values, default_array
@@ -81,7 +81,8 @@ class Statements:
             return self._while(cursor)
         if kind == CursorKind.DO_STMT:
             body, condition = cursor.children
-            return ir.Loop(self._expressions.condition(condition), None, self._statement(body), False, position)
+            decided = self._expressions.condition(condition)
+            return ir.Loop(decided, None, self._statement(body), False, position, condition.text)
         if kind == CursorKind.SWITCH_STMT:
             return self._switch(cursor)
         if kind == CursorKind.BREAK_STMT:
@@ -93,7 +94,7 @@ class Statements:
         if kind == CursorKind.CALL_EXPR and cursor.spelling == "__syncthreads":
             return ir.Barrier(position)
         if kind.is_expression():
-            return ir.Evaluate(self._expressions.discarded(cursor), position)
+            return ir.Evaluate(self._expressions.discarded(cursor), position, _text_of(cursor))
         if kind.is_unexposed() and len(children := cursor.children) == 1:
             return self._statement(children[0])  # a statement with an attribute, such as one behind #pragma unroll
         raise refuse(
@@ -114,10 +115,12 @@ class Statements:
         *declared, condition, body = cursor.children
         position = start_of(cursor)
         if not declared:
-            return ir.Loop(self._expressions.condition(condition), None, self._statement(body), True, position)
+            decided = self._expressions.condition(condition)
+            return ir.Loop(decided, None, self._statement(body), True, position, condition.text)
         # `while (int x = f())` declares anew each round.
         before = self._declarations(declared)
-        ends = ir.If(self._expressions.condition(condition), ir.Block(()), ir.Jump("break", position), position)
+        decided = self._expressions.condition(condition)
+        ends = ir.If(decided, ir.Block(()), ir.Jump("break", position), position, condition.text)
         return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body))), True, position)
 
     def _declarations(self, cursors: list[Cursor]) -> list[ir.Statement]:
@@ -134,7 +137,8 @@ class Statements:
         before = self._declarations([*children[:first]])
         condition, then, *orelse = children[first:]
         decided = self._expressions.condition(condition)
-        made = ir.If(decided, self._statement(then), self._statement(orelse[0]) if orelse else None, start_of(cursor))
+        chosen, other = self._statement(then), self._statement(orelse[0]) if orelse else None
+        made = ir.If(decided, chosen, other, start_of(cursor), condition.text)
         return ir.Block((*before, made)) if before else made
 
     def _for(self, cursor: Cursor) -> ir.Statement:
@@ -146,6 +150,7 @@ class Statements:
             self._statement(body),
             True,
             start_of(cursor),
+            condition.text if condition is not None else "",
         )
         return ir.Block((*before, loop))
 
@@ -163,7 +168,7 @@ class Statements:
         if is_reference(variable.type):
             local = self._scope.declare(variable, held, in_memory=True)
             address = ir.Offset(Pointer(decayed(type.element)), pointer, index)
-            declared: ir.Statement = ir.Declare(local.slot, local.type, address, position)
+            declared: ir.Statement = ir.Declare(local.slot, local.type, address, position, f"&{local.name}")
         else:
             declared = self._variable(variable, held, ir.Load(type.element, place))
         count = ir.Const(INT32, np.int32(type.length))
@@ -175,7 +180,7 @@ class Statements:
             True,
             position,
         )
-        return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position), loop))
+        return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position, index.name), loop))
 
     def _switch(self, cursor: Cursor) -> ir.Statement:
         *declared, value, body = cursor.children
@@ -203,7 +208,7 @@ class Statements:
                 statements, labels = [], (cases, is_default)
             statements += self._statements(child)
         finish()
-        made = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor))
+        made = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor), value.text)
         return ir.Block((*before, made)) if before else made
 
     def _case(self, cursor: Cursor) -> int:
@@ -241,24 +246,26 @@ class Statements:
             assert initial is not None
             address = self._expressions.address(initial)
             local = self._scope.declare(cursor, type, in_memory=True)
-            return [ir.Declare(local.slot, local.type, address, start_of(cursor))]
+            return [ir.Declare(local.slot, local.type, address, start_of(cursor), f"&{local.name}")]
         if isinstance(type, ArrayOf):
             return [self._array(cursor, type, initial)]
         if initial is None or _is_trivial(initial, cursor):
             return [self._variable(cursor, type, None)]
-        return [self._variable(cursor, type, self._expressions.converted(initial, type))]
+        return [self._variable(cursor, type, self._expressions.converted(initial, type), initial.text)]
 
-    def _variable(self, cursor: Cursor, type: Type, value: ir.Expression | None) -> ir.Statement:
+    def _variable(self, cursor: Cursor, type: Type, value: ir.Expression | None, text: str = "") -> ir.Statement:
         """Declare a variable where it belongs: in a slot, or in memory."""
         in_memory = self._scope.lives_in_memory(cursor, type)
         local = self._scope.declare(cursor, type, in_memory=in_memory)
         position = start_of(cursor)
         if in_memory:
             values = () if value is None else ((0, value),)
-            return ir.DeclareMemory(local.slot, type.size, values, False, cursor.spelling, position, has_union(type))
+            return ir.DeclareMemory(
+                local.slot, type.size, values, False, cursor.spelling, position, has_union(type), type
+            )
         if not isinstance(type, Scalar | Pointer):
             raise refuse(cursor, f"a variable of type {type}")
-        return ir.Declare(local.slot, type, value, position)
+        return ir.Declare(local.slot, type, value, position, local.name, text)
 
     def _array(self, cursor: Cursor, type: ArrayOf, initial: Cursor | None) -> ir.Statement:
         values: tuple[tuple[int, ir.Expression], ...] = ()
@@ -273,8 +280,15 @@ class Statements:
             values = tuple((number * type.innermost.size, value) for number, value in enumerate(made))
         local = self._scope.declare(cursor, type, in_memory=True)
         return ir.DeclareMemory(
-            local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type)
+            local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type), type
         )
+
+
+def _text_of(expression: Cursor) -> str:
+    """Return the text of an expression; of an assignment that of the value, where there is one."""
+    if expression.kind == CursorKind.UNARY_OPERATOR:
+        return ""
+    return expression.children[1].text if is_assignment(expression) else expression.text
 
 
 def _is_trivial(initial: Cursor, variable: Cursor) -> bool:

@@ -13,6 +13,7 @@ from gpu.simulator.trace.memory import TraceMemory
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import RecordedMemory
 from gpu.simulator.trace.recorder import Recorder
+from gpu.simulator.trace.terms import ExecutedStatement, statement_of
 from gpu.simulator.trace.types import TraceFinding, TraceLaunch
 from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
 
@@ -59,6 +60,8 @@ class TraceData:
     launches : tuple of TraceLaunch
         The host's, and those by kernels.
     functions : tuple of TraceFunction
+    statements : tuple of ExecutedStatement
+        Those that ran, by the numbers that events have.
     memories : tuple of TraceMemory
     positions : tuple of SourcePosition
     kinds, operators, pointer_names : tuple of str
@@ -75,6 +78,7 @@ class TraceData:
     lane_events: int
     launches: tuple[TraceLaunch, ...]
     functions: tuple[TraceFunction, ...]
+    statements: tuple[ExecutedStatement, ...]
     memories: tuple[TraceMemory, ...]
     positions: tuple[SourcePosition, ...]
     kinds: tuple[str, ...]
@@ -102,6 +106,7 @@ def gather(recorder: Recorder, launch: LaunchRecord) -> TraceData:
         recorder.lane_events,
         tuple(recorder.launches),
         tuple(describe(function, recorder.positions.numbers) for function in recorder.functions),
+        tuple(map(statement_of, recorder.statements)),
         tuple(map(_memory, recorder.memories)),
         recorder.positions.things,
         recorder.kinds.things,

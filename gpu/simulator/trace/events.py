@@ -13,7 +13,8 @@ from gpu.simulator.trace.arrays import TraceArrays
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.packing import Array
-from gpu.simulator.trace.tables import NOBODY, NOT_A_BRANCH, EventRow
+from gpu.simulator.trace.tables import NO_STATEMENT, NOBODY, NOT_A_BRANCH, EventRow
+from gpu.simulator.trace.terms import ExecutedStatement
 from gpu.simulator.trace.types import Register, TraceAccess
 from gpu.simulator.trace.variables import TraceVariables
 
@@ -50,6 +51,12 @@ class Event:
     def function(self) -> str:
         """The name of the running function."""
         return self._parts.data.functions[self._row.function].name
+
+    @property
+    def statement(self) -> ExecutedStatement:
+        """What was executed; nothing at a barrier."""
+        number = self._row.statement
+        return ExecutedStatement() if number == NO_STATEMENT else self._parts.data.statements[number]
 
     @property
     def frame(self) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 
 from gpu.errors import InputError, SourcePosition
 from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.trace import terms
 from gpu.simulator.trace.data import LaunchRecord, TraceData
 from gpu.simulator.trace.functions import Statement, TraceFunction
 from gpu.simulator.trace.memory import TraceMemory
@@ -36,7 +37,7 @@ from gpu.simulator.trace.tables import (
 from gpu.simulator.trace.types import TraceFinding, TraceLaunch
 from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
 
-VERSION = 5
+VERSION = 6
 
 _MANIFEST, _BYTES = "manifest.json", "arrays.bin"
 
@@ -160,6 +161,7 @@ def _manifest(data: TraceData) -> dict[str, Any]:
         "lane_events": data.lane_events,
         "launches": [vars(launch) for launch in data.launches],
         "functions": [vars(function) for function in data.functions],
+        "statements": [terms.packed(statement) for statement in data.statements],
         "memories": [_described(memory) for memory in data.memories],
         "positions": [(position.file, position.line, position.column) for position in data.positions],
         "kinds": data.kinds,
@@ -176,6 +178,7 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData
         manifest["lane_events"],
         tuple(_launch(each) for each in manifest["launches"]),
         tuple(_function(each) for each in manifest["functions"]),
+        tuple(map(terms.unpacked, manifest["statements"])),
         _memories(manifest["memories"], arrays),
         tuple(SourcePosition(*position) for position in manifest["positions"]),
         tuple(manifest["kinds"]),
@@ -265,6 +268,7 @@ def _check(data: TraceData) -> None:
         "kind": len(data.kinds),
         "position": len(data.positions),
         "function": len(data.functions),
+        "statement": len(data.statements),
         "batch": len(data.batches),
         "launch": len(data.launches),
         "mask": len(data.masks.rows),

@@ -30,6 +30,7 @@ from gpu.simulator.trace.tables import (
     CALL,
     EVENT,
     INPUT,
+    NO_STATEMENT,
     NOBODY,
     NOT_A_BRANCH,
     OPERATION,
@@ -66,6 +67,9 @@ class Recorder(Observer):
         self.positions = Numbering[SourcePosition]()
         self.functions: list[ir.Function] = []
         self._function_numbers: dict[int, int] = {}
+        # The statements that ran, and the steps of loops.
+        self.statements: list[ir.Statement | ir.Expression] = []
+        self._statement_numbers: dict[int, int] = {}
         self.batches, self.inputs, self.calls = Table(BATCH), Table(INPUT), Table(CALL)
         self.launches: list[TraceLaunch] = []
         # Of launches by kernels that did not begin yet, and of the next one: its launch, event, block and thread.
@@ -142,8 +146,8 @@ class Recorder(Observer):
         self.lane_events += mask.count
         self._begin(step, mask, resumed=False)
 
-    def advance(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
-        self.step(batch, IssuedStep(position, "advance", 0), mask)
+    def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
+        self.step(batch, IssuedStep(loop.position, "advance", 0, loop.step), mask)
 
     def _stop(self, what: str) -> None:
         self.stopped = (
@@ -164,9 +168,18 @@ class Recorder(Observer):
             NOT_A_BRANCH,
             resumed,
             0 if resumed else step.operations * mask.count,
+            self._statement_number(step),
             len(self.accesses),
             len(self.registers),
         )
+
+    def _statement_number(self, step: IssuedStep) -> int:
+        if step.executed is None:
+            return NO_STATEMENT
+        number = self._statement_numbers.setdefault(id(step.executed), len(self.statements))
+        if number == len(self.statements):
+            self.statements.append(step.executed)
+        return number
 
     def _event(self) -> int:
         """Return the number of the running event: a statement that called a function goes on in an event of its own."""

@@ -19,7 +19,7 @@ class EventRow(NamedTuple):
     """A statement that ran.
 
     `taken` is the mask of the lanes where a branch's condition held, `work` how many operations on data all lanes did,
-    `access` and `register` are the first rows of its own in these tables.
+    `statement` which of the statements it is, `access` and `register` are the first rows of its own in these tables.
     """
 
     kind: int
@@ -31,6 +31,7 @@ class EventRow(NamedTuple):
     taken: int
     resumed: int
     work: int
+    statement: int
     access: int
     register: int
 
@@ -90,3 +91,6 @@ INPUT = _int32("first", "count", "memory", "unit")
 ACTIONS = ("read", "write", "atomic")
 NOT_A_BRANCH, NOBODY = -1, -2
 """In the column `taken` of an event."""
+
+NO_STATEMENT = -1
+"""In the column `statement`: the event is at a barrier."""

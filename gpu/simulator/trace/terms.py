@@ -1,0 +1,259 @@
+"""What a recording keeps of the statements that ran: their expressions, as trees that can be written to a file.
+
+A tree has what can be shown of an expression: operators and names as in the text, constants as numbers, and the types
+that decide what an operator does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.intrinsics import ATOMICS
+from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
+
+_ATOMIC_NAMES = {op: name for name, op in reversed(ATOMICS.items())}
+_NAMES = {
+    "int8": "char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short", "int32": "int",
+    "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long", "float32": "float",
+    "float64": "double",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression, or a part of one.
+
+    Parameters
+    ----------
+    kind : str
+        What it is:
+
+        - "constant", "variable", "global" (an array of the module) and "special" (threadIdx and its like);
+        - "unary", "binary", "logical", "choice", "comma" and "cast";
+        - "function" (one that the simulator knows), "call", "warp" (a shuffle, a vote), "atomic" and "made" (a value
+          of several parts);
+        - "place" (in memory: a pointer and, where it has one, an index), "member" (the address of one), "sum" and
+          "difference" (of pointers), "temporary" (the address of a value);
+        - "load", "part" (of a value of several), "assign" and "update";
+        - "other", of which only the text is known.
+    text : str
+        The operator, or the name; of a place that a pointer leads to "*".
+    type : str
+        NumPy's name of the type of a number: of the operands of a binary operator, of what an update computes in; else
+        of the value. "" where it is no number.
+    parts : tuple of Term
+        What it is made of, in the order of the text.
+    value : number or None
+        A constant's; of an update 1 where it gives what was there before; of a part which one it is, and how many
+        scalars; of a load, an assignment and a temporary value how many accesses it takes.
+    rows : tuple of int
+        The lengths of all dimensions of an array but the first, where an index goes over several.
+    """
+
+    kind: str
+    text: str = ""
+    type: str = ""
+    parts: tuple[Term, ...] = ()
+    value: Any = None
+    rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExecutedStatement:
+    """A statement of the text, or the step of a `for`.
+
+    Parameters
+    ----------
+    text : str
+        What the source has for what it evaluates, of an assignment for the value; "" where that is not known.
+    name : str
+        The variable that it declares, of a reference with an "&" before it; "" where it declares none.
+    type : str
+        The type of that, as C has it, with "@" where the name stands.
+    terms : tuple of Term
+        What it evaluates; of an array that is declared, the value of each element.
+    """
+
+    text: str = ""
+    name: str = ""
+    type: str = ""
+    terms: tuple[Term, ...] = ()
+
+
+def statement_of(executed: ir.Statement | ir.Expression) -> ExecutedStatement:
+    """Return what is kept of a statement."""
+    match executed:
+        case ir.Declare(_, type, value, _, name, text):
+            return ExecutedStatement(text, name, _type_text(type), _terms(value))
+        case ir.DeclareMemory(_, _, values, zeroed, name, _, _, type):
+            text = _type_text(type) + (" = {}" if zeroed else "")
+            return ExecutedStatement("", name, text, _terms(*(value for _, value in values)))
+        case ir.If(value) | ir.Loop(value) | ir.Switch(value) | ir.Evaluate(value):
+            return ExecutedStatement(executed.text, terms=_terms(value))
+        case ir.Return(value):
+            return ExecutedStatement(terms=_terms(value))
+        case ir.Block() | ir.Jump() | ir.Barrier():
+            return ExecutedStatement()
+    return ExecutedStatement(terms=_terms(executed))
+
+
+def packed(statement: ExecutedStatement) -> list[Any]:
+    """Return a statement as what JSON can hold."""
+    return [statement.text, statement.name, statement.type, [_packed(term) for term in statement.terms]]
+
+
+def unpacked(given: list[Any]) -> ExecutedStatement:
+    """Return what `packed` was given."""
+    text, name, type, terms = given
+    return ExecutedStatement(text, name, type, tuple(map(_unpacked, terms)))
+
+
+def _packed(term: Term) -> list[Any]:
+    return [term.kind, term.text, term.type, [_packed(part) for part in term.parts], term.value, term.rows]
+
+
+def _unpacked(given: list[Any]) -> Term:
+    kind, text, type, parts, value, rows = given
+    return Term(kind, text, type, tuple(map(_unpacked, parts)), value, tuple(rows))
+
+
+def _terms(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, ...]:
+    return tuple(_term(each) for each in expressions if each is not None)
+
+
+def _term(expression: ir.Expression | ir.Place) -> Term:
+    match expression:
+        case ir.Const(type, value):
+            return Term("constant", "", type.name, value=value.item())
+        case ir.Null():
+            return Term("other", "nullptr")
+        case ir.Local(type, _, name):
+            return Term("variable", name, _name(type))
+        case ir.Global(_, name):
+            return Term("global", name)
+        case ir.Special(type, name, axis):
+            return Term("special", f"{name}.{'xyz'[axis]}", type.name)
+        case ir.Unary(type, op, operand):
+            return Term("unary", op, type.name, _terms(operand))
+        case ir.Binary(_, op, left, right):
+            return Term("binary", op, _name(left.type), _terms(left, right))
+        case ir.Logical(type, op, left, right):
+            return Term("logical", op, type.name, _terms(left, right))
+        case ir.Select(type, condition, chosen, other):
+            return Term("choice", "?:", _name(type), _terms(condition, chosen, other))
+        case ir.Sequence(_, ir.Sequence(_, ir.Assign(_, ir.Local(), ir.Temporary()), ir.Call(_, function, given))):
+            return Term("call", function.name, "", _terms(*given[1:]))  # a constructor's
+        case ir.Sequence(type, first, second):
+            return Term("comma", ",", _name(type), _terms(first, second))
+        case ir.Cast(Scalar(name), operand) if isinstance(operand.type, Scalar):
+            return Term("cast", "", name, _terms(operand))
+        case ir.Cast(_, operand):
+            return _term(operand)
+        case ir.Offset(_, pointer, index, rows):
+            return Term("sum", "+", "", _terms(pointer, index), rows=rows)
+        case ir.Distance(type, left, right):
+            return Term("difference", "-", type.name, _terms(left, right))
+        case ir.Member(_, pointer, offset):
+            assert isinstance(pointer.type, Pointer)
+            return Term("member", _member_at(pointer.type.element, offset, expression.type), "", _terms(pointer))
+        case ir.Extract(type, operand, first):
+            offset = leaves(operand.type)[first][0] if leaves(operand.type) else 0
+            text = _member_at(operand.type, offset, Pointer(type))
+            return Term("part", text, _name(type), _terms(operand), value=[first, len(leaves(type))])
+        case ir.Construct(_, parts):
+            return Term("made", "", "", _terms(*parts))
+        case ir.Temporary(type, value):
+            return Term("temporary", "", "", _terms(value), value=_accesses(type.element))
+        case ir.Element():
+            return _place(expression)
+        case ir.Load(type, place):
+            return Term("load", "", _name(type), (_place(place),), value=_accesses(type))
+        case ir.Assign(type, place, value):
+            return Term("assign", "=", _name(type), _terms(place, value), value=_accesses(type))
+        case ir.Update(type, place, op, value, compute, gives_old):
+            return Term("update", op, _name(compute), _terms(place, value), value=int(gives_old))
+        case ir.Intrinsic(type, name, arguments):
+            return Term("function", name, type.name, _terms(*arguments))
+        case ir.Atomic(type, op, place, arguments):
+            return Term("atomic", _ATOMIC_NAMES[op], type.name, _terms(place, *arguments))
+        case ir.Warp(type, op, arguments):
+            return Term("warp", op, type.name, _terms(*arguments))
+        case ir.Call(type, function, arguments):
+            return _call(function, arguments)
+        case ir.IndirectCall(type, function, _, arguments):
+            return Term("call", "(*@)", "", _terms(function, *arguments))
+        case ir.Launch(_, function, grid, block, _, _, arguments):
+            return Term("call", f"{function.name}<<<@, @>>>", "", _terms(grid, block, *arguments))
+        case ir.Print(_, format, arguments):
+            texts = [
+                Term("other", f'"{each}"') if isinstance(each, str) else _term(each) for each in (format, *arguments)
+            ]
+            return Term("call", "printf", "", tuple(texts))
+        case ir.Assertion(_, condition):
+            return Term("call", "assert", "", _terms(condition))
+        case ir.Fence(_, name, lanes):
+            return Term("call", name, "", _terms(lanes))
+        case ir.GridBarrier():
+            return Term("other", "grid.sync()")
+        case ir.Clock():
+            return Term("other", "clock()")
+        case ir.WaitForChildren():
+            return Term("other", "cudaDeviceSynchronize()")
+
+
+def _call(function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Term:
+    """Return a call; one of a method has the object first, where its name has an "@"."""
+    is_method = bool(function.parameters) and function.parameters[0][0] == "this"
+    if not is_method:
+        return Term("call", function.name, "", _terms(*arguments))
+    return Term("call", "@" if function.name == "operator()" else f"@.{function.name}", "", _terms(*arguments))
+
+
+def _place(place: ir.Element) -> Term:
+    text = "[]" if place.index is not None else "*" if place.is_led_to else ""
+    return Term("place", text, _name(place.type), _terms(place.pointer, place.index), rows=place.rows)
+
+
+def _name(type: Type) -> str:
+    return type.name if isinstance(type, Scalar) else INT64.name if isinstance(type, Pointer) else ""
+
+
+def _accesses(type: Type) -> int:
+    """Return how many accesses a value of a type takes."""
+    return 1 if vector_size(type) else len(leaves(type))
+
+
+def _member_at(type: Type, offset: int, pointer: Type) -> str:
+    """Return the name of a struct's member at so many bytes; the outermost of the type that a pointer leads to."""
+    if not isinstance(type, Struct):
+        return ""
+    wanted = pointer.element if isinstance(pointer, Pointer) else None
+    within = [member for member in type.fields if member.offset <= offset < member.offset + max(member.type.size, 1)]
+    for member in within:
+        if member.offset == offset and not member.is_anonymous and wanted in (member.type, _innermost(member.type)):
+            return member.name
+    for member in within:
+        inner = _member_at(member.type, offset - member.offset, pointer)
+        if inner:
+            return inner if member.is_anonymous else f"{member.name}.{inner}"
+    return within[0].name if within and not within[0].is_anonymous else ""
+
+
+def _innermost(type: Type) -> Type:
+    return type.innermost if isinstance(type, ArrayOf) else type
+
+
+def _type_text(type: Type) -> str:
+    """Return a type as C writes it in a declaration, with "@" for the name."""
+    match type:
+        case ArrayOf():
+            return _type_text(type.innermost) + "".join(f"[{length}]" for length in type.shape)
+        case Pointer(Scalar() | Struct() | Void() as element):
+            return _type_text(element).replace("@", "*@")
+        case Pointer(element):
+            return _type_text(element).replace("@", "(*@)")
+        case Scalar(name):
+            return f"{_NAMES.get(name, name)} @"
+    return f"{type} @"
