@@ -32,7 +32,7 @@ MAXIMUM_ROUNDS = 10_000_000
 ROUNDS_OF_A_LAUNCH = 10
 
 
-class LaunchTree:
+class HostLaunch:
     """A launch by the host, with all that its kernels launch.
 
     Parameters

@@ -16,7 +16,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.executor.batches import BATCH_LANES, cut, reachable, waits
 from gpu.simulator.executor.child import ChildLaunch
-from gpu.simulator.executor.children import LaunchTree
+from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
@@ -122,7 +122,7 @@ class SimulatedKernel:
                 tree.observer.child_begins(child)
             kernel._run(child.grid, child.block, child.arguments, child.shared_bytes, tree, depth)  # noqa: SLF001
 
-        tree = LaunchTree(
+        tree = HostLaunch(
             run_child,
             lambda batch: _print(batch, on_print),
             Observers(observers) if observers else None,
@@ -138,7 +138,7 @@ class SimulatedKernel:
         block: Sequence[int],
         values: Sequence[Any],
         shared_bytes: int,
-        tree: LaunchTree,
+        tree: HostLaunch,
         depth: int,
         on_progress: Callable[[float], None] = lambda fraction: None,
     ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace.packing import Array
+from gpu.warp import WARP
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class TraceLaunch:
     @property
     def lanes_per_block(self) -> int:
         """The threads of a block, filled up to whole warps."""
-        return -(-self.block[0] * self.block[1] * self.block[2] // 32) * 32
+        return -(-self.block[0] * self.block[1] * self.block[2] // WARP) * WARP
 
 
 @dataclass(frozen=True)
