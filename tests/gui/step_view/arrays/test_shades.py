@@ -60,3 +60,10 @@ def test_only_what_has_changed_is_told():
     after = np.array([[1.0, np.nan, 0.0, 2.0]])
     assert shades.take(Panel(0, "s", 0, after, known), (0.0, 4.0)).tolist() == [[False, False, True, True]]
     assert shades.take(Panel(0, "s", 0, after, known), (0.0, 8.0)).tolist() == [[True, False, False, True]]
+
+
+def test_a_value_that_becomes_known_is_told_though_the_color_stays(monkeypatch):
+    monkeypatch.setattr("gui.step_view.arrays.shades.mixed", lambda *_: QColor("#1c232d"))
+    shades, values = Shades((1, 2)), np.zeros((1, 2))
+    shades.take(Panel(0, "s", 0, values, np.array([[True, False]])), (0.0, 1.0))
+    assert shades.take(Panel(0, "s", 0, values, np.ones((1, 2), bool)), (0.0, 1.0)).tolist() == [[False, True]]
