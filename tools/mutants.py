@@ -95,7 +95,11 @@ SUBJECTS = (
     Subject(
         "trace",
         ("gpu/simulator/trace/*.py",),
-        ("tests/gpu/simulator/test_trace*.py", "tests/gpu/stepping/test_[dlrtw]*.py"),
+        (
+            "tests/gpu/simulator/test_trace*.py",
+            "tests/gpu/simulator/test_child_launches.py",
+            "tests/gpu/stepping/test_[dlrtw]*.py",
+        ),
         50,
     ),
 )

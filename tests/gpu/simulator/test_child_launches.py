@@ -387,3 +387,22 @@ def test_a_trace_has_launches_with_their_own_grids(tmp_path: Path) -> None:
             found = ancestry(one, "out", 119)
             assert elements(found) == [80]
             assert {(node.block, node.thread) for node in found.operations} == {(1, 0), (1, 39)}
+
+
+def test_a_statement_that_waits_in_its_middle_goes_on_as_itself() -> None:
+    source = """\
+__global__ void child(int *a) { a[threadIdx.x] = 5; }
+__global__ void k(int *a) {
+    if (threadIdx.x == 0) child<<<1, 4>>>(a);
+    a[8 + threadIdx.x] = cudaDeviceSynchronize() + 7;
+}
+"""
+    made, (out,) = trace(source, [np.zeros(16, np.int32)], block=4)
+    assert out.tolist() == [5] * 4 + [0] * 4 + [7] * 4 + [0] * 4
+    writes = {
+        (event.position.line, event.launch): sorted(access.elements.tolist())
+        for event in made.events
+        for access in event.accesses
+        if access.action == "write"
+    }
+    assert (writes[1, 1], writes[4, 0]) == ([0, 1, 2, 3], [8, 9, 10, 11])

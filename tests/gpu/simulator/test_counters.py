@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
+from gpu.simulator.counting.traffic import Warps, shared_passes
+from gpu.simulator.executor.lanes import Mask
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build
 
@@ -687,3 +689,16 @@ def test_a_launch_that_fails_leaves_what_was_counted_before() -> None:
     count(source, np.zeros(4, np.int32), np.int32(3), counters=counters)
     total = counters.total()
     assert (total["hottest_atomics_global"], total[REQUESTS.format("red")], total[REQUESTS.format("st")]) == (32, 2, 1)
+
+
+@pytest.mark.parametrize("lane", range(32))
+def test_a_load_of_8_bytes_serves_a_whole_warp_only_where_every_pair_agrees(lane: int) -> None:
+    warps, elements = Warps(Mask(np.ones(32, bool))), np.zeros(32, np.int64)
+    assert shared_passes(warps, elements, 8, reads=True).total.tolist() == [1]
+    elements[lane] = 1
+    assert shared_passes(warps, elements, 8, reads=True).total.tolist() == [2], "it agrees with nobody"
+    # A pair are neighbors, or else a lane and the next but one.
+    for other in (lane ^ 1, lane ^ 2):
+        agreed = elements.copy()
+        agreed[other] = 1
+        assert shared_passes(warps, agreed, 8, reads=True).total.tolist() == [1]
