@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.plan import Frame
+from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.types import BOOL, INT32, Scalar
 
 UINT32 = Scalar("uint32")
@@ -22,9 +22,9 @@ HERE = SourcePosition("kernel.cu", 1, 1)
 BLOCK = (4, 3, 2)
 
 
-def frame(*statements: ir.Statement, parameters: int = 0) -> Frame:
+def frame(*statements: ir.Statement, parameters: int = 0) -> PlannedFrame:
     named = tuple((f"p{number}", INT32) for number in range(parameters))
-    return Frame("", ir.Function("f", INT32, named, body=ir.Block(statements)), 9)
+    return PlannedFrame("", ir.Function("f", INT32, named, body=ir.Block(statements)), 9)
 
 
 def number(value: int, type: Scalar = INT32) -> ir.Const:
@@ -40,7 +40,7 @@ def limits(type: Scalar) -> tuple[int, int]:
     return int(known.min), int(known.max)
 
 
-def of(expression: ir.Expression, block: tuple[int, ...] = BLOCK, within: Frame | None = None):
+def of(expression: ir.Expression, block: tuple[int, ...] = BLOCK, within: PlannedFrame | None = None):
     return Intervals(block).of(within or frame(), expression)
 
 

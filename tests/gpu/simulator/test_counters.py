@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from gpu.errors import LaunchError
 from gpu.simulator.counting.counters import METRICS, Counters, HotAddress
-from gpu.simulator.counting.traffic import Warps, shared_passes
-from gpu.simulator.executor.lanes import Mask
+from gpu.simulator.counting.traffic import Warps, narrow, shared_passes
+from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build
 
@@ -693,7 +693,7 @@ def test_a_launch_that_fails_leaves_what_was_counted_before() -> None:
 
 @pytest.mark.parametrize("lane", range(32))
 def test_a_load_of_8_bytes_serves_a_whole_warp_only_where_every_pair_agrees(lane: int) -> None:
-    warps, elements = Warps(Mask(np.ones(32, bool))), np.zeros(32, np.int64)
+    warps, elements = Warps(LaneMask(np.ones(32, bool))), np.zeros(32, np.int64)
     assert shared_passes(warps, elements, 8, reads=True).total.tolist() == [1]
     elements[lane] = 1
     assert shared_passes(warps, elements, 8, reads=True).total.tolist() == [2], "it agrees with nobody"
@@ -702,3 +702,9 @@ def test_a_load_of_8_bytes_serves_a_whole_warp_only_where_every_pair_agrees(lane
         agreed = elements.copy()
         agreed[other] = 1
         assert shared_passes(warps, agreed, 8, reads=True).total.tolist() == [1]
+
+
+def test_numbers_are_made_narrow_only_where_they_all_fit() -> None:
+    assert narrow(np.array([2**31 - 2]), 2**31 - 1).dtype == np.int32
+    assert narrow(np.array([5], np.int32), 2**31 + 1).dtype == np.int64
+    assert narrow(np.array([2**31]), 2**31 + 1).tolist() == [2**31]

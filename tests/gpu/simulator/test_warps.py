@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from gpu.simulator.executor.lanes import WARP, BlockBatch, Geometry, Mask
 
-from gpu.simulator.executor.schedule import Chooser, Shuffled, Warps
+from gpu.simulator.executor.batch import Geometry
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.schedule import Chooser, Shuffled, WarpScheduler
+from gpu.warp import WARP
 
 WARPS = 4
 
@@ -20,21 +23,21 @@ class Told(Chooser):
         return self._turns.pop(0) if self._turns else 0
 
 
-def batch_of(warps: int = WARPS, blocks: int = 1) -> BlockBatch:
-    return BlockBatch(Geometry((warps * WARP, 1, 1), blocks), (blocks, 1, 1), 0, 0)
+def batch_of(warps: int = WARPS, blocks: int = 1) -> RunningBatch:
+    return RunningBatch(Geometry((warps * WARP, 1, 1), blocks), (blocks, 1, 1), 0, 0)
 
 
-def number_of(mask: Mask) -> int:
+def number_of(mask: LaneMask) -> int:
     return int(mask.lanes[0]) // WARP
 
 
 def test_every_warp_goes_on_where_it_paused_and_comes_to_its_end() -> None:
     for seed in range(20):
         batch = batch_of()
-        warps = Warps(batch, Shuffled(seed))
+        warps = WarpScheduler(batch, Shuffled(seed))
         seen: list[tuple[int, int]] = []
 
-        def kernel(mask: Mask, warps: Warps = warps, seen: list[tuple[int, int]] = seen) -> Mask:
+        def kernel(mask: LaneMask, warps: WarpScheduler = warps, seen: list[tuple[int, int]] = seen) -> LaneMask:
             for step in range(5):
                 warps.pause()
                 seen.append((number_of(mask), step))
@@ -47,10 +50,10 @@ def test_every_warp_goes_on_where_it_paused_and_comes_to_its_end() -> None:
 
 
 def test_the_chooser_says_whose_turn_it_is() -> None:
-    warps = Warps(batch_of(3), Told(2, 1, 0, 2, 2))
+    warps = WarpScheduler(batch_of(3), Told(2, 1, 0, 2, 2))
     seen = []
 
-    def kernel(mask: Mask) -> Mask:
+    def kernel(mask: LaneMask) -> LaneMask:
         for _ in range(2):
             warps.pause()
             seen.append(number_of(mask))
@@ -62,10 +65,10 @@ def test_the_chooser_says_whose_turn_it_is() -> None:
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_warp_that_fails_leaves_no_other_half_way(error: type[BaseException]) -> None:
-    warps = Warps(batch_of(), Shuffled(3))
+    warps = WarpScheduler(batch_of(), Shuffled(3))
     begun, ended = set(), set()
 
-    def kernel(mask: Mask) -> Mask:
+    def kernel(mask: LaneMask) -> LaneMask:
         begun.add(number_of(mask))
         try:
             for step in range(9):
@@ -86,9 +89,9 @@ def test_rounds_are_counted_for_each_warp_by_itself() -> None:
     for seed in range(5):
         batch = batch_of()
         batch.rounds = 10
-        warps = Warps(batch, Shuffled(seed))
+        warps = WarpScheduler(batch, Shuffled(seed))
 
-        def kernel(mask: Mask, warps: Warps = warps, batch: BlockBatch = batch) -> Mask:
+        def kernel(mask: LaneMask, warps: WarpScheduler = warps, batch: RunningBatch = batch) -> LaneMask:
             for passed in range(number_of(mask) * 3):
                 warps.pause()
                 assert batch.rounds == 10 + passed
