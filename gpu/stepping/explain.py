@@ -17,10 +17,10 @@ import numpy as np
 from gpu.simulator.trace.terms import ExecutedStatement, Term
 from gpu.stepping.reading import Reading, Shown, as_written
 from gpu.stepping.recording import Recording
-from gpu.stepping.scene import Scene, as_text
+from gpu.stepping.thread_event import ThreadEvent, as_text
 
 _MADE = re.compile(r"(?<![\w.])[A-Za-z_]\w*|\s[-+*/%<>&|^]+\s")
-_BRACES = str.maketrans("()", "{}")
+_BRACES, _ROUND = str.maketrans("()", "{}"), str.maketrans("{}", "()")
 _WARP_METHOD = re.compile(r"shfl|\.(any|all|ballot)|^__(any|all|ballot|match|reduce)")
 
 
@@ -56,10 +56,10 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
         There is no such moment.
     """
     launch, number = recording.at(moment)
-    scene = Scene.of(launch.trace, number, block, thread)
-    if scene is None:
+    seen = ThreadEvent.of(launch.trace, number, block, thread)
+    if seen is None:
         return Explanation("")
-    return Explanation(_explain(scene, scene.event.statement, scene.event.kind), scene.variables)
+    return Explanation(_explain(seen, seen.event.statement, seen.event.kind), seen.variables)
 
 
 def variables(recording: Recording, moment: int, block: int, thread: int) -> tuple[tuple[str, str], ...]:
@@ -67,24 +67,24 @@ def variables(recording: Recording, moment: int, block: int, thread: int) -> tup
     return explain(recording, moment, block, thread).variables
 
 
-def _explain(scene: Scene, statement: ExecutedStatement, kind: str) -> str:
+def _explain(seen: ThreadEvent, statement: ExecutedStatement, kind: str) -> str:
     match kind, statement.terms:
         case "barrier", _:
             return "__syncthreads(): waits"
         case "declare", terms:
-            return _declaration(scene, statement, terms)
+            return _declaration(seen, statement, terms)
         case "return", ():
             return "return"
         case "return", (term,):
-            return f"return {_with_result(Reading(scene).given(term))}"
+            return f"return {_with_result(Reading(seen).given(term))}"
         case (("if" | "loop"), (term,)):
-            return _condition(scene, term, statement.text or as_written(term))
+            return _condition(seen, term, statement.text or as_written(term))
         case "switch", (term,):
-            shown = Reading(scene).of(term)
+            shown = Reading(seen).of(term)
             parts = [statement.text or as_written(term), shown.text, as_text(shown.value)]
             return "  →  ".join(part for before, part in pairwise(["", *parts]) if part not in ("", before))
         case _, (term,):
-            return _statement(scene, term, statement.text if kind == "evaluate" else "")
+            return _statement(seen, term, statement.text if kind == "evaluate" else "")
     return ""
 
 
@@ -93,29 +93,29 @@ def _with_result(shown: Shown) -> str:
     return shown.text if known in ("", shown.text) else f"{shown.text} = {known}"
 
 
-def _condition(scene: Scene, term: Term, text: str) -> str:
-    shown, held = Reading(scene).of(term), scene.taken
+def _condition(seen: ThreadEvent, term: Term, text: str) -> str:
+    shown, held = Reading(seen).of(term), seen.taken
     truth = "" if held is None else f" is {'true' if held else 'false'}"
     if shown.text in (text, truth.removeprefix(" is ")) or (shown.value is not None and bool(shown.value) != held):
         return f"{text}{truth}"
     return f"{text}  →  {shown.text}{truth}"
 
 
-def _declaration(scene: Scene, statement: ExecutedStatement, terms: Sequence[Term]) -> str:
-    name, reading = statement.name, Reading(scene)
+def _declaration(seen: ThreadEvent, statement: ExecutedStatement, terms: Sequence[Term]) -> str:
+    name, reading = statement.name, Reading(seen)
     if not terms:
         return statement.type.replace("@", name)
     if len(terms) > 1:
         told = f"{name} = {{{', '.join(reading.given(term).text for term in terms)}}}"
-        stored = as_text(scene.stored()).translate(_BRACES)
+        stored = as_text(seen.stored()).translate(_BRACES)
         return told if told.endswith(stored) else f"{told} = {stored}"
     place, shown = reading.named(name, terms[0])
     if shown.text == name:
         return statement.type.replace("@", name)  # a parameter that is kept in memory
     shown = _in_full(shown, terms[0], statement.text)
-    result = scene.written(name) if scene.written(name) is not None else scene.stored()
+    result = seen.written(name) if seen.written(name) is not None else seen.stored()
     written = statement.text or as_written(terms[0])
-    return _got(scene, terms[0], f"{place} = {written}", (place, shown, result))
+    return _got(seen, terms[0], f"{place} = {written}", (place, shown, result))
 
 
 def _in_full(shown: Shown, term: Term, text: str) -> Shown:
@@ -124,17 +124,17 @@ def _in_full(shown: Shown, term: Term, text: str) -> Shown:
     return shown._replace(text=text) if says else shown
 
 
-def _statement(scene: Scene, term: Term, text: str) -> str:
-    parts, reading = _parts_of(term), Reading(scene)
+def _statement(seen: ThreadEvent, term: Term, text: str) -> str:
+    parts, reading = _parts_of(term), Reading(seen)
     if all(part.kind in ("assign", "update") for part in parts):
         text = text if len(parts) == 1 else ""
         told = []
         for part in parts:
             place, shown, result = reading.assignment(part)
             shown = _in_full(shown, part.parts[1], text) if part.kind == "assign" else shown
-            told.append(_got(scene, part, as_written(part, text), (place, shown, result)))
+            told.append(_got(seen, part, as_written(part, text), (place, shown, result)))
         return ", ".join(told)
-    only, effects = reading.of(term).text, scene.effects()
+    only, effects = reading.of(term).text, seen.effects()
     return f"{only}: {effects}" if effects else only
 
 
@@ -143,20 +143,20 @@ def _parts_of(term: Term) -> list[Term]:
     return [*_parts_of(term.parts[0]), term.parts[1]] if term.kind == "comma" else [term]
 
 
-def _got(scene: Scene, term: Term, text: str, got: tuple[str, Shown, Any]) -> str:
+def _got(seen: ThreadEvent, term: Term, text: str, got: tuple[str, Shown, Any]) -> str:
     """Tell of a place that got something; `got` is the place, what it should have got and what it did get."""
     place, shown, result = got
     if result is not None and shown.value is not None and not _agree(result, shown.value):
-        effects = scene.effects()
+        effects = seen.effects()
         return f"{text}  →  {effects}" if effects else text
     result = shown.value if result is None else result
     known = as_text(result)
     if _asks_warp(term):
         bare = shown.text == known or shown.level == Shown("").level
         return f"{text}: {known if bare else f'{shown.text} = {known}'}" if known else text
-    is_told = known == "" or f" = {shown.text}".endswith(f" = {known}")
+    is_told = known == "" or f" = {shown.text}".translate(_ROUND).endswith(f" = {known}")
     told = f"{place} = {shown.text}" if is_told else f"{place} = {shown.text} = {known}"
-    atomics = scene.effects(atomics_only=True)
+    atomics = seen.effects(atomics_only=True)
     return f"{told}; {atomics}" if atomics else told
 
 

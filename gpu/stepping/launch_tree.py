@@ -9,7 +9,7 @@ import numpy as np
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Launch, Recording
-from gpu.stepping.scene import Scene, as_text
+from gpu.stepping.thread_event import ThreadEvent, as_text
 
 
 @dataclass(frozen=True)
@@ -99,5 +99,5 @@ def _span(owners: Array, number: int, end: int) -> tuple[int, int]:
 def _arguments(trace: Trace, first: int) -> tuple[tuple[str, str], ...]:
     """Return what variables hold before a grid's first event, which are its parameters."""
     event = trace.events[first]
-    scene = Scene.of(trace, first, int(event.blocks[0]), int(event.threads[0]))
-    return tuple((name, as_text(value)) for name, value in scene.before.items()) if scene is not None else ()
+    seen = ThreadEvent.of(trace, first, int(event.blocks[0]), int(event.threads[0]))
+    return tuple((name, as_text(value)) for name, value in seen.before.items()) if seen is not None else ()

@@ -10,7 +10,7 @@ from gpu.simulator.intrinsics import INTRINSICS
 from gpu.simulator.operations import UNARY, binary, cast
 from gpu.simulator.trace.terms import Term
 from gpu.simulator.types import BOOL, Scalar
-from gpu.stepping.scene import Scene, Value, as_text
+from gpu.stepping.thread_event import ThreadEvent, Value, as_text
 
 _LEVELS = {op: level for level, ops in enumerate(
     ("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), 1
@@ -54,15 +54,15 @@ class Reading:
 
     Parameters
     ----------
-    scene : Scene or None
+    seen : ThreadEvent or None
         What the thread saw; None to have names and operators as they are in the text.
     """
 
-    def __init__(self, scene: Scene | None) -> None:
-        accesses = scene.accesses if scene is not None else []
-        self._scene = scene
-        self._reads = [reach for reach in accesses if reach.action != "write"]
-        self._writes = [reach for reach in accesses if reach.action == "write"]
+    def __init__(self, seen: ThreadEvent | None) -> None:
+        accesses = seen.accesses if seen is not None else []
+        self._seen = seen
+        self._reads = [access for access in accesses if access.action != "write"]
+        self._writes = [access for access in accesses if access.action == "write"]
         self._changed: dict[str, Value] = {}
 
     def of(self, term: Term) -> Shown:
@@ -94,7 +94,7 @@ class Reading:
             case "variable":
                 return _leaf(term.text, self._variable(term.text))
             case "special":
-                return _leaf(term.text, self._scene.special(term.text) if self._scene is not None else None)
+                return _leaf(term.text, self._seen.special(term.text) if self._seen is not None else None)
             case "load":
                 return self._load(term, self._place(term.parts[0]))
             case "place":
@@ -163,7 +163,7 @@ class Reading:
         if target.kind != "variable":
             return self._stored(term)
         self._changed[target.text] = value
-        return self._scene.written(target.text) if self._scene is not None else None
+        return self._seen.written(target.text) if self._seen is not None else None
 
     def _stored(self, term: Term) -> Value:
         """Take the next stores; None where not all were recorded."""
@@ -223,9 +223,9 @@ class Reading:
         return _of_accesses([each.value for each in taken if each.action == "read"], times)
 
     def _variable(self, name: str) -> Value:
-        if name in self._changed or self._scene is None:
+        if name in self._changed or self._seen is None:
             return self._changed.get(name)
-        return self._scene.before.get(name)
+        return self._seen.before.get(name)
 
     # Operators.
 
@@ -307,7 +307,7 @@ class Reading:
         place, *arguments = term.parts
         where = f"&{self._place(place)}" if place.text == "[]" else self._of(place.parts[0]).text
         shown = [self._of(argument).text for argument in arguments]
-        found = next((reach for reach in self._reads if reach.action == "atomic"), None)
+        found = next((access for access in self._reads if access.action == "atomic"), None)
         if found is not None:
             self._reads.remove(found)
         return Shown(f"{term.text}({', '.join([where, *shown])})", None if found is None else found.value)
@@ -316,17 +316,17 @@ class Reading:
         shown = [self._of(part) for part in term.parts]
         text = f"{term.text}({', '.join(each.text for each in shown)})"
         other = self._lane_of_shuffle(term.text, [each.value for each in shown[2:]])
-        if self._scene is None or other is None:
+        if self._seen is None or other is None:
             return Shown(text)
-        seen = self._scene.of_lane(other)
-        return _leaf(text, Reading(seen).of(term.parts[1]).value if seen is not None else None)
+        there = self._seen.of_lane(other)
+        return _leaf(text, Reading(there).of(term.parts[1]).value if there is not None else None)
 
     def _lane_of_shuffle(self, name: str, others: list[Value]) -> int | None:
         """Return the lane that a shuffle takes its value from."""
-        if self._scene is None or not name.startswith("__shfl") or not others or None in others:
+        if self._seen is None or not name.startswith("__shfl") or not others or None in others:
             return None
         by, width = int(others[0]), int(others[1]) if len(others) > 1 else 32
-        own = self._scene.lane % 32
+        own = self._seen.lane % 32
         start = own // width * width
         other = {
             "__shfl_sync": start + by % width,
@@ -334,7 +334,7 @@ class Reading:
             "__shfl_down_sync": own + by if own + by < start + width else own,
             "__shfl_xor_sync": own ^ by,
         }[name]
-        return self._scene.lane - own + other
+        return self._seen.lane - own + other
 
 
 def as_written(term: Term, value: str = "") -> str:

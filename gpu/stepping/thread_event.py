@@ -29,7 +29,7 @@ def as_text(value: Value) -> str:
 
 
 @dataclass(frozen=True)
-class Reach:
+class ThreadAccess:
     """One access by the thread: what it found or left; `value` is a tuple for a vector."""
 
     action: str
@@ -40,7 +40,7 @@ class Reach:
 
 
 @dataclass
-class Scene:
+class ThreadEvent:
     """An event as one thread saw it.
 
     Parameters
@@ -49,7 +49,7 @@ class Scene:
     event : Event
     lane : int
         The thread's number in the batch.
-    accesses : list of Reach
+    accesses : list of ThreadAccess
         Those of the whole statement, also where it went on after a call.
     before, after : dict of str to value
         The variables before and after the event.
@@ -60,14 +60,14 @@ class Scene:
     trace: Trace
     event: Event
     lane: int
-    accesses: list[Reach]
+    accesses: list[ThreadAccess]
     before: dict[str, Value]
     after: dict[str, Value]
     changed: dict[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, trace: Trace, number: int, block: int, thread: int) -> Scene | None:
-        """Return the scene of an event; None where the thread does not take part."""
+    def of(cls, trace: Trace, number: int, block: int, thread: int) -> ThreadEvent | None:
+        """Return an event as a thread saw it; None where the thread does not take part."""
         if number >= len(trace.events):
             return None
         event = trace.events[number]
@@ -76,7 +76,7 @@ class Scene:
             return None
         lane = int(event.lanes[here[0]])
         parts = _parts(trace, number, lane)
-        accesses = [reach for part in parts for reach in _reaches(trace, part, lane)]
+        accesses = [access for part in parts for access in _thread_accesses(trace, part, lane)]
         before = _of_lane(trace.registers(parts[0].number), lane)
         changed: dict[str, Value] = {}
         for part in parts:
@@ -100,25 +100,25 @@ class Scene:
 
     def stored(self) -> Value:
         """Return what was stored; None where nothing was."""
-        found = [reach.after for reach in self.accesses if reach.action == "write"]
+        found = [access.after for access in self.accesses if access.action == "write"]
         return tuple(found) if len(found) > 1 else found[0] if found else None
 
     def effects(self, *, atomics_only: bool = False) -> str:
         """Return in words what memory and variables got."""
         told = []
-        for reach in self.accesses:
-            if reach.action == "atomic":
-                told.append(f"{reach.array}[{reach.element}] from {as_text(reach.value)} to {as_text(reach.after)}")
-            elif reach.action == "write" and not atomics_only:
-                told.append(f"{reach.array}[{reach.element}] = {as_text(reach.after)}")
+        for access in self.accesses:
+            if access.action == "atomic":
+                told.append(f"{access.array}[{access.element}] from {as_text(access.value)} to {as_text(access.after)}")
+            elif access.action == "write" and not atomics_only:
+                told.append(f"{access.array}[{access.element}] = {as_text(access.after)}")
         if not atomics_only:
             told += [f"{name} = {as_text(value)}" for name, value in self.changed.items()]
         return ", ".join(told)
 
-    def of_lane(self, lane: int) -> Scene | None:
+    def of_lane(self, lane: int) -> ThreadEvent | None:
         """Return the same event as another lane of the batch saw it; None where that does not take part."""
         block, thread = self.trace.lanes.threads(self.event.batch, np.array([lane]))
-        return Scene.of(self.trace, self.event.number, int(block[0]), int(thread[0]))
+        return ThreadEvent.of(self.trace, self.event.number, int(block[0]), int(thread[0]))
 
     def special(self, name: str) -> Value:
         """Return threadIdx.x and its like; None for any other name."""
@@ -164,10 +164,10 @@ def _of_lane(registers: dict[str, Any], lane: int) -> dict[str, Value]:
     return {name: each.values[lane] for name, each in registers.items() if each.defined[lane]}
 
 
-def _reaches(trace: Trace, event: Event, lane: int) -> list[Reach]:
+def _thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess]:
     parts = trace.data.accesses["part"]
     first = int(np.searchsorted(trace.data.accesses["event"], event.number))
-    found: list[Reach] = []
+    found: list[ThreadAccess] = []
     for place, access in enumerate(event.accesses):
         (here,) = np.nonzero(access.lanes == lane)
         if not here.size:
@@ -177,10 +177,10 @@ def _reaches(trace: Trace, event: Event, lane: int) -> list[Reach]:
         if int(parts[first + place]) and found:
             last = found[-1]
             value, after = (_more(last.value, value), _more(last.after, after))
-            found[-1] = Reach(last.action, last.array, last.element, value, after)
+            found[-1] = ThreadAccess(last.action, last.array, last.element, value, after)
             continue
         array = trace.arrays[int(access.arrays[at])].name
-        found.append(Reach(access.action, array, int(access.elements[at]), value, after))
+        found.append(ThreadAccess(access.action, array, int(access.elements[at]), value, after))
     return found
 
 
