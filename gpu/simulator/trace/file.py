@@ -30,6 +30,8 @@ from gpu.simulator.trace.tables import (
     EVENT,
     INPUT,
     MASK,
+    NOBODY,
+    NOT_A_BRANCH,
     OPERATION,
     POINTER,
     REGISTER,
@@ -69,6 +71,9 @@ _ARRAYS: dict[str, DTypeLike] = {
     "written_values": np.uint8,
     "initial": np.uint8,
 }
+
+# A parameter's write comes before the first event; what has no value or no node says so.
+_LEAST = {"event": -1, "value": -1, "nodes": -1, "operands": -1, "taken": min(NOT_A_BRANCH, NOBODY)}
 
 
 def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
@@ -288,5 +293,5 @@ def _check(data: TraceData) -> None:
     for table, dtype in _TABLES.items():
         for column in dtype.names or ():
             found = getattr(data, table)[column]
-            if found.size and found.max() >= limits.get(column, 2**31):
+            if found.size and not (_LEAST.get(column, 0) <= found.min() and found.max() < limits.get(column, 2**31)):
                 raise ValueError(f"{table}.{column}")

@@ -230,6 +230,7 @@ def test_broken_files_are_refused(tmp_path):
         assert (again.data.events == partial().data.events).all()
 
 
+@pytest.mark.parametrize("nowhere", [10_000, -9])
 @pytest.mark.parametrize(
     ("table", "column"),
     [
@@ -240,10 +241,10 @@ def test_broken_files_are_refused(tmp_path):
         ("inputs", "memory"),
     ],
 )
-def test_a_number_that_points_nowhere_is_refused(table, column, tmp_path):
+def test_a_number_that_points_nowhere_is_refused(table, column, nowhere, tmp_path):
     data = partial().data
     wrong = getattr(data, table).copy()
-    wrong[column][-1] = 10_000
+    wrong[column][-1] = nowhere
     save(replace(data, **{table: wrong}), tmp_path / "trace.zip")
     with pytest.raises(InputError, match="is not a trace, or is damaged"):
         Trace.load(tmp_path / "trace.zip")
