@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,19 +17,29 @@ ATOMICS = "atomics"
 
 
 @dataclass(frozen=True)
-class ImagePresentation:
-    """An image that has become another one.
+class Filter:
+    """What an image goes through; a parameter holds coefficients of the user's own.
 
     Parameters
     ----------
     weights : callable
-        params -> the filter that the image goes through, a square matrix.
+        params -> a square matrix.
     words : callable
-        params -> what is said of that filter.
+        params -> what is said of it.
+    why_not_separable : callable
+        The matrix -> why it is no row times a column, as a sentence; empty where it is.
     """
 
     weights: Callable[[Mapping[str, Any]], npt.NDArray[np.float32]]
     words: Callable[[Mapping[str, Any]], str]
+    why_not_separable: Callable[[npt.NDArray[np.float32]], str]
+
+
+@dataclass(frozen=True)
+class ImagePresentation:
+    """An image that has become another one, through a filter where there is one."""
+
+    filter: Filter | None = None
     kind: ClassVar[Kind] = "image"
     dimensions: ClassVar[int] = 0
 
@@ -41,10 +51,10 @@ class CountsPresentation:
     Parameters
     ----------
     kinds : mapping of str to Kind
-        By the options of the parameter that is the subject: what is taken with each.
+        By the options of the parameter that is the subject: what is taken with each; nothing where it is images alone.
     """
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
     kind: ClassVar[Kind] = "image"
     dimensions: ClassVar[int] = 1
 

@@ -8,10 +8,8 @@ import numpy as np
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QSpinBox
 
-from gpu.declaration.pattern import Pattern
-from gpu.declaration.presentation import ImagePresentation
-from gpu.declaration.roles import Role
-from gpu.patterns.convolution.pattern import why_not_separable
+from gpu.declaration.pattern import Parameter
+from gpu.declaration.presentation import Filter
 from gui.widgets.basic import Card, button, label, row
 from gui.widgets.forms import MatrixField, ParameterForm
 from gui.widgets.matrix_editor import short_number
@@ -22,19 +20,17 @@ class FilterCard(Card):
 
     Parameters
     ----------
-    pattern : Pattern
-        One with an ImagePresentation, of which a parameter holds coefficients of the user's own.
+    shown : Filter
+    parameter : Parameter
+        Holds coefficients of the user's own.
     form : ParameterForm
-        Its parameters.
+        That parameter's, and the others'.
     """
 
-    def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
+    def __init__(self, shown: Filter, parameter: Parameter, form: ParameterForm) -> None:
         super().__init__("Filter")
         self._form = form
-        parameter = pattern.parameter(Role.COEFFICIENTS)
-        assert parameter is not None
-        assert isinstance(pattern.presentation, ImagePresentation)
-        self._parameter, self._weights = parameter, pattern.presentation.weights
+        self._filter, self._parameter = shown, parameter
         field = form.fields[parameter.name]
         assert isinstance(field, MatrixField)
         self.field = field
@@ -70,7 +66,7 @@ class FilterCard(Card):
         if own:
             self.field.edit()
         else:
-            self.field.preview(self._weights(params))
+            self.field.preview(self._filter.weights(params))
         self.edit.setVisible(not own)
         self.normalize.setVisible(own)
         self.side.setVisible(own)
@@ -80,7 +76,7 @@ class FilterCard(Card):
         self.side.blockSignals(False)
         side, total = len(values), float(values.sum(dtype=np.float64))
         total = 0.0 if abs(total) < 1e-6 else round(total, 6)
-        why = why_not_separable(values)
+        why = self._filter.why_not_separable(values)
         self._about = f"{side} × {side}, sum {short_number(total)}, {'does not separate' if why else 'separates'}"
         self.sum.setText(self._about)
         rank = why or "This filter is a row times a column (the others of its singular values are 0): it separates."

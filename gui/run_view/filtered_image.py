@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QWidget
 
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.presentation import ImagePresentation
+from gpu.declaration.roles import Role
 from gui.run_view.filter_card import FilterCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
@@ -34,13 +36,16 @@ class FilteredImageView(RunView):
     def __init__(self, pattern: Pattern, form: ParameterForm) -> None:
         super().__init__()
         assert isinstance(pattern.presentation, ImagePresentation)
-        self._words, self._result = pattern.presentation.words, pattern.result
+        self._result, self._through = pattern.result, pattern.presentation.filter
         self.before, self.after = ImagePane("Image before"), ImagePane("Image after")
         self.after.link(self.before)
         before_card, self._before_text = titled_pane(self.before, "Before")
         after_card, self._after_text = titled_pane(self.after, "After")
         self.levels = LevelsCard("Histogram", sides=True)
-        self.filter = FilterCard(pattern, form)
+        own = pattern.parameter(Role.COEFFICIENTS)
+        self.filter: FilterCard | None = None
+        if self._through is not None and own is not None:
+            self.filter = FilterCard(self._through, own, form)
         self._image: OpenImage | None = None
         self._outcome: FinishedRun | None = None
         for pane in (self.before, self.after):
@@ -48,7 +53,9 @@ class FilteredImageView(RunView):
 
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         pictures = split(across, before_card, after_card, sizes=(1000, 1000))
-        below = split(across, self.levels, self.filter, sizes=(640, 250), stretch=(3, 1))
+        below: QWidget = self.levels
+        if self.filter is not None:
+            below = split(across, self.levels, self.filter, sizes=(640, 250), stretch=(3, 1))
         self.splitter = split(down, pictures, below, sizes=(330, 220), stretch=(3, 2))
         self.setLayout(column(self.splitter))
 
@@ -72,7 +79,13 @@ class FilteredImageView(RunView):
         self.levels.say_note(f"counted by our kernel {counts.report.pattern} / {counts.report.variant} in {took}")
 
     def show_params(self, params: dict[str, Any]) -> None:
-        self.filter.show_params(params)
+        if self.filter is not None:
+            self.filter.show_params(params)
+
+    def _made(self, outcome: FinishedRun) -> str:
+        """Return by what an image was filtered."""
+        words = (self._through.words(outcome.params),) if self._through is not None else ()
+        return ", ".join([*words, outcome.variant])
 
     def _read(self, pixel: tuple[int, int] | None) -> None:
         self.before.mark(pixel)
@@ -82,7 +95,7 @@ class FilteredImageView(RunView):
             return
         if pixel is None:
             self._before_text.say(f"{image.path.name}   {image.description}")
-            self._after_text.say("" if outcome is None else f"{self._words(outcome.params)}, {outcome.variant}")
+            self._after_text.say("" if outcome is None else self._made(outcome))
             return
         self._before_text.say(f"x {pixel[0]}  y {pixel[1]}   {pixel_text(image.values, pixel)}")
         if outcome is not None:

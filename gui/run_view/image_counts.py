@@ -28,9 +28,9 @@ class ImageCountsView(RunView):
     Parameters
     ----------
     pattern : Pattern
-        One with a CountsPresentation, of which a parameter is the text.
+        One with a CountsPresentation.
     form : ParameterForm
-        Its parameters; the editor of the text is placed here.
+        Its parameters; where one is a text, its editor is placed here.
     """
 
     levels: LevelsCard
@@ -39,11 +39,6 @@ class ImageCountsView(RunView):
         super().__init__()
         self._pattern = pattern
         self._params: dict[str, Any] = pattern.check({})
-        text = pattern.parameter(Role.TEXT)
-        assert text is not None
-        field = form.lend(text.name)
-        assert isinstance(field, TextField)
-        self.editor = field.editor
         self.pane = ImagePane("Image")
         picture_card, self._text = titled_pane(self.pane, "Image")
         self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: the right counts")
@@ -67,7 +62,11 @@ class ImageCountsView(RunView):
         self.text_card = Card("Text")
         self.text_card.head.addStretch(1)
         self.text_card.head.addWidget(label("type, paste, or open a .txt file", "caption"))
-        self.text_card.body.addWidget(self.editor, 1)
+        text = pattern.parameter(Role.TEXT)
+        field = form.lend(text.name) if text is not None else None
+        if isinstance(field, TextField):
+            self.editor = field.editor
+            self.text_card.body.addWidget(self.editor, 1)
         self.numbers_card = Card("Numbers")
         self.numbers_about = label("", "muted", wrap=True, name="Which numbers are counted")
         self.numbers_card.body.addWidget(self.numbers_about)

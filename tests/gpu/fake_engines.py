@@ -87,7 +87,7 @@ FAKE = Pattern(
     title="Fake",
     summary="Does as it is told.",
     kernels="fake.cu",
-    presentation=ImagePresentation(weights=lambda params: np.ones((1, 1), np.float32), words=str),
+    presentation=ImagePresentation(),
     order=0,
     parameters=(Choice(name="deed", label="Deed", options=DEEDS, default="copy"),),
     variants=(Variant("only", "Only", run=_run, idea="", limit="", kernels=("fake",)),),

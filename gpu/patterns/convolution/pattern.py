@@ -24,7 +24,7 @@ from gpu.declaration.pattern import (
     Variant,
     Work,
 )
-from gpu.declaration.presentation import ImagePresentation
+from gpu.declaration.presentation import Filter, ImagePresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
@@ -276,7 +276,7 @@ PATTERN = Pattern(
     title="Convolution",
     summary="Each pixel becomes a weighted sum of its neighbors.",
     kernels=_FILE,
-    presentation=ImagePresentation(weights=filter_of, words=_words),
+    presentation=ImagePresentation(Filter(filter_of, _words, why_not_separable)),
     parameters=(
         Choice(
             name="filter",
