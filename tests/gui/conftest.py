@@ -304,8 +304,7 @@ def settle(qtbot, window):
     def idle():
         assert not window.jobs._waiting
         assert window.jobs._flying is None
-        assert not bench._debounce.isActive()
-        assert not bench._settle.isActive()
+        assert not bench.pending
         assert bench.chosen in bench.outcomes
 
     qtbot.waitUntil(idle, timeout=10_000)

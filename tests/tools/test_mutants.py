@@ -105,8 +105,17 @@ def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:
     assert (tree / "double.py").read_text() == (original / "double.py").read_text()
     written = mutants.table([("doubling", *each) for each in ended], original)
     assert "| doubling | double.py | 5 | 3 |" in written
-    assert "3 of 5 killed, 60.0%" in written
+    assert "3 of 5 killed, 0 of them by the time limit; 0 are explained" in written
+    assert "60.0% of the others" in written
     assert "    -    return n + 1\n    +    return n - 1" in written
+
+
+def test_what_is_explained_is_known_by_its_lines() -> None:
+    known = mutants.explained("Words.\n\n```diff\nmodule.py\n-    return n + 1\n+    return n - 1\n```\nWhy.\n")
+    text = "def f(n):\n    return n + 1\n"
+    found = mutants.mutants_of("module.py", text)
+    assert [mutant.replacement for mutant in found if mutants.is_explained(mutant, text, known)] == ["-"]
+    assert mutants.explained((mutants.ROOT / mutants.EXPLAINED).read_text("utf-8"))
 
 
 def test_a_mutant_replaces_just_its_characters() -> None:

@@ -374,3 +374,19 @@ def test_what_an_operation_made_is_no_element_of_an_array():
             assert group.array >= 0
             assert (group.elements >= 0).all()
             assert set(group.blocks.tolist()) == set(group.threads.tolist()) == {-1}
+
+
+def test_a_block_of_three_dimensions_takes_whole_warps_of_all_its_threads():
+    source = "__global__ void k(int *a) { a[threadIdx.x + 8 * threadIdx.y + 16 * threadIdx.z] = 1; }"
+    made, _ = trace(source, [np.zeros(80, np.int32)], block=(8, 2, 5))
+    assert [launch.lanes_per_block for launch in made.launches] == [96]
+
+
+def test_an_element_that_nobody_wrote_is_made_of_itself():
+    made, _ = trace(
+        "__global__ void k(int *a, const int *b) { if (threadIdx.x < 3) a[threadIdx.x] = b[threadIdx.x]; }",
+        [np.arange(32, dtype=np.int32), np.arange(40, dtype=np.int32)],
+    )
+    for name, number, element in (("a", 0, 7), ("a", 0, 31), ("b", 1, 0), ("b", 1, 39)):
+        (node,) = made.ancestry(made.node_of(name, element, len(made.events))).inputs
+        assert (node.array, node.element) == (number, element)

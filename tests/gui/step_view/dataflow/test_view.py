@@ -282,11 +282,15 @@ def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
         }
         return {place: image.copy(box) for place, box in boxes.items()}
 
+    def painted():
+        flow.grab()
+        return not flow.gliding and not flow._later.isActive()
+
     tab.player.go(rows[last].first)
-    qtbot.wait(300)
+    qtbot.waitUntil(painted)
     before = cells()
     tab.player.to_end(last=True)
-    qtbot.wait(300)
+    qtbot.waitUntil(painted)
     after = cells()
     assert len(after) > 15
     assert [place for place in after if after[place] != before[place]] == []
