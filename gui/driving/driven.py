@@ -61,8 +61,10 @@ def wait(done: Callable[[], bool], patience_s: float) -> bool:
         in_time = False
         loop.quit()
 
-    every(_LOOK_MS, check, loop).start()
-    after(round(1000 * patience_s), give_up, loop).start()
+    # Without a parent: they end with this call, and nothing is asked of a window that has gone.
+    timers = every(_LOOK_MS, check), after(round(1000 * patience_s), give_up)
+    for timer in timers:
+        timer.start()
     loop.exec()
     # Pictures' smaller copies are made in the background; let the last of them be painted.
     wait_for_background(_BACKGROUND_MS)

@@ -8,15 +8,15 @@ from typing import Any
 from PyQt6.QtCore import QObject, Qt, QTimer, pyqtBoundSignal
 
 
-def after(milliseconds: int, do: Callable[[], object], parent: QObject) -> QTimer:
+def after(milliseconds: int, do: Callable[[], object], parent: QObject | None = None) -> QTimer:
     """Return a timer that calls `do` once, so long after it was last started."""
     timer = every(milliseconds, do, parent)
     timer.setSingleShot(True)
     return timer
 
 
-def every(milliseconds: int, do: Callable[[], object], parent: QObject) -> QTimer:
-    """Return a timer that calls `do` again and again once it is started."""
+def every(milliseconds: int, do: Callable[[], object], parent: QObject | None = None) -> QTimer:
+    """Return a timer that calls `do` again and again once it is started; without a parent, while it is held."""
     timer = QTimer(parent)
     timer.setInterval(milliseconds)
     timer.timeout.connect(do)
