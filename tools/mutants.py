@@ -469,8 +469,10 @@ def table(ended: Sequence[tuple[str, Mutant, str]], original: Path) -> str:
     slow = sum(verdict == TIMED_OUT for *_, verdict in ended)
     lines += [
         "",
-        f"{killed} of {total} killed, {slow} of them by the time limit; {equal} are explained in {EXPLAINED}: "
-        f"{killed / max(total - equal, 1):.1%} of the others.",
+        (
+            f"{killed} of {total} killed, {slow} of them by the time limit; {equal} are explained in {EXPLAINED}: "
+            f"{killed / max(total - equal, 1):.1%} of the others."
+        ),
         "",
     ]
     for _, mutant, verdict in ended:

@@ -30,6 +30,7 @@ from gpu.simulator.trace.tables import (
     EVENT,
     INPUT,
     MASK,
+    NO_STATEMENT,
     NOBODY,
     NOT_A_BRANCH,
     OPERATION,
@@ -73,7 +74,14 @@ _ARRAYS: dict[str, DTypeLike] = {
 }
 
 # A parameter's write comes before the first event; what has no value or no node says so.
-_LEAST = {"event": -1, "value": -1, "nodes": -1, "operands": -1, "taken": min(NOT_A_BRANCH, NOBODY)}
+_LEAST = {
+    "event": -1,
+    "statement": NO_STATEMENT,
+    "value": -1,
+    "nodes": -1,
+    "operands": -1,
+    "taken": min(NOT_A_BRANCH, NOBODY),
+}
 
 
 def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
