@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
 from PyQt6.QtGui import QPixmap
@@ -25,6 +25,8 @@ class PixmapStore:
         self.most_bytes = most_bytes
         self.bytes = 0
         self._kept: OrderedDict[tuple[int, Hashable], QPixmap] = OrderedDict()
+        # Painters may be collected on any thread, pictures are let go of on the window's alone.
+        self._gone: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -41,6 +43,8 @@ class PixmapStore:
 
     def keep(self, key: tuple[int, Hashable], picture: QPixmap) -> None:
         """Keep a picture, in the place of any that has its key, for as long as there is room."""
+        while self._gone:
+            self.drop_all_of(self._gone.popleft())
         self.drop(key)
         self._kept[key] = picture
         self.bytes += _bytes_of(picture)
@@ -59,10 +63,9 @@ class PixmapStore:
         for key in [key for key in self._kept if key[0] == painter]:
             self.drop(key)
 
-    def clear(self) -> None:
-        """Let go of everything."""
-        self._kept.clear()
-        self.bytes = 0
+    def mark_gone(self, painter: int) -> None:
+        """Let go of all pictures of a painter when the next one is kept; this may be called on any thread."""
+        self._gone.append(painter)
 
 
 _OF_ALL = PixmapStore(_MOST_BYTES)
@@ -83,7 +86,7 @@ class Pixmaps:
     def __init__(self, store: PixmapStore = _OF_ALL) -> None:
         Pixmaps._painters += 1
         self._store, self._painter = store, Pixmaps._painters
-        weakref.finalize(self, store.drop_all_of, self._painter).atexit = False
+        weakref.finalize(self, store.mark_gone, self._painter).atexit = False
 
     def __contains__(self, key: Hashable) -> bool:
         return (self._painter, key) in self._store
