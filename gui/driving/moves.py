@@ -139,7 +139,7 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
         title = f"{step.stepped.title}{', ' if size else ''}{size}"
         times: dict[str, dict[str, list[float]]] = {}
         for picture in _PICTURES:
-            step.kinds.choose(picture)
+            step.panes.kinds.choose(picture)
             _idle(0.3)
             times[picture] = {name: list(_timed(step, move, repetitions)) for name, move in _moves(step).items()}
         yield Recorded(title, events, opened, times)
@@ -171,10 +171,10 @@ def _press(step: StepTab, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
 
 
 def _point(step: StepTab, share: float) -> None:
-    at = QPointF(share * step.timeline.width(), step.timeline.height() / 2)
+    at = QPointF(share * step.panes.timeline.width(), step.panes.timeline.height() / 2)
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    press = QMouseEvent(QEvent.Type.MouseButtonPress, at, step.timeline.mapToGlobal(at), left, left, none)
-    QApplication.sendEvent(step.timeline, press)
+    press = QMouseEvent(QEvent.Type.MouseButtonPress, at, step.panes.timeline.mapToGlobal(at), left, left, none)
+    QApplication.sendEvent(step.panes.timeline, press)
 
 
 def _timed(step: StepTab, move: Callable[[int], None], repetitions: int) -> Iterator[float]:

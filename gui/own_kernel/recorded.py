@@ -49,7 +49,7 @@ class RecordedStepTab(StepTab):
         super().__init__(saved_recording(path), self._texts, jobs)
         self._texts.setParent(self)
         # Another order would have to be run.
-        self.kinds.buttons["Two orders"].hide()
+        self.panes.kinds.buttons["Two orders"].hide()
 
     def _fail(self, failure: Failure) -> None:
         if self.models is None:

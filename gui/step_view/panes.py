@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.editor.source_pane import SourcePane
-from gui.editor.sources import KernelSources
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.cards.counters import CountersCard
@@ -19,14 +16,11 @@ from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.launches import LaunchesView
 from gui.step_view.pictures.orders import OrdersView
 from gui.step_view.pictures.variables import VariablesView
-from gui.step_view.recording.settings_panel import SettingsPanel
-from gui.step_view.recording.steppable import Steppable
 from gui.step_view.time.player import Player
 from gui.step_view.time.timeline import Timeline
 from gui.step_view.time.transport import Transport
-from gui.widgets.basic import Badge, Card, ElidedButton, ElidedLabel, Segments, button, column, label, row
+from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, button, column, label, row
 from gui.widgets.wrapping import WrappingLayout
-from gui.work.jobs import Jobs
 
 FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
 ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the color of the warp  ·  click: that thread"
@@ -39,18 +33,16 @@ class Panes(QWidget):
 
     Parameters
     ----------
-    stepped, sources, jobs
-        As of a StepTab.
+    player : Player
+    source : SourcePane
+    orders : OrdersView
     """
 
-    def __init__(self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+    def __init__(self, player: Player, source: SourcePane, orders: OrdersView) -> None:
         super().__init__()
-        self.player = Player(self)
-        self.settings = SettingsPanel(stepped, self)
-        self._make_pictures(stepped, jobs)
-        right = self._make_right(sources)
-        time = self._make_time()
-        self.chosen = ElidedButton("What is recorded", "Size, input and order of what is recorded")
+        self._make_pictures(orders)
+        right = self._make_right(source)
+        time = self._make_time(player)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(8)
@@ -65,20 +57,19 @@ class Panes(QWidget):
         whole.addWidget(self.splitter, 1)
         whole.addWidget(time)
 
-    def _make_pictures(self, stepped: Steppable, jobs: Callable[[], Jobs]) -> None:
+    def _make_pictures(self, orders: OrdersView) -> None:
         self.flow = FlowView()
         self.message = label("", "muted", wrap=True, name="Why there is no picture")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.pictures = QStackedWidget()
         self.memory = MemoryView()
         self.pictures.addWidget(self.flow)
-        self.orders = OrdersView(jobs, f"orders {stepped.subject}")
         self.pictures.addWidget(self.memory)
         self.warp = VariablesView()
         self.pictures.addWidget(self.warp)
         self.launches = LaunchesView()
         self.pictures.addWidget(self.launches)
-        self.pictures.addWidget(self.orders)
+        self.pictures.addWidget(orders)
         self.pictures.addWidget(self.message)
         self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
         self.picture.body.setSpacing(4)
@@ -115,8 +106,7 @@ class Panes(QWidget):
             head.addWidget(together)
         return head
 
-    def _make_right(self, sources: KernelSources) -> QWidget:
-        self.source = SourcePane(sources)
+    def _make_right(self, source: SourcePane) -> QWidget:
         self.statement = ElidedLabel("code", "The statement with its values")
         self.variables = ElidedLabel("caption", "Variables of the thread")
         words = Card("Statement", margins=(12, 6, 12, 8))
@@ -127,15 +117,15 @@ class Panes(QWidget):
         self.lanes = LanesCard()
         self.counters = CountersCard()
         right = QWidget()
-        right.setLayout(column(self.source, words, self.lanes, self.counters))
+        right.setLayout(column(source, words, self.lanes, self.counters))
         layout = right.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.setStretch(0, 1)
         return right
 
-    def _make_time(self) -> Card:
+    def _make_time(self, player: Player) -> Card:
         self.timeline = Timeline()
-        self.transport = Transport(self.player)
+        self.transport = Transport(player)
         self.verdict = Verdict()
         time = Card("Time", margins=(12, 4, 12, 8))
         time.title.hide()
@@ -157,5 +147,3 @@ class Panes(QWidget):
             card.show_details(roomy)
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)
-        if self.settings.isVisible():
-            self.settings.place()

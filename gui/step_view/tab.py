@@ -8,31 +8,36 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PyQt6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
 from gpu.messages.requests import Failure
 from gpu.warp import WARP
+from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.qt.later import after
 from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, Shown
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
+from gui.step_view.pictures.orders import OrdersView
 from gui.step_view.recording.models import Models
+from gui.step_view.recording.settings_panel import SettingsPanel
 from gui.step_view.recording.steppable import Chosen, RunRequest, Steppable, StepRequest
 from gui.step_view.recording.stepper import Stepper
-from gui.step_view.time.player import STEPS_A_SECOND
+from gui.step_view.time.player import STEPS_A_SECOND, Player
 from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
+from gui.widgets.basic import ElidedButton
 from gui.work.jobs import Jobs
 
 _SOON_MS = 150
 
 
-class StepTab(Panes):
-    """Everything that shows one recording, and what moves it.
+class StepTab(QWidget):
+    """What is recorded, and where it stands: the panes show it.
 
     Parameters
     ----------
@@ -47,9 +52,18 @@ class StepTab(Panes):
     failed = pyqtSignal(object)
 
     def __init__(self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
-        super().__init__(stepped, sources, jobs)
+        super().__init__()
         self.setAccessibleName("Step")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.player = Player(self)
+        self.source = SourcePane(sources)
+        self.orders = OrdersView(jobs, f"orders {stepped.subject}")
+        self.panes = Panes(self.player, self.source, self.orders)
+        self.settings = SettingsPanel(stepped, self)
+        self.chosen = ElidedButton("What is recorded", "Size, input and order of what is recorded")
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self.panes)
         self.stepped = self._asked = stepped
         self.models: Models | None = None
         self.snapshots: Snapshots | None = None
@@ -70,26 +84,26 @@ class StepTab(Panes):
 
     def _connect(self) -> None:
         self.player.moved.connect(self._show_moment)
-        self.timeline.wanted.connect(self._jump)
-        self.flow.cell_clicked.connect(self._click_cell)
-        self.flow.thread_clicked.connect(self._follow)
-        self.flow.cleared.connect(self.clear_selection)
-        self.lanes.grid.thread_clicked.connect(self._follow)
-        self.memory.thread_clicked.connect(self._follow)
+        self.panes.timeline.wanted.connect(self._jump)
+        self.panes.flow.cell_clicked.connect(self._click_cell)
+        self.panes.flow.thread_clicked.connect(self._follow)
+        self.panes.flow.cleared.connect(self.clear_selection)
+        self.panes.lanes.grid.thread_clicked.connect(self._follow)
+        self.panes.memory.thread_clicked.connect(self._follow)
         self.orders.moment_wanted.connect(self._jump)
         self.orders.can_take_several = bool(self.settings.of_several_warps)
         self.orders.several_wanted.connect(lambda: self.settings.form.change(**self.settings.of_several_warps))
-        self.launches.moment_wanted.connect(self._jump)
+        self.panes.launches.moment_wanted.connect(self._jump)
         for view in self.orders.views:
             view.thread_clicked.connect(self._follow)
-        self.kinds.group.buttonToggled.connect(self._choose_picture)
+        self.panes.kinds.group.buttonToggled.connect(self._choose_picture)
         self.source.line_clicked.connect(self._to_line)
-        self.zooms["−"].clicked.connect(lambda: self.flow.zoom(1 / 1.25))
-        self.zooms["+"].clicked.connect(lambda: self.flow.zoom(1.25))
-        self.zooms["fit"].clicked.connect(self.flow.fit)
+        self.panes.zooms["−"].clicked.connect(lambda: self.panes.flow.zoom(1 / 1.25))
+        self.panes.zooms["+"].clicked.connect(lambda: self.panes.flow.zoom(1.25))
+        self.panes.zooms["fit"].clicked.connect(self.panes.flow.fit)
         self.chosen.clicked.connect(self.settings.toggle)
-        self.export.clicked.connect(lambda: self.exports.open(self.export))
-        self.exports.progressed.connect(lambda text: self.state.say(text, "neutral"))
+        self.panes.export.clicked.connect(lambda: self.exports.open(self.panes.export))
+        self.exports.progressed.connect(lambda text: self.panes.state.say(text, "neutral"))
         self.settings.changed.connect(self.record_soon)
         self.stepper.loaded.connect(self._take)
         self.stepper.failed.connect(self._fail)
@@ -177,9 +191,9 @@ class StepTab(Panes):
         self.chosen.say(f"{self.settings.text}  ▾")
 
     def _show_busy(self, busy: bool) -> None:
-        self.state.say("recording…" if busy else "", "neutral")
+        self.panes.state.say("recording…" if busy else "", "neutral")
         if busy and self.models is None:
-            self.message.setText("Recording…")
+            self.panes.message.setText("Recording…")
 
     def _take(self, request: StepRequest, models: Models) -> None:
         if self.stepped != self._asked:
@@ -194,20 +208,20 @@ class StepTab(Panes):
                 recording.failure or recording.stopped or "Nothing was launched: there is nothing to step through."
             )
             return
-        self.memory.open(models)
-        self.launches.open(models.grids)
-        self.kinds.buttons["Launches"].setVisible(models.launching)
+        self.panes.memory.open(models)
+        self.panes.launches.open(models.grids)
+        self.panes.kinds.buttons["Launches"].setVisible(models.launching)
         if self._kind_chosen is None or (self._kind_chosen == "Launches" and not models.launching):
-            self.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
+            self.panes.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
             self._kind_chosen = None
         self._show_picture()
-        self.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
+        self.panes.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
-        self.timeline.open(models.segments, findings, names)
-        self.verdict.show_recording(recording)
+        self.panes.timeline.open(models.segments, findings, names)
+        self.panes.verdict.show_recording(recording)
         self._mark_findings()
-        self.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
+        self.panes.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
         self._show_totals(request, models)
         self.player.open(recording.moments, [segment.first for segment in models.segments], moment)
         if models.segments and not moment:
@@ -216,40 +230,40 @@ class StepTab(Panes):
     def _show_totals(self, request: StepRequest, models: Models) -> None:
         """Show what it comes to in all, beside the textbook and a thread that is alone."""
         book, sequential = self.stepped.figures(request)
-        self.counters.show_counts(models.tally.at(models.recording.moments), "in all", sequential)
-        self.counters.show_textbook(book, sequential)
+        self.panes.counters.show_counts(models.tally.at(models.recording.moments), "in all", sequential)
+        self.panes.counters.show_textbook(book, sequential)
 
     def _choose_picture(self, _: Any, on: bool) -> None:
         if on:
-            self._kind_chosen = self.kinds.chosen
+            self._kind_chosen = self.panes.kinds.chosen
             if self.models is not None:
                 self._show_picture()
 
     @property
     def shows_flow(self) -> bool:
         """Whether the dataflow is shown, rather than the arrays."""
-        return self.kinds.chosen == "Flow"
+        return self.panes.kinds.chosen == "Flow"
 
     def _show_picture(self) -> None:
         flow = self.shows_flow
         shown, legend = {
-            "Flow": (self.flow, FLOW_LEGEND),
-            "Arrays": (self.memory, ARRAYS_LEGEND),
-            "Variables": (self.warp, VARIABLES_LEGEND),
-            "Launches": (self.launches, LAUNCHES_LEGEND),
+            "Flow": (self.panes.flow, FLOW_LEGEND),
+            "Arrays": (self.panes.memory, ARRAYS_LEGEND),
+            "Variables": (self.panes.warp, VARIABLES_LEGEND),
+            "Launches": (self.panes.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
-        }[self.kinds.chosen]
+        }[self.panes.kinds.chosen]
         if flow:
-            self.flow.show_moment(self.player.moment)
-        self.pictures.setCurrentWidget(shown)
-        self.legend.say(legend)
+            self.panes.flow.show_moment(self.player.moment)
+        self.panes.pictures.setCurrentWidget(shown)
+        self.panes.legend.say(legend)
         if shown is self.orders and isinstance(self.request, RunRequest) and self.models is not None:
             if self.orders.models[0] is not self.models:
                 self.orders.show_first(self.request, self.models)
             self.orders.show_moment(self.player.moment)
-        if shown is self.warp and self.models is not None:
+        if shown is self.panes.warp and self.models is not None:
             self._show_warp(self.player.moment, self.snapshot(self.player.moment))
-        for each in self.zooms.values():
+        for each in self.panes.zooms.values():
             each.setVisible(flow)
 
     def _shown(self) -> Shown | None:
@@ -260,7 +274,7 @@ class StepTab(Panes):
         caption = Caption(self.stepped.title, self.settings.text)
         return Shown(
             self.stepped.name, caption, self.stepper.path, models, snapshots,
-            self.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
+            self.panes.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
             self.followed,
         )  # fmt: skip
 
@@ -275,16 +289,16 @@ class StepTab(Panes):
 
     def _say(self, text: str) -> None:
         self.models = None
-        self.message.setText(text)
-        self.pictures.setCurrentWidget(self.message)
-        self.timeline.open((), (), ())
+        self.panes.message.setText(text)
+        self.panes.pictures.setCurrentWidget(self.panes.message)
+        self.panes.timeline.open((), (), ())
         self.player.open(0, ())
-        self.lanes.show_lanes(None, 0, 1, 0, -1)
-        self.lanes.show_traffic(None)
-        self.statement.say("")
-        self.variables.say("")
-        self.counters.clear()
-        self.verdict.clear()
+        self.panes.lanes.show_lanes(None, 0, 1, 0, -1)
+        self.panes.lanes.show_traffic(None)
+        self.panes.statement.say("")
+        self.panes.variables.say("")
+        self.panes.counters.clear()
+        self.panes.verdict.clear()
         self.source.mark_line(None)
         self.source.set_markers({})
 
@@ -299,17 +313,17 @@ class StepTab(Panes):
             moment = self.models.next_execution(Path(self._file).name, line, self.player.moment)
             if moment is not None:
                 self._jump(moment)
-            self.flow.setFocus()
+            self.panes.flow.setFocus()
 
     def _show_moment(self, moment: int) -> None:
         models = self.models
         if models is None or not models.recording.moments:
             return
         if self.shows_flow:
-            self.flow.show_moment(moment)
-        self.launches.show_moment(moment)
-        self.timeline.show_moment(moment)
-        if self.pictures.currentWidget() is self.orders:
+            self.panes.flow.show_moment(moment)
+        self.panes.launches.show_moment(moment)
+        self.panes.timeline.show_moment(moment)
+        if self.panes.pictures.currentWidget() is self.orders:
             self.orders.show_moment(moment)
         event = max(moment - 1, 0)
         file = models.files[event] if moment else self.stepped.file
@@ -320,7 +334,7 @@ class StepTab(Panes):
             self._show_file(file, models.recording.at(event)[0].trace.kernel, line)
         self.source.mark_line(line)
         self._show_snapshot(moment)
-        self.counters.show_counts(models.tally.at(moment))
+        self.panes.counters.show_counts(models.tally.at(moment))
         self.prefetcher.start(self._prefetch(moment, -1 if moment < self._moment_before else 1))
         self._moment_before = moment
 
@@ -357,7 +371,7 @@ class StepTab(Panes):
         for other in (moment + direction, player.border(direction), player.border(-direction)):
             if 0 <= other <= player.end:
                 yield self.snapshot(other)
-                while self.shows_flow and not self.flow.prepare(other):
+                while self.shows_flow and not self.panes.flow.prepare(other):
                     yield None
         files = [self._known(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
         while not self.source.prepare(tuple(files)):
@@ -370,13 +384,13 @@ class StepTab(Panes):
 
     def _show_snapshot(self, moment: int) -> None:
         now = self.snapshot(moment)
-        self.lanes.show_lanes(now.lanes, now.block, now.blocks, now.threads, now.thread if self.followed else -1)
-        self.lanes.show_traffic(now.traffic)
-        self.memory.show_moment(moment, now.block, self.followed)
-        if self.pictures.currentWidget() is self.warp:
+        self.panes.lanes.show_lanes(now.lanes, now.block, now.blocks, now.threads, now.thread if self.followed else -1)
+        self.panes.lanes.show_traffic(now.traffic)
+        self.panes.memory.show_moment(moment, now.block, self.followed)
+        if self.panes.pictures.currentWidget() is self.panes.warp:
             self._show_warp(moment, now)
-        self.statement.say(now.words)
-        self.variables.say(now.variables)
+        self.panes.statement.say(now.words)
+        self.panes.variables.say(now.variables)
 
     def _show_warp(self, moment: int, now: Snapshot) -> None:
         """Show the variables of the warp that is looked at."""
@@ -387,16 +401,16 @@ class StepTab(Panes):
         warp = now.thread // WARP
         active = now.lanes.state[now.block, warp] == LaneState.ACTIVE
         variables = warp_variables(self.models.recording, moment, now.block, warp)
-        self.warp.show_warp(variables, active.tolist(), now.block * now.lanes.state.shape[1] + warp)
+        self.panes.warp.show_warp(variables, active.tolist(), now.block * now.lanes.state.shape[1] + warp)
 
     # --- choosing
 
     def _click_cell(self, row: int, cell: int) -> None:
-        self.flow.select(None if self.flow.marks.selected == (row, cell) else (row, cell))
+        self.panes.flow.select(None if self.panes.flow.marks.selected == (row, cell) else (row, cell))
 
     def _follow(self, block: int, thread: int) -> None:
         self.followed = None if self.followed == (block, thread) else (block, thread)
-        self.flow.follow_thread(self.followed)
+        self.panes.flow.follow_thread(self.followed)
         self._show_moment(self.player.moment)
 
     def clear_selection(self) -> None:
@@ -404,9 +418,9 @@ class StepTab(Panes):
         if self.settings.isVisible():
             self.settings.hide()
             return
-        self.flow.select(None)
+        self.panes.flow.select(None)
         self.followed = None
-        self.flow.follow_thread(None)
+        self.panes.flow.follow_thread(None)
         self._show_moment(self.player.moment)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
@@ -429,11 +443,16 @@ class StepTab(Panes):
     @property
     def anything_chosen(self) -> bool:
         """Whether an element is lit, a thread is followed, or the settings are open."""
-        return self.flow.marks.selected is not None or self.followed is not None or self.settings.isVisible()
+        return self.panes.flow.marks.selected is not None or self.followed is not None or self.settings.isVisible()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if self.settings.isVisible():
+            self.settings.place()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self.flow.setFocus()
+        self.panes.flow.setFocus()
         if self._stale:
             self.record()
 

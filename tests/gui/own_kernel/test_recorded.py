@@ -65,7 +65,7 @@ def test_a_recording_is_played_beside_the_text_that_it_was_made_of(qtbot, window
     assert step.models.recording.moments == step.player.moment > 0
     recorded = step.models.recording.launches[0].trace
     assert np.array_equal(recorded.array("out", len(recorded.events)), 2 * np.roll(np.arange(8), -1))
-    assert "out[0] = s[1] = 2" in step.statement.text()
+    assert "out[0] = s[1] = 2" in step.panes.statement.text()
     assert len(FakeHost.made) == hosts
 
 
@@ -77,7 +77,7 @@ def test_its_text_is_read_only_and_what_would_have_to_run_is_not_offered(qtbot, 
     assert not page.source.revert.isVisible()
     assert not page.source.open.isVisible()
     assert page.source.save.isVisible()
-    assert not page.step.kinds.buttons["Two orders"].isVisible()
+    assert not page.step.panes.kinds.buttons["Two orders"].isVisible()
     assert window.header.title.text() == "Recording"
     assert window.sidebar.own.text() == "Recording"
 
@@ -142,7 +142,7 @@ def test_a_recording_that_is_damaged_by_now_is_played_on(qtbot, window, recordin
     qtbot.mouseClick(window.header.run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(window.banner.isVisible)
     assert page.step.models is models
-    assert page.step.pictures.currentWidget() is not page.step.message
+    assert page.step.panes.pictures.currentWidget() is not page.step.panes.message
 
 
 def test_run_reads_the_file_again(qtbot, window, recording, trace):
@@ -157,7 +157,7 @@ def test_run_reads_the_file_again(qtbot, window, recording, trace):
 @pytest.mark.parametrize("way", ["another file", "close"])
 def test_an_animation_is_given_up_with_its_page(qtbot, window, recording, trace, tmp_path, way):
     page = opened(qtbot, window, recording)
-    page.step.transport.speed.setCurrentIndex(0)
+    page.step.panes.transport.speed.setCurrentIndex(0)
     path = tmp_path / "rotate.gif"
     page.step.exports.write_film(path)
     film = page.step.exports.film

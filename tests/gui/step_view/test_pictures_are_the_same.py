@@ -26,21 +26,21 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 def fresh_flow(tab):
-    made, models, seen = FlowView(), tab.models, tab.flow.viewport
-    _place(made, tab, tab.flow)
+    made, models, seen = FlowView(), tab.models, tab.panes.flow.viewport
+    _place(made, tab, tab.panes.flow)
     made.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
     if not seen.fitted:
         made.zoom(seen.sizes.column / made.viewport.sizes.column)
     made.show_moment(tab.player.moment)
     made.follow_thread(tab.followed)
-    made.select(tab.flow.marks.selected)
-    made.viewport.offset = tab.flow.viewport.offset  # where it was scrolled to on its way
+    made.select(tab.panes.flow.marks.selected)
+    made.viewport.offset = tab.panes.flow.viewport.offset  # where it was scrolled to on its way
     return made
 
 
 def fresh_memory(tab):
     made = MemoryView()
-    _place(made, tab, tab.memory)
+    _place(made, tab, tab.panes.memory)
     made.open(tab.models)
     made.show_moment(tab.player.moment, now(tab).block, tab.followed)
     return made
@@ -48,7 +48,7 @@ def fresh_memory(tab):
 
 def fresh_variables(tab):
     made, there = VariablesView(), now(tab)
-    _place(made, tab, tab.warp)
+    _place(made, tab, tab.panes.warp)
     warp = there.thread // WARP
     variables = warp_variables(tab.models.recording, tab.player.moment, there.block, warp)
     active = there.lanes.state[there.block, warp] == LaneState.ACTIVE
@@ -58,7 +58,7 @@ def fresh_variables(tab):
 
 def fresh_launches(tab):
     made = LaunchesView()
-    _place(made, tab, tab.launches)
+    _place(made, tab, tab.panes.launches)
     made.open(tab.models.grids)
     made.show_moment(tab.player.moment)
     return made
@@ -66,16 +66,18 @@ def fresh_launches(tab):
 
 def fresh_timeline(tab):
     made, models = Timeline(), tab.models
-    _place(made, tab, tab.timeline)
-    made.open(models.segments, tab.timeline.findings, [launch.trace.kernel for launch in models.recording.launches])
+    _place(made, tab, tab.panes.timeline)
+    made.open(
+        models.segments, tab.panes.timeline.findings, [launch.trace.kernel for launch in models.recording.launches]
+    )
     made.show_moment(tab.player.moment)
     return made
 
 
 def fresh_lanes(tab):
     made, there = LaneGrid(), now(tab)
-    _place(made, tab, tab.lanes.grid)
-    made.first, made.most_rows = tab.lanes.grid.first, tab.lanes.grid.most_rows  # as far as it was scrolled
+    _place(made, tab, tab.panes.lanes.grid)
+    made.first, made.most_rows = tab.panes.lanes.grid.first, tab.panes.lanes.grid.most_rows  # as far as it was scrolled
     made.show_lanes(there.lanes, there.block, there.threads, there.thread if tab.followed else -1)
     return made
 
@@ -114,16 +116,16 @@ def rest(qtbot, tab):
     before = None
     while before != (before := [each.geometry() for each in tab.findChildren(QWidget)]):
         qtbot.wait(20)  # what is laid out anew may break its lines anew
-    qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.flow.gliding))
+    qtbot.waitUntil(lambda: not (tab.prefetcher.busy or tab.panes.flow.gliding))
 
 
 def check(qtbot, tab, kind):
     rest(qtbot, tab)
     name, make = PICTURES[kind]
     kept = {
-        kind: (getattr(tab, name), make),
-        "time": (tab.timeline, fresh_timeline),
-        "lanes": (tab.lanes.grid, fresh_lanes),
+        kind: (getattr(tab.panes, name), make),
+        "time": (tab.panes.timeline, fresh_timeline),
+        "lanes": (tab.panes.lanes.grid, fresh_lanes),
     }
     for what, (seen, make_one) in kept.items():
         fresh = make_one(tab)
@@ -131,20 +133,20 @@ def check(qtbot, tab, kind):
         fresh.setParent(None)
         fresh.deleteLater()
     there = now(tab)
-    assert (tab.statement._whole, tab.variables._whole) == (there.words, there.variables)
+    assert (tab.panes.statement._whole, tab.panes.variables._whole) == (there.words, there.variables)
     groups = "  ·  ".join(group.text for group in there.lanes.groups(there.block))
-    assert tab.lanes.words._whole.endswith(groups)
+    assert tab.panes.lanes.words._whole.endswith(groups)
 
 
 def walk(qtbot, tab, kind, moments):
     """Go to moments with a few steps from each, as keys do; compare where each few end."""
     for moment, step in zip(moments, itertools.cycle((1, 1, -1))):
-        tab.timeline.wanted.emit(moment % (tab.player.end + 1))
-        getattr(tab, PICTURES[kind][0]).grab()
+        tab.panes.timeline.wanted.emit(moment % (tab.player.end + 1))
+        getattr(tab.panes, PICTURES[kind][0]).grab()
         for _ in range(2):
             tab.player.step(step)
             rest(qtbot, tab)
-            getattr(tab, PICTURES[kind][0]).grab()
+            getattr(tab.panes, PICTURES[kind][0]).grab()
         check(qtbot, tab, kind)
 
 
@@ -162,7 +164,7 @@ def test_it_does_not_matter_how_a_moment_was_come_to(qtbot, stepping, pattern, v
     window = stepping(pattern, variant, **params)
     tab, end = window.page.step, window.page.step.player.end
     for kind in kinds:
-        tab.kinds.choose(kind)
+        tab.panes.kinds.choose(kind)
         walk(qtbot, tab, kind, (end, end // 3))
         window.appearance.toggle_theme()
         walk(qtbot, tab, kind, (end // 3,))
@@ -174,16 +176,16 @@ def test_it_does_not_matter_how_a_moment_was_come_to(qtbot, stepping, pattern, v
 
 def test_a_zoomed_dataflow_goes_through_time_too(qtbot, stepping):
     tab = stepping("sort", "bitonic", n=16).page.step
-    tab.kinds.choose("Flow")
+    tab.panes.kinds.choose("Flow")
     # Cells that carry text, and those that are patches of color.
     for zooms, share in (("++", 3), ("−" * 8, 2)):
         tab.player.go(tab.player.end // share)
-        tab.flow.fit()
+        tab.panes.flow.fit()
         for each in zooms:
-            tab.zooms[each].click()
+            tab.panes.zooms[each].click()
         walk(qtbot, tab, "Flow", (tab.player.end // share,))
     told = tab.snapshot(tab.player.moment)
-    tab.lanes.grid.thread_clicked.emit(told.block, told.thread)
+    tab.panes.lanes.grid.thread_clicked.emit(told.block, told.thread)
     check(qtbot, tab, "Flow")
 
 
@@ -199,7 +201,7 @@ def done_to(qtbot, window, tab):
     player.step(1)
     yield
     there = tab.snapshot(player.moment)
-    tab.lanes.grid.thread_clicked.emit(there.block, there.thread)
+    tab.panes.lanes.grid.thread_clicked.emit(there.block, there.thread)
     yield
     player.to_border(1)
     yield
@@ -243,6 +245,6 @@ def done_to(qtbot, window, tab):
 def test_nothing_that_was_kept_is_shown_for_something_else(qtbot, stepping, pattern, variant, params, kind):
     window = stepping(pattern, variant, **params)
     tab = window.page.step
-    tab.kinds.choose(kind)
+    tab.panes.kinds.choose(kind)
     for _ in done_to(qtbot, window, tab):
         check(qtbot, tab, kind)

@@ -32,7 +32,7 @@ def tab(window):
 
 
 def press(qtbot, tab, key, modifier=Qt.KeyboardModifier.NoModifier):
-    qtbot.keyClick(tab.window().focusWidget() or tab.flow, key, modifier)
+    qtbot.keyClick(tab.window().focusWidget() or tab.panes.flow, key, modifier)
 
 
 def requests():
@@ -49,7 +49,7 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 def test_it_shows_a_small_run_of_the_variant_that_is_chosen(tab):
     assert tab.player.end > 20
-    rows = tab.flow.viewport.layout.rows
+    rows = tab.panes.flow.viewport.layout.rows
     assert rows[0].value.size == 16
     sums = next(row for row in reversed(rows) if row.value.size == 16)
     assert sums.value.tolist() == np.cumsum(rows[0].value).tolist()
@@ -83,32 +83,32 @@ def test_keys_move_through_time(qtbot, tab):
 
 
 def test_space_plays_and_pauses_and_everything_goes_along(qtbot, tab):
-    tab.transport.speed.setCurrentIndex(tab.transport.speed.count() - 1)
+    tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
     press(qtbot, tab, Qt.Key.Key_Space)
     assert tab.player.playing
-    assert tab.transport.buttons["play"].text() == "Pause"
+    assert tab.panes.transport.buttons["play"].text() == "Pause"
     qtbot.waitUntil(lambda: tab.player.moment >= 5, timeout=5000)
     press(qtbot, tab, Qt.Key.Key_Space)
     assert not tab.player.playing
     moment = tab.player.moment
-    assert tab.flow.moment == tab.timeline.moment == moment
-    assert tab.transport.count.text() == f"step {moment} of {tab.player.end}"
+    assert tab.panes.flow.moment == tab.panes.timeline.moment == moment
+    assert tab.panes.transport.count.text() == f"step {moment} of {tab.player.end}"
     assert tab.source.code._marked == int(tab.models.lines[moment - 1])
-    active = int((tab.lanes.grid.lanes.state == ACTIVE).sum())
-    assert active == 0 or f"{active} active" in tab.lanes.words._whole
+    active = int((tab.panes.lanes.grid.lanes.state == ACTIVE).sum())
+    assert active == 0 or f"{active} active" in tab.panes.lanes.words._whole
 
 
 def test_buttons_do_what_the_keys_do(qtbot, tab):
-    click = {name: lambda name=name: qtbot.mouseClick(tab.transport.buttons[name], Qt.MouseButton.LeftButton)
-             for name in tab.transport.buttons}  # fmt: skip
-    assert not tab.transport.buttons["back"].isEnabled()
+    click = {name: lambda name=name: qtbot.mouseClick(tab.panes.transport.buttons[name], Qt.MouseButton.LeftButton)
+             for name in tab.panes.transport.buttons}  # fmt: skip
+    assert not tab.panes.transport.buttons["back"].isEnabled()
     click["step"]()
     click["step"]()
     click["back"]()
     assert tab.player.moment == 1
     click["last"]()
     assert tab.player.moment == tab.player.end
-    assert not tab.transport.buttons["step"].isEnabled()
+    assert not tab.panes.transport.buttons["step"].isEnabled()
     click["first"]()
     click["barrier on"]()
     assert tab.player.moment == tab.models.segments[0].last
@@ -120,21 +120,22 @@ def test_buttons_do_what_the_keys_do(qtbot, tab):
 
 def test_the_time_line_goes_where_it_is_pressed_and_dragged(qtbot, tab):
     segment = tab.models.segments[3]
-    x = round(tab.timeline.x_of((segment.first + segment.last) / 2))
-    qtbot.mousePress(tab.timeline, Qt.MouseButton.LeftButton, pos=QPoint(x, 20))
+    x = round(tab.panes.timeline.x_of((segment.first + segment.last) / 2))
+    qtbot.mousePress(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(x, 20))
     assert segment.first < tab.player.moment <= segment.last
     for moment in range(tab.player.end + 1):
-        assert tab.timeline.moment_at(tab.timeline.x_of(moment)) == moment
+        assert tab.panes.timeline.moment_at(tab.panes.timeline.x_of(moment)) == moment
 
 
 def test_going_back_shows_what_was_there(tab):
     def state(moment):
         tab.player.go(moment)
-        lanes = tab.lanes.grid.lanes.state.tolist()
+        lanes = tab.panes.lanes.grid.lanes.state.tolist()
         phases = [
-            tab.flow.viewport.layout.phase(row, tab.flow.moment) for row in range(len(tab.flow.viewport.layout.rows))
+            tab.panes.flow.viewport.layout.phase(row, tab.panes.flow.moment)
+            for row in range(len(tab.panes.flow.viewport.layout.rows))
         ]
-        return lanes, phases, tab.counters.text("so far", "operations"), tab.variables._whole
+        return lanes, phases, tab.panes.counters.text("so far", "operations"), tab.panes.variables._whole
 
     forwards = [state(moment) for moment in range(1, tab.player.end + 1)]
     backwards = [state(moment) for moment in range(tab.player.end, 0, -1)]
@@ -144,15 +145,15 @@ def test_going_back_shows_what_was_there(tab):
 
 def test_counts_stand_beside_the_textbook(tab):
     tab.player.go(tab.player.end)
-    counted = [tab.counters.text("so far", name) for name in ("operations", "steps")]
+    counted = [tab.panes.counters.text("so far", name) for name in ("operations", "steps")]
     assert counted == ["26", "7"]
-    assert counted == [tab.counters.text("in all", name) for name in ("operations", "steps")]
-    assert counted == [tab.counters.text("textbook", name) for name in ("operations", "steps")]
+    assert counted == [tab.panes.counters.text("in all", name) for name in ("operations", "steps")]
+    assert counted == [tab.panes.counters.text("textbook", name) for name in ("operations", "steps")]
     # 15 additions would do, of one thread after the other.
-    assert [tab.counters.text(row, "efficiency") for row in ("in all", "textbook")] == ["58%", "58%"]
+    assert [tab.panes.counters.text(row, "efficiency") for row in ("in all", "textbook")] == ["58%", "58%"]
     tab.player.go(0)
-    assert tab.counters.text("so far", "operations") == "0"
-    assert tab.counters.text("so far", "parallelism") == "–"
+    assert tab.panes.counters.text("so far", "operations") == "0"
+    assert tab.panes.counters.text("so far", "parallelism") == "–"
 
 
 def test_a_function_of_another_file_is_shown_there(stepping):
@@ -189,22 +190,24 @@ def test_a_click_on_a_line_goes_to_its_next_execution(tab):
 def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, window, tab):
     tab.player.go(tab.player.end)
     qtbot.wait(300)
-    row = max(number for number, each in enumerate(tab.flow.viewport.layout.rows) if each.value.size == 16)
-    tab.flow.viewport.offset = QPointF(0, 0)
-    center = (tab.flow.canvas.flow.cell_rect(row, 14).center() + tab.flow.viewport.origin()).toPoint()
-    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
-    assert tab.flow.marks.selected == (row, 14)
-    assert sorted(tab.flow.marks.lit[0]) == list(range(15))
-    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
-    assert tab.flow.marks.selected is None
-    qtbot.mouseClick(tab.flow, Qt.MouseButton.LeftButton, pos=center)
-    qtbot.mouseClick(tab.lanes.grid, Qt.MouseButton.LeftButton, pos=tab.lanes.grid._box(3).center().toPoint())
+    row = max(number for number, each in enumerate(tab.panes.flow.viewport.layout.rows) if each.value.size == 16)
+    tab.panes.flow.viewport.offset = QPointF(0, 0)
+    center = (tab.panes.flow.canvas.flow.cell_rect(row, 14).center() + tab.panes.flow.viewport.origin()).toPoint()
+    qtbot.mouseClick(tab.panes.flow, Qt.MouseButton.LeftButton, pos=center)
+    assert tab.panes.flow.marks.selected == (row, 14)
+    assert sorted(tab.panes.flow.marks.lit[0]) == list(range(15))
+    qtbot.mouseClick(tab.panes.flow, Qt.MouseButton.LeftButton, pos=center)
+    assert tab.panes.flow.marks.selected is None
+    qtbot.mouseClick(tab.panes.flow, Qt.MouseButton.LeftButton, pos=center)
+    qtbot.mouseClick(
+        tab.panes.lanes.grid, Qt.MouseButton.LeftButton, pos=tab.panes.lanes.grid._box(3).center().toPoint()
+    )
     assert tab.followed == (0, 3)
-    assert tab.statement._whole.startswith("thread 3")
+    assert tab.panes.statement._whole.startswith("thread 3")
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_Escape)
-    assert tab.flow.marks.selected is None
+    qtbot.keyClick(window.focusWidget() or tab.panes.flow, Qt.Key.Key_Escape)
+    assert tab.panes.flow.marks.selected is None
     assert tab.followed is None
 
 
@@ -213,8 +216,8 @@ def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(ta
     told = []
     for moment in range(1, tab.player.end + 1):
         tab.player.go(moment)
-        told.append((tab.statement._whole, tab.variables._whole))
-    values = tab.flow.viewport.layout.rows[0].value
+        told.append((tab.panes.statement._whole, tab.panes.variables._whole))
+    values = tab.panes.flow.viewport.layout.rows[0].value
     # Thread 3 adds elements 6 and 7 first.
     assert any(said.startswith("thread 3:") and f"{values[6]} + {values[7]} = {values[6] + values[7]}" in said
                for said, _ in told)  # fmt: skip
@@ -275,16 +278,16 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
     tab.settings.form.change(n=64)
     shown(qtbot, tab)
     tab.player.to_end(last=True)
-    transport, source = tab.transport, tab.source
+    transport, source = tab.panes.transport, tab.source
     assert tab.player.end > 99
     assert transport.count.text() == f"step {tab.player.end} of {tab.player.end}"
     lines = {
-        tab.picture: [*tab.kinds.buttons.values(), *tab.zooms.values(), tab.export],
+        tab.panes.picture: [*tab.panes.kinds.buttons.values(), *tab.panes.zooms.values(), tab.panes.export],
         transport.parentWidget().parentWidget(): [
-            transport.count, *transport.buttons.values(), transport.speed, transport.loop, tab.verdict,
+            transport.count, *transport.buttons.values(), transport.speed, transport.loop, tab.panes.verdict,
         ],
         source: [source.title, source.edited, source.kernel, source.revert, source.save, source.open],
-        tab.counters: [*tab.counters.findChildren(QLabel)],
+        tab.panes.counters: [*tab.panes.counters.findChildren(QLabel)],
     }  # fmt: skip
     # Lines that break anew ask for another height, which comes with a later event.
     qtbot.waitUntil(lambda: _stand_alone(lines))
@@ -293,19 +296,19 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
 
 def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtbot, tab):
     tab.player.to_end(last=True)
-    assert tab.counters.text("so far", "operations") not in ("", "–")
+    assert tab.panes.counters.text("so far", "operations") not in ("", "–")
     document = tab.source.document
     document.replace(document.text.replace("__syncthreads();", "oops __syncthreads();"))
     qtbot.waitUntil(lambda: tab.models is None, timeout=20_000)
-    assert "oops" in tab.message.text()
-    assert {cell.text() for cell in tab.counters.cells.values()} == {""}
-    assert tab.verdict.text() == tab.lanes.which.text() == tab.lanes.traffic.text() == ""
-    assert not any(button.isEnabled() for button in tab.transport.buttons.values())
+    assert "oops" in tab.panes.message.text()
+    assert {cell.text() for cell in tab.panes.counters.cells.values()} == {""}
+    assert tab.panes.verdict.text() == tab.panes.lanes.which.text() == tab.panes.lanes.traffic.text() == ""
+    assert not any(button.isEnabled() for button in tab.panes.transport.buttons.values())
     document.replace(document.original)
     qtbot.waitUntil(lambda: tab.models is not None, timeout=20_000)
     shown(qtbot, tab)
-    assert tab.counters.text("in all", "operations") not in ("", "–")
-    assert tab.verdict.text() == "no findings"
+    assert tab.panes.counters.text("in all", "operations") not in ("", "–")
+    assert tab.panes.verdict.text() == "no findings"
 
 
 def test_a_number_with_a_point_is_named_too(qtbot):
@@ -322,7 +325,7 @@ def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, ta
     tab.player.go(7)
     tab.settings.form.change(n=8)
     shown(qtbot, tab)
-    assert tab.flow.viewport.layout.rows[0].value.size == 8
+    assert tab.panes.flow.viewport.layout.rows[0].value.size == 8
     assert tab.player.moment == 7
     tab.settings.order.choose("shuffle")
     tab.settings.seed.setValue(3)
@@ -358,9 +361,9 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     qtbot.keyClick(code, Qt.Key.Key_Delete)
     qtbot.waitUntil(lambda: bool(requests()[-1].sources), timeout=5000)
     shown(qtbot, tab)
-    assert tab.verdict.text() == "1 finding"
-    assert "Race reported" in tab.verdict.toolTip()
-    qtbot.mouseClick(tab.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
+    assert tab.panes.verdict.text() == "1 finding"
+    assert "Race reported" in tab.panes.verdict.toolTip()
+    qtbot.mouseClick(tab.panes.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     assert "one warp" in orders.verdict._whole
     qtbot.mouseClick(orders.several, Qt.MouseButton.LeftButton)
@@ -376,9 +379,9 @@ def test_findings_are_marked_in_time_and_in_the_code(stepping):
     recording = tab.models.recording
     assert recording.findings
     moment, finding = recording.findings[0]
-    assert tab.timeline.findings[0] == (moment, finding.message)
-    assert tab.verdict.text().endswith(("finding", "findings"))
-    assert finding.message in tab.verdict.toolTip()
+    assert tab.panes.timeline.findings[0] == (moment, finding.message)
+    assert tab.panes.verdict.text().endswith(("finding", "findings"))
+    assert finding.message in tab.panes.verdict.toolTip()
     assert finding.message in tab.source.code._markers.values()
     assert int(tab.models.lines[moment]) in tab.source.code._markers
 
@@ -390,14 +393,14 @@ def test_what_fails_is_said_and_the_tab_goes_on(qtbot, window, tab, monkeypatch)
     monkeypatch.setattr(FakeHost, "result_of", lambda *_: Failure("compile", "scan.cu:3: no.", "Mend it."))
     tab.record()
     qtbot.waitUntil(lambda: bool(seen))
-    assert "scan.cu:3: no." in tab.message.text()
-    assert tab.pictures.currentWidget() is tab.message
+    assert "scan.cu:3: no." in tab.panes.message.text()
+    assert tab.panes.pictures.currentWidget() is tab.panes.message
     assert tab.player.end == 0
     press(qtbot, tab, Qt.Key.Key_Right)
     monkeypatch.setattr(FakeHost, "result_of", answer)
     tab.record()
     shown(qtbot, tab)
-    assert tab.pictures.currentWidget() is tab.flow
+    assert tab.panes.pictures.currentWidget() is tab.panes.flow
 
 
 def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
@@ -408,12 +411,12 @@ def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
     assert tab.stepper.busy
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_Escape)
+    qtbot.keyClick(window.focusWidget() or tab.panes.flow, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not tab.stepper.busy)
     assert host.cancels == 1
     assert tab.player.end == end, "what was shown stays"
     host.patient = False
-    qtbot.keyClick(window.focusWidget() or tab.flow, Qt.Key.Key_F5)
+    qtbot.keyClick(window.focusWidget() or tab.panes.flow, Qt.Key.Key_F5)
     shown(qtbot, tab)
 
 
@@ -427,7 +430,7 @@ def test_a_recording_that_nobody_waits_for_makes_way(qtbot, monkeypatch, tab):
     tab.settings.form.change(n=8)
     shown(qtbot, tab)
     assert host.cancels == 1
-    assert tab.flow.viewport.layout.rows[0].value.size == 8
+    assert tab.panes.flow.viewport.layout.rows[0].value.size == 8
 
 
 def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
@@ -450,15 +453,15 @@ def test_nothing_at_all_is_shown_as_such(stepping):
 
 def test_arrays_are_shown_as_grids_for_images(qtbot, stepping):
     tab = stepping("convolution", "tiled").page.step
-    assert tab.kinds.chosen == "Arrays"
-    assert tab.pictures.currentWidget() is tab.memory
+    assert tab.panes.kinds.chosen == "Arrays"
+    assert tab.panes.pictures.currentWidget() is tab.panes.memory
     tab.player.go(tab.player.end)
-    by_name = {panel.title.split()[0]: panel for panel in tab.memory.panels}
+    by_name = {panel.title.split()[0]: panel for panel in tab.panes.memory.panels}
     assert by_name["image"].shape == by_name["out"].shape == (8, 12)
     assert by_name["FILTER"].shape == (3, 3)
     assert by_name["out"].known.all()
     tab.player.go(1)
-    at_first = {panel.title.split()[0]: panel for panel in tab.memory.panels}
+    at_first = {panel.title.split()[0]: panel for panel in tab.panes.memory.panels}
     assert at_first["image"].known.all()
     assert not at_first["out"].known.any(), "what nobody has written yet is no value"
     rows, columns = by_name["tile"].shape
@@ -466,16 +469,16 @@ def test_arrays_are_shown_as_grids_for_images(qtbot, stepping):
     assert columns > 32
     writes = next(
         moment for moment in range(1, tab.player.end + 1)
-        if any(touch.writes for touch in (tab.player.go(moment), tab.memory.touches)[1])
+        if any(touch.writes for touch in (tab.player.go(moment), tab.panes.memory.touches)[1])
     )  # fmt: skip
     tab.player.go(writes)
-    touch = next(touch for touch in tab.memory.touches if touch.writes)
+    touch = next(touch for touch in tab.panes.memory.touches if touch.writes)
     assert touch.elements.size == touch.threads.size > 0
-    qtbot.mouseClick(tab.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
-    assert tab.pictures.currentWidget() is tab.flow
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    assert tab.panes.pictures.currentWidget() is tab.panes.flow
     tab.record()
     shown(qtbot, tab)
-    assert tab.kinds.chosen == "Flow", "what was chosen stays"
+    assert tab.panes.kinds.chosen == "Flow", "what was chosen stays"
 
 
 def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
@@ -489,7 +492,7 @@ def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
 
 def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     tab = stepping("histogram", "racy").page.step
-    qtbot.mouseClick(tab.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.difference is not None
@@ -509,7 +512,7 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
 def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
     monkeypatch.setattr("gui.step_view.pictures.orders.MOST_SEEDS", 2)
     tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
-    tab.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.difference is None
     assert "No difference" in tab.orders.verdict._whole
@@ -518,7 +521,7 @@ def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
 
 def test_one_warp_has_no_orders_and_that_is_said(tab):
     asked = len(requests())
-    tab.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Two orders")
     assert tab.orders.settled
     assert "one warp" in tab.orders.verdict._whole
     assert tab.orders.several.isVisible()
@@ -533,7 +536,7 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
     window = stepping("scan", "kogge-stone", n=64, block="32")
     window.resize(width, 720)
     tab = window.page.step
-    tab.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     for view in tab.orders.views:
         left = view.viewport.origin().x()
@@ -553,7 +556,7 @@ def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
     assert image.width() > 1000
     assert len({image.pixel(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 7)}) > 10
     text = svg.read_text()
-    total = str(int(tab.flow.viewport.layout.rows[0].value.sum()))
+    total = str(int(tab.panes.flow.viewport.layout.rows[0].value.sum()))
     assert "<svg" in text
     assert total in text
     tab.exports.copy()
@@ -570,7 +573,7 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_pa
     path = tmp_path / f"scan{suffix}"
     said = []
     tab.exports.said.connect(said.append)
-    tab.transport.speed.setCurrentIndex(tab.transport.speed.count() - 1)
+    tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
     tab.exports.write_film(path)
     assert tab.exports.film is not None
     qtbot.waitUntil(lambda: bool(said), timeout=60_000)
@@ -591,7 +594,7 @@ def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping
     window = stepping(n=4, block="16")
     tab, said = window.page.step, []
     tab.exports.said.connect(said.append)
-    tab.transport.speed.setCurrentIndex(tab.transport.speed.count() - 1)
+    tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
     films = [tmp_path / "alone.gif", tmp_path / "disturbed.gif"]
     tab.exports.write_film(films[0])
     qtbot.waitUntil(lambda: bool(said), timeout=60_000)
@@ -633,23 +636,23 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
 
 def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
     tab = stepping("histogram", "privatized").page.step
-    assert tab.lanes.queues.isVisible()
+    assert tab.panes.lanes.queues.isVisible()
     moment = next(each for each in range(1, tab.player.end + 1) if (told := tab.snapshot(each).traffic) and told.queues)
     tab.player.go(moment)
-    shown = tab.lanes.queues.addresses
-    block = tab.lanes.grid.block
-    assert sum(each.threads.size for each in shown) == int((tab.lanes.grid.lanes.state[block] == ACTIVE).sum())
+    shown = tab.panes.lanes.queues.addresses
+    block = tab.panes.lanes.grid.block
+    assert sum(each.threads.size for each in shown) == int((tab.panes.lanes.grid.lanes.state[block] == ACTIVE).sum())
     sizes = [each.threads.size for each in shown]
     assert sizes == sorted(sizes, reverse=True)
-    assert f"{shown[0].array}[{shown[0].element}]: {sizes[0]} lanes" in tab.lanes.queues.toolTip()
-    empty = tab.lanes.queues.grab().toImage()
+    assert f"{shown[0].array}[{shown[0].element}]: {sizes[0]} lanes" in tab.panes.lanes.queues.toolTip()
+    empty = tab.panes.lanes.queues.grab().toImage()
     tab.player.go(0)
-    assert tab.lanes.queues.addresses == ()
-    assert tab.lanes.queues.grab().toImage() != empty
+    assert tab.panes.lanes.queues.addresses == ()
+    assert tab.panes.lanes.queues.grab().toImage() != empty
 
 
 def test_no_room_is_kept_for_queues_where_there_are_no_atomics(stepping):
-    assert not stepping("scan", "brent-kung").page.step.lanes.queues.isVisible()
+    assert not stepping("scan", "brent-kung").page.step.panes.lanes.queues.isVisible()
 
 
 def test_the_source_is_that_of_the_kernel_that_runs(stepping):

@@ -78,8 +78,8 @@ def test_a_library_shows_no_kernel_of_another_variant_and_is_not_stepped(qtbot, 
     step = window.page.step
     qtbot.waitUntil(lambda: step.at_rest)
     qtbot.keyClick(window, Qt.Key.Key_F5)
-    assert step.message.text() == "cuBLAS is a library: it has no source to step through. Choose another variant."
-    assert step.pictures.currentWidget() is step.message
+    assert step.panes.message.text() == "cuBLAS is a library: it has no source to step through. Choose another variant."
+    assert step.panes.pictures.currentWidget() is step.panes.message
     assert asked == len([each for host in FakeHost.made for each in host.requests if isinstance(each, StepPattern)])
     window.choose_variant("tiled")
     settle(qtbot, window)

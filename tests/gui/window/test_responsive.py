@@ -183,7 +183,7 @@ def test_stepping_never_holds_the_window_up(qtbot, real_window):
             qtbot.wait(300)
             tab.player.pause()
             for share in (0.2, 0.9, 0.5):
-                tab.timeline.wanted.emit(int(share * tab.player.end))
+                tab.panes.timeline.wanted.emit(int(share * tab.player.end))
                 qtbot.wait(30)
         window.page.tabs.setCurrentIndex(0)
         return pulse.longest_gap()

@@ -16,37 +16,37 @@ from tests.gui.step_view.conftest import shown
 @pytest.mark.parametrize(("pattern", "variant"), [("scan", "brent-kung"), ("reduction", "interleaved")])
 def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, stepping, pattern, variant):
     tab = stepping(pattern, variant).page.step
-    tab.kinds.choose("Arrays")
+    tab.panes.kinds.choose("Arrays")
     rng = np.random.default_rng(1)
     moments = [0, *range(1, tab.player.end, 7), tab.player.end, *rng.integers(0, tab.player.end, 12).tolist()]
     for moment in moments:
         tab.player.go(moment)
-        tab.memory.grab()
+        tab.panes.memory.grab()
     fresh = MemoryView()
     qtbot.addWidget(fresh)
     fresh.hidden_too = True
-    fresh.resize(tab.memory.size())
+    fresh.resize(tab.panes.memory.size())
     fresh.open(tab.models)
     for moment in (moments[-1], tab.player.end, 0):
         tab.player.go(moment)
         fresh.show_moment(moment, tab.snapshot(moment).block, None)
-        assert tab.memory.grab().toImage() == fresh.grab().toImage()
+        assert tab.panes.memory.grab().toImage() == fresh.grab().toImage()
 
 
 def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
     tab = stepping("scan", "brent-kung").page.step
-    tab.kinds.choose("Arrays")
+    tab.panes.kinds.choose("Arrays")
     shown(qtbot, tab)
-    while not any(touch.writes for touch in tab.memory.touches):
+    while not any(touch.writes for touch in tab.panes.memory.touches):
         tab.player.step(1)
     writing = tab.player.moment
-    touch = next(t for t in tab.memory.touches if t.writes)
-    panel = next(p for p in tab.memory.panels if p.number == touch.number)
-    cell, places = tab.memory._arranged()
-    x, y = places[tab.memory.panels.index(panel)]
+    touch = next(t for t in tab.panes.memory.touches if t.writes)
+    panel = next(p for p in tab.panes.memory.panels if p.number == touch.number)
+    cell, places = tab.panes.memory._arranged()
+    x, y = places[tab.panes.memory.panels.index(panel)]
     row, column = divmod(int(touch.elements[0]) - panel.first, panel.shape[1])
-    at = (x + (column + 0.5) * cell, y + tab.memory._title_height() + (row + 0.5) * cell)
-    qtbot.mouseClick(tab.memory, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
+    at = (x + (column + 0.5) * cell, y + tab.panes.memory._title_height() + (row + 0.5) * cell)
+    qtbot.mouseClick(tab.panes.memory, Qt.MouseButton.LeftButton, pos=QPoint(round(at[0]), round(at[1])))
     assert tab.player.moment == writing
     assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
 
@@ -85,7 +85,7 @@ def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, stepping):
 def test_constants_of_other_kernels_are_left_out(stepping):
     tab = stepping("convolution", "tiled").page.step
     tab.player.go(tab.player.end)
-    names = {panel.title.split()[0] for panel in tab.memory.panels}
+    names = {panel.title.split()[0] for panel in tab.panes.memory.panels}
     assert names == {"image", "out", "FILTER", "tile"}
     assert not tab.models.several_blocks, "one channel of a few pixels"
 
@@ -93,16 +93,16 @@ def test_constants_of_other_kernels_are_left_out(stepping):
 @pytest.mark.parametrize(("n", "columns"), [(16, {16}), (64, {16, 32}), (1024, {64, 128})])
 def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, stepping, n, columns):
     tab = stepping("scan", "kogge-stone", n=n, block=str(n)).page.step
-    tab.kinds.choose("Arrays")
+    tab.panes.kinds.choose("Arrays")
     tab.player.go(9)
-    panel = next(each for each in tab.memory.panels if each.title.startswith("in "))
+    panel = next(each for each in tab.panes.memory.panels if each.title.startswith("in "))
     assert panel.shape[1] in columns
     assert panel.values.reshape(-1)[:n].tolist() == tab.models.recording.at(0)[0].trace.array(panel.number, 0).tolist()
     assert not panel.known.reshape(-1)[n:].any()
-    largest, _ = tab.memory._arranged()
+    largest, _ = tab.panes.memory._arranged()
     for width in (16, 32, 64, 128):
-        shapes = tuple(wrapped((1, each.values.size), width) for each in tab.memory.panels)
-        assert _shelves(shapes, *tab.memory._frame(tab.memory.panels)[1:])[0] <= largest
+        shapes = tuple(wrapped((1, each.values.size), width) for each in tab.panes.memory.panels)
+        assert _shelves(shapes, *tab.panes.memory._frame(tab.panes.memory.panels)[1:])[0] <= largest
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])

@@ -264,8 +264,8 @@ def test_numbers_of_which_too_little_would_be_left_are_left_out():
 
 def test_lines_pass_below_the_cells_between_their_ends(qtbot, stepping):
     tab = stepping("reduction", "atomic").page.step
-    tab.kinds.choose("Flow")
-    flow, rows = tab.flow, tab.flow.viewport.layout.rows
+    tab.panes.kinds.choose("Flow")
+    flow, rows = tab.panes.flow, tab.panes.flow.viewport.layout.rows
     last = len(rows) - 1
     above = int(flow.viewport.layout.edges[last].row.min())
     assert above < last - 2, "a line over several rows"

@@ -12,9 +12,9 @@ from tests.gui.step_view.conftest import shown
 def test_a_sort_that_launches_itself_opens_at_its_launches(qtbot, stepping):
     window = stepping("sort", "quicksort")
     tab = window.page.step
-    assert tab.kinds.chosen == "Launches"
-    assert tab.pictures.currentWidget() is tab.launches
-    view = tab.launches
+    assert tab.panes.kinds.chosen == "Launches"
+    assert tab.panes.pictures.currentWidget() is tab.panes.launches
+    view = tab.panes.launches
     boxes = [view.box(number) for number in range(len(view.grids))]
     for number, box in enumerate(boxes):
         assert view.rect().contains(box.toRect())
@@ -23,13 +23,13 @@ def test_a_sort_that_launches_itself_opens_at_its_launches(qtbot, stepping):
             assert boxes[view.grids[number].parent].bottom() < box.top()
     window.choose_variant("bitonic")
     shown(qtbot, tab)
-    assert tab.kinds.chosen == "Flow"
-    assert not tab.kinds.buttons["Launches"].isVisibleTo(tab)
+    assert tab.panes.kinds.chosen == "Flow"
+    assert not tab.panes.kinds.buttons["Launches"].isVisibleTo(tab)
 
 
 def test_the_tree_unfolds_and_a_click_goes_to_where_a_grid_begins(qtbot, stepping):
     tab = stepping("sort", "quicksort").page.step
-    view = tab.launches
+    view = tab.panes.launches
     states = [[state_of(grid, moment) for grid in view.grids] for moment in range(tab.player.end + 1)]
     assert Counter(states[0]) == {_LAUNCHED: 1, _TO_COME: len(view.grids) - 1}
     assert set(states[-1]) == {_ENDED}

@@ -10,18 +10,18 @@ def test_a_worked_example_shows_its_votes_lane_by_lane(qtbot, stepping):
     window.page.show_example(window.page.pattern.presets[0])
     shown(qtbot, tab)
     assert (tab.settings.params["n"], tab.settings.params["input"]) == (4, "worked")
-    tab.kinds.choose("Variables")
-    assert tab.pictures.currentWidget() is tab.warp
+    tab.panes.kinds.choose("Variables")
+    assert tab.panes.pictures.currentWidget() is tab.panes.warp
     votes = []
     for moment in range(tab.player.end + 1):
         tab.player.go(moment)
-        votes += [each for each in tab.warp.accessibleDescription().split("; ") if each.startswith("ones = ")]
+        votes += [each for each in tab.panes.warp.accessibleDescription().split("; ") if each.startswith("ones = ")]
     # 7, 14, 4, 1: the lowest bit is 1 in lanes 0 and 3.
     assert votes[0] == "ones = 9: 1 0 0 1" + " 0" * 28
     pictures = []
     for moment in (0, tab.player.end // 2, tab.player.end):
         tab.player.go(moment)
-        pictures.append(tab.warp.grab().toImage())
+        pictures.append(tab.panes.warp.grab().toImage())
     assert pictures[0] != pictures[1] != pictures[2]
 
 
