@@ -42,7 +42,7 @@ _BASELINE_LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
-class Subject:
+class MutatedPart:
     """Modules, the tests that hold them, and how many mutants are made of them.
 
     Parameters
@@ -64,24 +64,24 @@ class Subject:
 
 
 SUBJECTS = (
-    Subject("verification", ("gpu/run/verify.py",), ("tests/gpu/run/test_verify.py",), 20),
-    Subject(
+    MutatedPart("verification", ("gpu/run/verify.py",), ("tests/gpu/run/test_verify.py",), 20),
+    MutatedPart(
         "tolerances",
         ("gpu/patterns/**/*.py", "gpu/declaration/rounding.py"),
         ("tests/gpu/patterns/test_bounds.py", "tests/gpu/patterns/test_wrong_results.py"),
         50,
         ("_tolerance", "_gamma", "gamma", "_is_whole", "_in_any_order", "_comparable"),
     ),
-    Subject(
+    MutatedPart(
         "intervals", ("gpu/simulator/compiled/intervals.py",), ("tests/gpu/simulator/test_compiled_intervals.py",), 40
     ),
-    Subject(
+    MutatedPart(
         "counters",
         ("gpu/simulator/counting/*.py",),
         ("tests/gpu/simulator/test_counters.py", "tests/gpu/run/test_atomics.py"),
         50,
     ),
-    Subject(
+    MutatedPart(
         "checkers",
         ("gpu/simulator/checkers/*.py",),
         (
@@ -93,7 +93,7 @@ SUBJECTS = (
         ),
         50,
     ),
-    Subject(
+    MutatedPart(
         "trace",
         ("gpu/simulator/trace/*.py",),
         (
@@ -302,7 +302,7 @@ def mutants_of(module: str, text: str, functions: tuple[str, ...] = ()) -> list[
     return sorted(set(mistakes.found), key=lambda mutant: (mutant.start, mutant.stop, mutant.replacement))
 
 
-def chosen(subject: Subject, root: Path, seed: int, share: float = 1.0) -> list[Mutant]:
+def chosen(subject: MutatedPart, root: Path, seed: int, share: float = 1.0) -> list[Mutant]:
     """Return the mutants of a subject that a seed chooses."""
     paths = sorted({path for pattern in subject.modules for path in root.glob(pattern)})
     every = [
@@ -416,13 +416,13 @@ def is_explained(mutant: Mutant, text: str, known: set[tuple[str, str, str]]) ->
     return len(lines) == 2 and (mutant.module, lines[0], lines[1]) in known
 
 
-def _tests_of(subject: Subject, root: Path) -> list[str]:
+def _tests_of(subject: MutatedPart, root: Path) -> list[str]:
     found = [sorted(path.relative_to(root).as_posix() for path in root.glob(pattern)) for pattern in subject.tests]
     return [name for group in found for name in group if Path(name).name.startswith("test_")]
 
 
 def run(
-    subject: Subject, mutants: Sequence[Mutant], original: Path, trees: Sequence[Path]
+    subject: MutatedPart, mutants: Sequence[Mutant], original: Path, trees: Sequence[Path]
 ) -> Iterator[tuple[Mutant, str]]:
     """Yield mutants with what became of each, as they end; SystemExit where the tests fail without any mutant.
 

@@ -16,7 +16,7 @@ from gpu.cli import interrupts
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE
-from gpu.declaration.text_parameters import Edges, Text
+from gpu.declaration.text_parameters import BinEdges, Text
 from gpu.errors import CompileError, KernelError, LockstepError
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
@@ -231,7 +231,7 @@ def _metavar(parameter: Parameter) -> str:
         return "|".join(parameter.options)
     if isinstance(parameter, Text):
         return "TEXT"
-    return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, Edges) else "N"
+    return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, BinEdges) else "N"
 
 
 def _help(parameter: Parameter) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gpu.declaration.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
-from gpu.declaration.text_parameters import Edges, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Text, as_text
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
 from gpu.messages.requests import Report
@@ -146,7 +146,7 @@ def _parameter_data(parameter: Parameter) -> dict[str, Any]:
             data |= {"kind": "real", "unit": parameter.unit}
         case Text():
             data |= {"kind": "text", "default": parameter.default, "maximum": parameter.maximum}
-        case Edges():
+        case BinEdges():
             data |= {"kind": "edges", "default": parameter.default, "maximum": parameter.maximum}
         case Matrix():
             data |= {"kind": "matrix", "default": parameter.default, "maximum": parameter.maximum}
@@ -188,7 +188,7 @@ def _parameter_text(parameter: Parameter) -> str:
             return (
                 f"a text of up to {parameter.maximum} characters (default: {parameter.default[:_SHOWN_CHARACTERS]}...)"
             )
-        case Edges():
+        case BinEdges():
             return f"rising numbers, up to {parameter.maximum} (default {as_text(parameter.default)})"
         case Matrix():
             return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"

@@ -31,7 +31,7 @@ class Text(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edges(Parameter):
+class BinEdges(Parameter):
     """Where ranges begin, and where the last ends: rising float32 numbers, in text separated by commas or spaces."""
 
     default: tuple[float, ...]

@@ -13,7 +13,7 @@ from gpu.engines.base import KERNELS
 from gpu.engines.counting import ObservedEngine
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
 from gpu.patterns.histogram.counted import counted
-from gpu.simulator.counting.contention import Contention, Tally
+from gpu.simulator.counting.contention import AddressTally, Contention
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observe import Access, IssuedStep, Observer
@@ -70,7 +70,7 @@ def _count(pattern: Pattern, name: str, inputs: Inputs, params: Params) -> Atomi
     )
 
 
-def _contended(tally: Tally) -> Contended:
+def _contended(tally: AddressTally) -> Contended:
     by_address = tally.by_address
     if not by_address.size:
         return Contended()

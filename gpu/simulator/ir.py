@@ -319,7 +319,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchCall:
     """A launch of another kernel by each lane: `grid` and `block` are values of dim3, `stream` is a pointer."""
 
     type: Type
@@ -371,7 +371,7 @@ Expression = (
     | IndirectCall
     | GridBarrier
     | Clock
-    | Launch
+    | LaunchCall
     | WaitForChildren
 )
 
@@ -494,7 +494,7 @@ Statement = Evaluate | Declare | DeclareMemory | Block | If | Loop | Switch | Ju
 
 
 @dataclass(frozen=True, eq=False)
-class SharedArray:
+class SharedVariable:
     """A `__shared__` variable: `size` bytes for each block, or, where it is `dynamic`, as many as the launch gives.
 
     `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have one of the
@@ -516,7 +516,7 @@ class Function:
     type: Type
     parameters: tuple[tuple[str, Type], ...] = ()
     slots: int = 0
-    shared: list[SharedArray] = field(default_factory=list)
+    shared: list[SharedVariable] = field(default_factory=list)
     calls: list[Function] = field(default_factory=list)
     syncs_grid: bool = False
     body: Block = field(default_factory=lambda: Block(()))

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
-from gpu.stepping.recording import Launch, Recording
+from gpu.stepping.recording import LaunchSpan, Recording
 from gpu.stepping.thread_event import ThreadEvent, as_text
 
 
@@ -59,7 +59,7 @@ def launch_tree(recording: Recording) -> tuple[Grid, ...]:
     return tuple(grids)
 
 
-def _of_launch(launch: Launch, before: int) -> list[Grid]:
+def _of_launch(launch: LaunchSpan, before: int) -> list[Grid]:
     trace = launch.trace
     owners = trace.data.batches["launch"][trace.data.events["batch"]]
     spans = [_span(owners, each.number, launch.count) for each in trace.launches]

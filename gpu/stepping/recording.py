@@ -30,7 +30,7 @@ Shape = tuple[int, ...] | None
 
 
 class RecordedLaunch(NamedTuple):
-    """A trace with what the host program knows of its arrays, by their numbers: see `Launch`."""
+    """A trace with what the host program knows of its arrays, by their numbers: see `LaunchSpan`."""
 
     trace: Trace
     buffers: tuple[int | None, ...]
@@ -38,7 +38,7 @@ class RecordedLaunch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class LaunchSpan:
     """One launch of a recording.
 
     Parameters
@@ -82,7 +82,7 @@ class Recording:
 
     Parameters
     ----------
-    launches : sequence of Launch
+    launches : sequence of LaunchSpan
     texts : mapping of str to str
         The source files, by the name that positions have.
     failure : str
@@ -92,7 +92,7 @@ class Recording:
     """
 
     def __init__(
-        self, launches: Sequence[Launch], texts: Mapping[str, str], *, failure: str = "", stopped: str = ""
+        self, launches: Sequence[LaunchSpan], texts: Mapping[str, str], *, failure: str = "", stopped: str = ""
     ) -> None:
         self.launches = tuple(launches)
         self.failure = failure
@@ -112,7 +112,7 @@ class Recording:
         """Return the recording of launches."""
         launches, first = [], 0
         for number, (trace, buffers, shapes) in enumerate(recorded):
-            launches.append(Launch(number, first, len(trace.events), buffers, shapes, partial(_same, trace)))
+            launches.append(LaunchSpan(number, first, len(trace.events), buffers, shapes, partial(_same, trace)))
             first += len(trace.events)
         return cls(launches, texts, failure=failure, stopped=stopped)
 
@@ -130,7 +130,7 @@ class Recording:
         """The number of events of all launches, which is the last moment."""
         return self.launches[-1].first + self.launches[-1].count if self.launches else 0
 
-    def at(self, moment: int) -> tuple[Launch, int]:
+    def at(self, moment: int) -> tuple[LaunchSpan, int]:
         """Return the launch that runs at a moment, and its own next event: at the end, as many as it has.
 
         Raises
@@ -219,7 +219,7 @@ class Recording:
             for number, each in enumerate(manifest["launches"]):
                 opener = partial(_unpacked, archive, path, number)
                 shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
-                launches.append(Launch(number, first, each["count"], tuple(each["buffers"]), shapes, opener))
+                launches.append(LaunchSpan(number, first, each["count"], tuple(each["buffers"]), shapes, opener))
                 first += each["count"]
             return cls(launches, manifest["texts"], failure=manifest["failure"], stopped=manifest["stopped"])
 

@@ -15,10 +15,10 @@ from gpu.declaration.pattern import Pattern
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
 from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
 from gui.atomics_view.lost_updates import LostUpdates
+from gui.model.jobs import Jobs
+from gui.model.records import OpenImage
 from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, label
-from gui.work.jobs import Jobs
-from gui.work.records import OpenImage
 
 _COUNTED = {
     "atomics": "Of single threads",

@@ -11,8 +11,8 @@ from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
 from gpu.messages.shared_arrays import SharedArray
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
+from gui.model.jobs import Jobs
 from gui.widgets.basic import as_count
-from gui.work.jobs import Jobs
 
 TIPSY = (".tipsy", ".bin")
 BODY_FILES = (".csv", ".npy", *TIPSY)

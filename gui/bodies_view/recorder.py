@@ -14,7 +14,7 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Array
-from gui.work.films import ENDINGS, write_film
+from gui.model.films import ENDINGS, write_film
 
 RATE = 30.0
 """Frames a second of a film, however fast they came."""

@@ -16,8 +16,8 @@ from gpu.declaration.roles import Role
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.requests import AdvanceBodies, Failure, Result
 from gpu.messages.shared_arrays import SharedArray
+from gui.model.jobs import Jobs
 from gui.qt.later import after
-from gui.work.jobs import Jobs
 
 CHANNEL = "bodies"
 FRAME_S = 1 / 66

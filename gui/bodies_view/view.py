@@ -21,10 +21,10 @@ from gui.bodies_view.files import BodyFiles
 from gui.bodies_view.filming import Filming
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
+from gui.model.jobs import Jobs, spelled
+from gui.model.records import FinishedRun
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure
-from gui.work.jobs import Jobs, spelled
-from gui.work.records import FinishedRun
 
 _FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
 _MOST_PIXELS = {"cuda": 2560 * 1440}

@@ -13,7 +13,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, Report, Result, RunPattern
-from gui.work.jobs import Jobs
+from gui.model.jobs import Jobs
 
 CHANNEL = "measure"
 REPEATS = 3

@@ -23,11 +23,11 @@ from gpu.declaration.roles import Role
 from gpu.engines.base import Device
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
+from gui.model.jobs import Jobs
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
-from gui.work.jobs import Jobs
 
 SMALLEST = 10
 LARGEST = 28

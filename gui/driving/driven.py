@@ -31,8 +31,8 @@ def driven(engine: str) -> Iterator[MainWindow]:
     from gui.app import application
 
     app = application()
+    from gui.model.settings import SavedSettings
     from gui.window.main_window import MainWindow
-    from gui.work.settings import SavedSettings
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
         memory = SavedSettings(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))

@@ -47,8 +47,8 @@ def take(folder: Path) -> None:
     from gui.app import application
 
     app = application()
+    from gui.model.settings import SavedSettings
     from gui.window.main_window import MainWindow
-    from gui.work.settings import SavedSettings
 
     with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
         memory = SavedSettings(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
@@ -97,7 +97,7 @@ def _collide(folder: Path) -> None:
     from gpu.messages.bodies import Camera
     from gpu.patterns.nbody.presets import generate, origins_of
     from gpu.patterns.nbody.simulation import BodySimulation
-    from gui.work.films import write_film
+    from gui.model.films import write_film
 
     bodies = generate("galaxies", BODIES, 1)
     with (

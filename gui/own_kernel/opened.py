@@ -12,9 +12,9 @@ from gpu.errors import InputError
 from gpu.messages.requests import Failure
 from gui.editor.files import KERNEL_FILES, read_kernel
 from gui.editor.sources import KernelSources
+from gui.model.jobs import Jobs
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.recorded import RecordedPage
-from gui.work.jobs import Jobs
 
 RECORDINGS = (".lockstep", ".trace")
 ENDINGS = (".cu", ".cuh", *RECORDINGS)

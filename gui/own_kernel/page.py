@@ -13,13 +13,13 @@ from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import DescribeKernels, Failure, Result, RunKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
+from gui.model.jobs import Jobs
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, column, row, split
-from gui.work.jobs import Jobs
 
 _RUN, _DESCRIBE = "own run", "own kernels"
 

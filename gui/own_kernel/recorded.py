@@ -10,11 +10,11 @@ from PyQt6.QtWidgets import QTabBar, QVBoxLayout
 
 from gpu.messages.requests import Failure
 from gui.editor.sources import RecordedSources
+from gui.model.jobs import Jobs
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import ReadRecording, Steppable, StepRequest
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Ground, row
-from gui.work.jobs import Jobs
 
 
 def saved_recording(path: Path, file: str = "", kernel: str = "") -> Steppable:

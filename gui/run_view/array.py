@@ -13,6 +13,7 @@ from gpu.declaration.arrays import outline
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.roles import Role
+from gui.model.records import FinishedRun
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot
 from gui.run_view.examples import preset_of
@@ -20,7 +21,6 @@ from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label, split
-from gui.work.records import FinishedRun
 
 SHOWN_AT_ONCE = 2**16
 """Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""

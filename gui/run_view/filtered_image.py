@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QWidget
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.presentation import ImagePresentation
 from gpu.declaration.roles import Role
+from gui.model.records import FinishedRun, LevelCounts, OpenImage
 from gui.run_view.filter_card import FilterCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
@@ -17,7 +18,6 @@ from gui.run_view.numbers import as_time
 from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets.basic import column, split
 from gui.widgets.forms import ParameterForm
-from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
 
 class FilteredImageView(RunView):

@@ -10,12 +10,12 @@ from PyQt6.QtWidgets import QGridLayout, QLabel, QStackedWidget
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
+from gui.model.records import FinishedRun, LevelCounts, OpenImage
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
 from gui.widgets.basic import Card, as_count, column, label, split
 from gui.widgets.forms import ParameterForm, TextField
-from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 _HEIGHTS = {False: [250, 300], True: [150, 400]}

@@ -9,13 +9,13 @@ from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QWidget
 from gpu.declaration.matrices import every
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import MatrixPresentation, Product
+from gui.model.records import FinishedRun
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
 from gui.run_view.view import RunView
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, column, label, role
-from gui.work.records import FinishedRun
 
 _PICTURE = " picture"
 _ANY_WIDTH = 16777215  # Qt's own largest

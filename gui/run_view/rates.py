@@ -8,10 +8,10 @@ from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QSizePolicy
 
 from gpu.declaration.pattern import Pattern
+from gui.model.records import FinishedRun
 from gui.plots.throughput_plot import ThroughputPlot, variant_pen
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, as_figure, label
-from gui.work.records import FinishedRun
 
 _LEAST, _MOST = 7, 10
 """Powers of two that the axis goes from and to at first."""

@@ -7,11 +7,11 @@ from typing import Any
 from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
+from gui.model.records import FinishedRun, LevelCounts, OpenImage
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.note import Note
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, label, role, row
-from gui.work.records import FinishedRun, LevelCounts, OpenImage
 
 
 class RunView(QWidget):

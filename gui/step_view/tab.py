@@ -18,9 +18,10 @@ from gpu.messages.requests import Failure
 from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
+from gui.model.jobs import Jobs
 from gui.qt.later import after
 from gui.step_view.export.files import Caption
-from gui.step_view.export.menu import Exports, Shown
+from gui.step_view.export.menu import Exports, ShownPicture
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
 from gui.step_view.pictures.orders import OrdersView
 from gui.step_view.recording.models import Models
@@ -31,7 +32,6 @@ from gui.step_view.time.player import STEPS_A_SECOND, Player
 from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
 from gui.widgets.basic import ElidedButton
-from gui.work.jobs import Jobs
 
 _SOON_MS = 150
 
@@ -266,13 +266,13 @@ class StepTab(QWidget):
         for each in self.panes.zooms.values():
             each.setVisible(flow)
 
-    def _shown(self) -> Shown | None:
+    def _shown(self) -> ShownPicture | None:
         """Return what is shown, for files of it; None while nothing is recorded."""
         models, snapshots, player = self.models, self.snapshots, self.player
         if models is None or snapshots is None:
             return None
         caption = Caption(self.stepped.title, self.settings.text)
-        return Shown(
+        return ShownPicture(
             self.stepped.name, caption, self.stepper.path, models, snapshots,
             self.panes.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
             self.followed,

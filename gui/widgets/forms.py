@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
-from gpu.declaration.text_parameters import Edges, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Text, as_text
 from gpu.errors import InputError
 from gui.painting.theme import look
 from gui.widgets.basic import label, restyle, role
@@ -262,7 +262,7 @@ class TextField(ParameterField):
 class EdgesField(LineField):
     """A line of rising numbers."""
 
-    def __init__(self, parameter: Edges) -> None:
+    def __init__(self, parameter: BinEdges) -> None:
         super().__init__(parameter)
         self.box.setMinimumWidth(look().px(200))
 
@@ -277,7 +277,7 @@ _FIELDS: dict[type[Parameter], type[ParameterField]] = {
     Real: RealField,
     Matrix: MatrixField,
     Text: TextField,
-    Edges: EdgesField,
+    BinEdges: EdgesField,
 }
 
 

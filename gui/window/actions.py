@@ -10,6 +10,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
 from PyQt6.QtWidgets import QMenu, QWidget
 
+from gui.model.settings import SavedSettings
 from gui.own_kernel.opened import OwnKernel
 from gui.painting.theme import FONT_SIZES, THEMES
 from gui.window.appearance import Appearance
@@ -17,7 +18,6 @@ from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
 from gui.window.pages import Pages
 from gui.window.running import Running
-from gui.work.settings import SavedSettings
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""

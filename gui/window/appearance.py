@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gui.model.settings import SavedSettings
 from gui.painting.theme import FONT_SIZES, THEMES, Look, look, set_look
-from gui.work.settings import SavedSettings
 
 
 class Appearance(QObject):

@@ -12,13 +12,13 @@ from gpu.declaration.roles import Role
 from gpu.files.arrays import ENDINGS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
+from gui.model.settings import SavedSettings
+from gui.model.workbench import Workbench
 from gui.own_kernel.opened import ENDINGS as KERNELS
 from gui.own_kernel.opened import OwnKernel
 from gui.own_kernel.page import OwnKernelPage
 from gui.window.messages import Messages
 from gui.window.pages import Pages
-from gui.work.settings import SavedSettings
-from gui.work.workbench import Workbench
 
 _READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
 _IMAGE_RESULT = (

@@ -12,6 +12,10 @@ from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
+from gui.model.jobs import HostFactory, Jobs, engine_host, spelled
+from gui.model.records import FinishedRun, OpenImage, OpenValues
+from gui.model.settings import SavedSettings
+from gui.model.workbench import Workbench
 from gui.own_kernel.opened import OwnKernel
 from gui.painting.style import style_sheet
 from gui.painting.theme import look, palette
@@ -30,10 +34,6 @@ from gui.window.preparation import Preparation
 from gui.window.running import Running
 from gui.window.sidebar import Sidebar
 from gui.window.status_line import StatusLine, Survey, explain, survey_devices
-from gui.work.jobs import HostFactory, Jobs, engine_host, spelled
-from gui.work.records import FinishedRun, OpenImage, OpenValues
-from gui.work.settings import SavedSettings
-from gui.work.workbench import Workbench
 
 
 class MainWindow(QMainWindow):

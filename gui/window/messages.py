@@ -7,9 +7,9 @@ from collections.abc import Callable
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.messages.requests import Failure
+from gui.model.clearance import Refusal
 from gui.widgets.banner import Banner
 from gui.window.status_line import StatusLine
-from gui.work.clearance import Refusal
 
 
 class Messages(QObject):

@@ -9,12 +9,12 @@ from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.declaration.pattern import Progress
 from gui.bodies_view.view import BodiesView
+from gui.model.jobs import spelled
+from gui.model.records import FinishedRun, LevelCounts, OpenImage
+from gui.model.settings import SavedSettings
+from gui.model.workbench import Workbench
 from gui.window.messages import Messages
 from gui.window.pattern_page import PatternPage
-from gui.work.jobs import spelled
-from gui.work.records import FinishedRun, LevelCounts, OpenImage
-from gui.work.settings import SavedSettings
-from gui.work.workbench import Workbench
 
 
 class Pages(QObject):

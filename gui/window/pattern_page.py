@@ -24,6 +24,8 @@ from gui.bodies_view.view import BodiesView
 from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
+from gui.model.jobs import Jobs
+from gui.model.records import FinishedRun, LevelCounts, OpenImage, Settings
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
@@ -33,8 +35,6 @@ from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
 from gui.window.views import shown_parameters, view_for
-from gui.work.jobs import Jobs
-from gui.work.records import FinishedRun, LevelCounts, OpenImage, Settings
 
 
 class Caution(QFrame):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PyQt6.QtCore import QObject
 from PyQt6.QtWidgets import QStackedWidget
 
+from gui.model.workbench import Workbench
 from gui.qt.later import after, every
 from gui.window.pages import Pages
-from gui.work.workbench import Workbench
 
 IDLE_MS = 150
 REST_MS = 1000

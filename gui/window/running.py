@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gui.model.workbench import Workbench
 from gui.own_kernel.opened import OwnKernel
 from gui.window.messages import Messages
 from gui.window.pages import Pages
-from gui.work.workbench import Workbench
 
 
 class Running:

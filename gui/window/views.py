@@ -15,13 +15,13 @@ from gpu.declaration.presentation import (
 )
 from gpu.declaration.roles import Role
 from gui.bodies_view.view import BodiesView
+from gui.model.jobs import Jobs
 from gui.run_view.array import ArrayView
 from gui.run_view.filtered_image import FilteredImageView
 from gui.run_view.image_counts import ImageCountsView
 from gui.run_view.matrices import MatricesView
 from gui.run_view.view import RunView
 from gui.widgets.forms import ParameterForm
-from gui.work.jobs import Jobs
 
 _VIEWS: dict[type[Presentation], Callable[[Pattern, ParameterForm, Jobs], RunView]] = {
     ArrayPresentation: lambda pattern, form, engine: ArrayView(pattern),

@@ -246,7 +246,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def memory(store):
-    from gui.work.settings import SavedSettings
+    from gui.model.settings import SavedSettings
 
     return SavedSettings(store)
 

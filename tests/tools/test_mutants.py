@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tools import flaky, mutants
-from tools.mutants import KILLED, SURVIVED, TIMED_OUT, Mutant, Subject
+from tools.mutants import KILLED, SURVIVED, TIMED_OUT, Mutant, MutatedPart
 
 CODE = '''\
 """Words, 1 < 2."""
@@ -62,7 +62,7 @@ def test_every_mutant_is_python_and_another_text() -> None:
 
 def test_a_seed_chooses_the_same_mutants_each_time(tmp_path) -> None:
     (tmp_path / "module.py").write_text(CODE, "utf-8")
-    subject = Subject("some", ("*.py",), (), 6)
+    subject = MutatedPart("some", ("*.py",), (), 6)
     first = mutants.chosen(subject, tmp_path, 1)
     assert len(first) == 6
     assert mutants.chosen(subject, tmp_path, 1) == first
@@ -96,7 +96,7 @@ def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:
         "from double import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
     )
     shutil.copytree(original, tree)
-    subject = Subject("doubling", ("double.py",), ("test_*.py",), 9)
+    subject = MutatedPart("doubling", ("double.py",), ("test_*.py",), 9)
     ended = list(mutants.run(subject, mutants.chosen(subject, original, 1), original, [tree]))
     verdicts = {(mutant.line, mutant.replacement): verdict for mutant, verdict in ended}
     assert verdicts == {

@@ -22,7 +22,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ATOMICS, CountsPresentation
 from gpu.declaration.roles import Role
-from gpu.declaration.text_parameters import Edges, Text
+from gpu.declaration.text_parameters import BinEdges, Text
 from gpu.engines.base import Engine, Module
 from gpu.patterns.histogram import counted
 from gpu.patterns.histogram.benchmark import BENCHMARK
@@ -217,9 +217,9 @@ PATTERN = Pattern(
             maximum=counted.ALPHABET,
             only_if=("of", (LETTERS,)),
         ),
-        Edges(
+        BinEdges(
             name="edges",
-            label="Edges",
+            label="BinEdges",
             help="Where ranges of numbers begin, and where the last ends.",
             default=(-3, -2, -1, 0, 1, 2, 3),
             maximum=1025,

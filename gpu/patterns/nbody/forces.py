@@ -26,7 +26,7 @@ _PAIR_PARTS = 64
 
 
 @dataclass(frozen=True)
-class Plan:
+class ForcePlan:
     """A launch of a force kernel.
 
     Parameters
@@ -50,43 +50,43 @@ class Plan:
     adds: bool = False
 
 
-Planner = Callable[[int, int | None, int], Plan]
-"""(bodies, threads in a block or None for what suits the kernel, multiprocessors) -> Plan."""
+Planner = Callable[[int, int | None, int], ForcePlan]
+"""(bodies, threads in a block or None for what suits the kernel, multiprocessors) -> ForcePlan."""
 
 
 def _one_body_a_thread(kernel: str) -> Planner:
-    def plan(n: int, block: int | None, multiprocessors: int) -> Plan:
+    def plan(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
         block = block or _BLOCK
-        return Plan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
+        return ForcePlan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
 
     return plan
 
 
-def _registers(n: int, block: int | None, multiprocessors: int) -> Plan:
-    """Plan for as many bodies a thread as leave a block for nearly each multiprocessor."""
+def _registers(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
+    """ForcePlan for as many bodies a thread as leave a block for nearly each multiprocessor."""
     many = n > 4 * 512 * 0.9 * multiprocessors
     bodies_per_thread = 4 if many else 2
     block = block or (512 if many else _BLOCK)
     defines = {"BLOCK_SIZE": block, "BODIES_PER_THREAD": bodies_per_thread}
-    return Plan("nbody_registers", -(-n // (block * bodies_per_thread)), block, {**defines})
+    return ForcePlan("nbody_registers", -(-n // (block * bodies_per_thread)), block, {**defines})
 
 
-def _split(n: int, block: int | None, multiprocessors: int) -> Plan:
+def _split(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
     block = block or _SPLIT_BLOCK
     shared_by = threads_per_body(n, block, multiprocessors)
     defines = {"BLOCK_SIZE": block, "THREADS_PER_BODY": shared_by}
-    return Plan("nbody_split", -(-n // (block // shared_by)), block, {**defines})
+    return ForcePlan("nbody_split", -(-n // (block // shared_by)), block, {**defines})
 
 
-def _pairs(n: int, block: int | None, multiprocessors: int) -> Plan:
-    """Plan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
+def _pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
+    """ForcePlan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
     bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**12 else 2
     tiles = -(-n // (WARP * bodies_per_lane))
     met = tiles // 2 + 1
     tiles_per_warp = max(1, met // _PAIR_PARTS)
     warps = tiles * -(-met // tiles_per_warp)
     threads = 128 if n >= 2**16 else WARP  # warps share nothing; small blocks end sooner
-    return Plan(
+    return ForcePlan(
         "nbody_pairs",
         -(-warps * WARP // threads),
         threads,

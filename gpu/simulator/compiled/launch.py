@@ -143,7 +143,9 @@ class CompiledKernel:
     def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _LaunchShape:
         if block not in self._shapes:
             # Before all else: what a launch is made ready with, such as a stream, is not compiled either.
-            if any(isinstance(node, ir.Launch) for called in reachable(self._function) for node in walk(called.body)):
+            if any(
+                isinstance(node, ir.LaunchCall) for called in reachable(self._function) for node in walk(called.body)
+            ):
                 raise NotCompiled("launches of other kernels")
             self._shapes[block] = _LaunchShape(self._function, block, self._constants, on_compile)
         return self._shapes[block]

@@ -130,7 +130,7 @@ class KernelMemory:
         found = self._memories.get((frame.path, slot))
         return self._scratch.element(*found, self._block.thread) if isinstance(found, tuple) else found
 
-    def _shared_address(self, shared: ir.SharedArray) -> str:
+    def _shared_address(self, shared: ir.SharedVariable) -> str:
         key: object = "extern" if shared.dynamic else shared
         if key not in self._shared:
             if shared.dynamic:

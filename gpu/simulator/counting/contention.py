@@ -21,7 +21,7 @@ _ELEMENT_BITS = 34
 
 
 @dataclass
-class Tally:
+class AddressTally:
     """The atomics on one kind of memory.
 
     Parameters
@@ -58,12 +58,12 @@ class Contention(Observer):
 
     Attributes
     ----------
-    tallies : dict of str to Tally
+    tallies : dict of str to AddressTally
         By the memory's space: "global" and "shared". An address of shared memory is one of a block's own.
     """
 
     def __init__(self) -> None:
-        self.tallies: dict[str, Tally] = {"global": Tally(), "shared": Tally()}
+        self.tallies: dict[str, AddressTally] = {"global": AddressTally(), "shared": AddressTally()}
         self._launches = 0
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:

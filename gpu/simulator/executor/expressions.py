@@ -18,7 +18,7 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
-from gpu.simulator.executor.work import Work
+from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS
 from gpu.simulator.operations import UNARY, binary, cast
 from gpu.simulator.types import INT64, VOID, Pointer, Scalar, Type, has_union, leaves, vector_size
@@ -60,7 +60,7 @@ class ExpressionCompiler:
         The algebra.
     function : callable
         Returns a function, ready to be called.
-    work : Work
+    work : OperationCounter
         Knows the operations of the sides of `?:`, `&&` and `||`.
     storing : ExpressionCompiler or None
         Who compiles what changes something, where this compiler's values are the bare ones of another one's.
@@ -70,7 +70,7 @@ class ExpressionCompiler:
         self,
         values: PlainValues,
         function: Callable[[ir.Function], Callee],
-        work: Work,
+        work: OperationCounter,
         storing: ExpressionCompiler | None = None,
     ) -> None:
         self.values = values
@@ -165,7 +165,7 @@ class ExpressionCompiler:
             case ir.Clock(scalar):
                 dtype = scalar.dtype
                 return lambda frame, mask: read_clock(frame, dtype)
-            case ir.Launch():
+            case ir.LaunchCall():
                 return self._launch(expression)
             case ir.WaitForChildren():
                 return lambda frame, mask: frame.batch.wait_for_children()
@@ -448,7 +448,7 @@ class ExpressionCompiler:
 
         return values.lifted(run) if expression.type == VOID else run
 
-    def _launch(self, expression: ir.Launch) -> Evaluator:
+    def _launch(self, expression: ir.LaunchCall) -> Evaluator:
         function, position = expression.function, expression.position
         parts = (expression.grid, expression.block, expression.shared_bytes, expression.stream)
         configuration = [self.expression(part) for part in parts]

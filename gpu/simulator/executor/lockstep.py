@@ -23,7 +23,7 @@ from gpu.simulator.executor.observe import IssuedStep
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
-from gpu.simulator.executor.work import Work
+from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.types import Scalar, leaves
 
 
@@ -66,7 +66,7 @@ class LockstepCompiler:
     def __init__(self, values: PlainValues = PLAIN) -> None:
         self.values = values
         self._functions: dict[int, CompiledFunction] = {}
-        self._work = Work()
+        self._work = OperationCounter()
         compiler = ExpressionCompiler(values, self.function, self._work)
         self._value, self._bare = compiler.expression, compiler.bare.expression
 
@@ -263,7 +263,7 @@ class LockstepCompiler:
         return step
 
 
-def shared_memory(batch: RunningBatch, shared: ir.SharedArray) -> PointerValue:
+def shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValue:
     """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
     key = "extern" if shared.dynamic else shared
     if key not in batch.shared:

@@ -37,7 +37,7 @@ Uses = Iterator[tuple[ir.Expression, int]]
 _COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 
 
-class Work:
+class OperationCounter:
     """The operations on data of a kernel, and of all that it calls and launches.
 
     A function that kernels share is data's in the one and an index's in the other: each kernel has its own.
@@ -105,7 +105,7 @@ class Work:
                 called = [function]
             case ir.IndirectCall(_, _, functions):
                 called = list(functions.values())
-            case ir.Launch(_, function):
+            case ir.LaunchCall(_, function):
                 called = [function]
                 use = NOTHING
             case _:
@@ -165,7 +165,7 @@ class Work:
             case ir.IndirectCall(_, function, _, arguments):
                 yield function, NOTHING
                 yield from ((argument, DATA) for argument in arguments)
-            case ir.Launch():
+            case ir.LaunchCall():
                 within = self._uses.get(id(expression.function), {})
                 yield from ((each, NOTHING) for each in (expression.grid, expression.block, expression.shared_bytes))
                 yield from ((each, within.get(slot, NOTHING)) for slot, each in enumerate(expression.arguments))

@@ -58,7 +58,7 @@ def launch(lower: Lowering, call: Cursor, configuration: Cursor) -> ir.Expressio
     grid, block, shared_bytes, stream = lowered_arguments(lower, configuration, configuration.referenced)
     function = lower.scope.unit.function(callee)
     arguments = tuple(lowered_arguments(lower, call, callee))
-    return ir.Launch(VOID, function, grid, block, shared_bytes, stream, arguments, start_of(call))
+    return ir.LaunchCall(VOID, function, grid, block, shared_bytes, stream, arguments, start_of(call))
 
 
 def _call_with_body(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:

@@ -96,7 +96,7 @@ class Scope:
         dynamic = isinstance(type, ArrayOf) and type.length == 0
         local = self.declare(cursor, type, in_memory=True)
         size, shape = (0, ()) if dynamic else (type.size, type.shape if isinstance(type, ArrayOf) else ())
-        self.function.shared.append(ir.SharedArray(local.slot, cursor.spelling, size, dynamic, shape))
+        self.function.shared.append(ir.SharedVariable(local.slot, cursor.spelling, size, dynamic, shape))
         return local
 
     def shared_outside(self, declaration: Cursor | None) -> ir.Local | None:

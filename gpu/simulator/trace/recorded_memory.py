@@ -26,7 +26,7 @@ def shared_size(batch: BlockBatch, memory: FlatMemory) -> int:
     """Return how many bytes a block's `__shared__` variable has; the memory itself rounds that up."""
     for key, known in batch.shared.items():
         if known is memory:
-            return key.size if isinstance(key, ir.SharedArray) else batch.shared_bytes
+            return key.size if isinstance(key, ir.SharedVariable) else batch.shared_bytes
     raise KeyError(memory.name)
 
 

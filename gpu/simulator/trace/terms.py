@@ -184,7 +184,7 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return _call(function, arguments)
         case ir.IndirectCall(type, function, _, arguments):
             return Term("call", "(*@)", "", _terms(function, *arguments))
-        case ir.Launch(_, function, grid, block, _, _, arguments):
+        case ir.LaunchCall(_, function, grid, block, _, _, arguments):
             return Term("call", f"{function.name}<<<@, @>>>", "", _terms(grid, block, *arguments))
         case ir.Print(_, format, arguments):
             texts = [

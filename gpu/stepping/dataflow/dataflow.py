@@ -23,7 +23,7 @@ from gpu.stepping.provenance.provenance import Provenance
 from gpu.stepping.recording import Recording
 
 
-class Term(NamedTuple):
+class CellTerm(NamedTuple):
     """How a value was made: by an operator from terms, or, where the operator is "", found elsewhere.
 
     `seen` is the row and the cell where it was last to be seen; None for what is an operation of the same statement,
@@ -32,7 +32,7 @@ class Term(NamedTuple):
 
     operator: str
     value: np.generic
-    operands: tuple[Term, ...]
+    operands: tuple[CellTerm, ...]
     seen: tuple[int, int] | None
 
 
@@ -142,7 +142,7 @@ class Dataflow:
         """Return who put a cell's value there; None for what was there before the program began."""
         return self.rows[row].who(cell)
 
-    def term(self, row: int, cell: int) -> Term | None:
+    def term(self, row: int, cell: int) -> CellTerm | None:
         """Return how a made cell's value was made; None for a kept one."""
         here = self.rows[row]
         if not here.made[cell]:
@@ -151,18 +151,20 @@ class Dataflow:
         group = int(self._graph.definitions.group[np.searchsorted(self._graph.definitions.write, write)])
         return self._term(int(self.provenance.writes.node[write]), None, row, cell, group)
 
-    def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> Term:
+    def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> CellTerm:
         here = self.rows[row]
         if not node:
-            return Term("", operand, (), None)  # type: ignore[arg-type]
+            return CellTerm("", operand, (), None)  # type: ignore[arg-type]
         launch, number = self.provenance.launch_of_node(node)
         made = launch.trace.node(number)
         of = int(self._graph.group_of_node(np.array([node]))[0])
         if not made.operator or (of >= 0 and of != group) or bool(here.count[cell] == 0):
-            return Term("", made.value, (), self._seen(node, row, here.storage.number, int(here.cells[cell])))
+            return CellTerm("", made.value, (), self._seen(node, row, here.storage.number, int(here.cells[cell])))
         same = self.provenance.nodes_in(launch, made.sources)
         operands = zip(same, made.operands, strict=True)
-        return Term(made.operator, made.value, tuple(self._term(*each, row, cell, group) for each in operands), None)
+        return CellTerm(
+            made.operator, made.value, tuple(self._term(*each, row, cell, group) for each in operands), None
+        )
 
     # Where to look.
 

@@ -16,7 +16,7 @@ from gpu.stepping.provenance.operations import Operations
 from gpu.stepping.provenance.program_order import program_order
 from gpu.stepping.provenance.storages import Storages
 from gpu.stepping.provenance.writes import LaunchWrites, Writes
-from gpu.stepping.recording import Launch, Recording
+from gpu.stepping.recording import LaunchSpan, Recording
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,17 @@ class Provenance:
         order = np.argsort(self.writes.storage, kind="stable")
         return order, np.searchsorted(self.writes.storage[order], np.arange(len(self.storages.all) + 1))
 
-    def nodes_in(self, launch: Launch, numbers: tuple[int, ...]) -> list[int]:
+    def nodes_in(self, launch: LaunchSpan, numbers: tuple[int, ...]) -> list[int]:
         """Return the nodes that a launch knows by numbers of its own."""
         found: list[int] = self.nodes_of_launch[launch.number][list(numbers)].tolist()
         return found
 
-    def launch_of_node(self, node: int) -> tuple[Launch, int]:
+    def launch_of_node(self, node: int) -> tuple[LaunchSpan, int]:
         """Return the launch that a node is of, and the node's number there."""
         number = int(np.searchsorted(self.first_nodes, node, side="left")) - 1
         return self.recording.launches[number], node - self.first_nodes[number]
 
-    def _add(self, launch: Launch) -> None:
+    def _add(self, launch: LaunchSpan) -> None:
         operations = Operations.of(launch.trace)
         steps, scopes = program_order(launch.trace)
         base = self._next_node
@@ -110,7 +110,7 @@ class Provenance:
         self._next_node += last
         self._next_step += int(steps.max(initial=-1)) + 1
 
-    def _note_steps(self, launch: Launch, steps: Array, scopes: Array) -> None:
+    def _note_steps(self, launch: LaunchSpan, steps: Array, scopes: Array) -> None:
         first = np.unique(steps, return_index=True)[1]
         here = int(self.scopes.max(initial=-1)) + 1
         self.scopes = np.concatenate((self.scopes, [here], scopes[first] + here + 1))
@@ -137,7 +137,7 @@ class Provenance:
         if fresh.any():
             self.inputs.append(Inputs(launch.number, storage.number, base + first, element))
 
-    def _note_reads(self, launch: Launch) -> None:
+    def _note_reads(self, launch: LaunchSpan) -> None:
         """Take note of arrays that were read before anything was written there."""
         trace = launch.trace
         accesses = trace.data.accesses
@@ -150,7 +150,7 @@ class Provenance:
                     self.initial.setdefault(storage.number, trace.array(array.number, 0))
                     self.read.setdefault(storage.number, launch.number)
 
-    def _add_operations(self, launch: Launch, found: Operations, same: Array) -> None:
+    def _add_operations(self, launch: LaunchSpan, found: Operations, same: Array) -> None:
         names = launch.trace.data.operators
         numbers = np.array([self._operator(name) for name in names] or [0])
         self._operations.append(
@@ -169,7 +169,7 @@ class Provenance:
             self.operators.append(name)
         return self.operators.index(name)
 
-    def _leave(self, launch: Launch, same: Array) -> None:
+    def _leave(self, launch: LaunchSpan, same: Array) -> None:
         """Take note of what arrays hold when a launch is over, and of the nodes of it."""
         trace, end = launch.trace, launch.count
         for array in trace.arrays:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpu.simulator.trace.types import TraceArray, TraceLaunch
-from gpu.stepping.recording import Launch
+from gpu.stepping.recording import LaunchSpan
 
 Space = Literal["global", "constant", "shared", "local", "register"]
 
@@ -61,7 +61,7 @@ class Storages:
     def __getitem__(self, number: int) -> Storage:
         return self.all[number]
 
-    def of_array(self, launch: Launch, array: TraceArray) -> Storage:
+    def of_array(self, launch: LaunchSpan, array: TraceArray) -> Storage:
         """Return the storage of an array: a global one is the same in all launches."""
         buffer = launch.buffers[array.number]
         if buffer is not None:
@@ -76,7 +76,7 @@ class Storages:
         section = threads * array.count
         return self._storage(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
 
-    def of_variable(self, launch: Launch, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Storage:
+    def of_variable(self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Storage:
         """Return the storage of a variable: it has a cell for each thread of the trace's launch `child`."""
         data = launch.trace.data
         _, blocks, threads = _grid(data.launches[child])
@@ -93,7 +93,7 @@ class Storages:
         blocks: int,
         section: int,
         extent: int,
-        launch: Launch,
+        launch: LaunchSpan,
     ) -> Storage:
         if key not in self._known:
             made = Storage(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)

@@ -12,7 +12,7 @@ from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS
 from gpu.simulator.trace.vectors import ranks
 from gpu.stepping.provenance.storages import Storage, Storages
-from gpu.stepping.recording import Launch
+from gpu.stepping.recording import LaunchSpan
 
 WIDTH = 8
 """Bytes that the widest scalar takes."""
@@ -72,7 +72,7 @@ class LaunchWrites:
 
     Parameters
     ----------
-    launch : Launch
+    launch : LaunchSpan
     storages : Storages
     nodes : array
         By the numbers that nodes have in the launch's trace, their numbers over all launches.
@@ -80,7 +80,7 @@ class LaunchWrites:
         The step of each event, over all launches.
     """
 
-    launch: Launch
+    launch: LaunchSpan
     storages: Storages
     nodes: Array
     steps: Array

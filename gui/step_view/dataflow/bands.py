@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu.declaration.pattern import Array
-from gui.step_view.dataflow.layout import Cells, Edges, Metrics
+from gui.step_view.dataflow.layout import Cells, LaidOutEdges, Metrics
 
 _APART = 5.0
 """Pixels between lines from which they are seen one by one, where columns are narrow."""
@@ -31,7 +31,7 @@ class Band(NamedTuple):
     end: Array
 
 
-def bands(number: int, row: Cells, edges: Edges, warps: Array) -> list[Band]:
+def bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Band]:
     """Return the bands that lead to a row from others.
 
     Each source of an operation is a band of its own, so that what is read far apart does not become one wide area.

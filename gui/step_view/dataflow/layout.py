@@ -69,7 +69,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Edges:
+class LaidOutEdges:
     """Lines to the cells of one row, an entry each.
 
     Parameters
@@ -129,8 +129,8 @@ class DataflowLayout:
         self.dataflow = dataflow
         self.rows = tuple(Cells.of(row) for row in dataflow.rows)
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
-        self.edges: list[Edges] = []
-        self.kept: list[Edges] = []
+        self.edges: list[LaidOutEdges] = []
+        self.kept: list[LaidOutEdges] = []
         last_of_storage: dict[object, int] = {}
         through: dict[int, set[int]] = defaultdict(set)
         for number, row in enumerate(self.rows):
@@ -151,7 +151,7 @@ class DataflowLayout:
         self._moments, self._rows_by_moment = moments_of_all[by_time], of_rows[by_time]
         self._sizes = np.array([each.size for each in moments], np.int64)
 
-    def _edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> Edges:
+    def _edges(self, number: int, row: Cells, last_of_storage: dict[object, int]) -> LaidOutEdges:
         cell, source_row, source_cell = row.sources.T
         column = np.empty_like(cell)
         start = source_row.copy()
@@ -164,7 +164,7 @@ class DataflowLayout:
                 # The value may still stand there in a later row of the same array: the line begins at the nearest.
                 found = self._where_kept(self.rows[latest], columns)
                 start[here] = np.where(found, latest, origin)
-        return Edges(cell, start, column)
+        return LaidOutEdges(cell, start, column)
 
     @staticmethod
     def _where_kept(row: Cells, columns: Array) -> Array:
@@ -174,19 +174,19 @@ class DataflowLayout:
         kept: Array = (row.column[place] == columns) & ~row.made[place]
         return kept
 
-    def _kept(self, number: int, row: Cells, before: int | None) -> Edges:
+    def _kept(self, number: int, row: Cells, before: int | None) -> LaidOutEdges:
         """Return the lines to cells that are as they were: from the same array's last row, or from the row above."""
         none = np.zeros(0, np.int64)
         if before is None:
             before = number - 1
             if before < 0 or self.rows[before].launch != row.launch:
-                return Edges(none, none, none)
+                return LaidOutEdges(none, none, none)
         above = self.rows[before]
         kept = np.flatnonzero(~row.made & np.isin(row.column, above.column))
         if above.storage != row.storage:
             there = above.value[np.searchsorted(above.column, row.column[kept])]
             kept = kept[there == row.value[kept]]
-        return Edges(kept, np.full(kept.size, before), row.column[kept])
+        return LaidOutEdges(kept, np.full(kept.size, before), row.column[kept])
 
     def row_at(self, moment: int) -> int:
         """Return the row of the statement that has just been executed at a moment; -1 where there is none."""

@@ -16,11 +16,11 @@ from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtSvg import QSvgGenerator
 
 from gpu.declaration.pattern import Array
+from gui.model.films import write_film
 from gui.painting.theme import code_font, look
 from gui.step_view.dataflow.labels import label_font, label_width
 from gui.step_view.dataflow.layout import DataflowLayout, metrics
 from gui.step_view.dataflow.paint import FlowPainter
-from gui.work.films import write_film
 
 _COLUMN = 40.0
 _MARGIN = 16

@@ -30,7 +30,7 @@ _INNER = QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownPicture:
     """What a tab shows, as far as files of it need it.
 
     Parameters
@@ -79,7 +79,7 @@ class Exports(QObject):
     progressed = pyqtSignal(str)
     """How far an animation is; "" when it is there."""
 
-    def __init__(self, tab: QWidget, shown: Callable[[], Shown | None]) -> None:
+    def __init__(self, tab: QWidget, shown: Callable[[], ShownPicture | None]) -> None:
         super().__init__(tab)
         self._tab, self._shown = tab, shown
         self.film: Film | None = None
@@ -98,7 +98,7 @@ class Exports(QObject):
         """Show the menu above a widget."""
         self.menu.popup(at.mapToGlobal(QPoint(0, -self.menu.sizeHint().height())))
 
-    def _what_is_shown(self) -> Shown | None:
+    def _what_is_shown(self) -> ShownPicture | None:
         """Return what the tab shows; where that is nothing, say so."""
         shown = self._shown()
         if shown is None:
@@ -212,12 +212,12 @@ class Exports(QObject):
             self.film = None
 
 
-def _flow_picture(shown: Shown) -> FlowPicture:
+def _flow_picture(shown: ShownPicture) -> FlowPicture:
     models = shown.models
     return FlowPicture(models.layout, models.warps, shown.caption, several_blocks=models.several_blocks)
 
 
-def _frame_painter(shown: Shown) -> PaintFrame:
+def _frame_painter(shown: ShownPicture) -> PaintFrame:
     """Return what paints the frames of an animation of what is shown now, whatever the tab shows by then."""
     view, show = _arrays_of(shown) if isinstance(shown.picture, MemoryView) else _flow_of(shown)
 
@@ -244,7 +244,7 @@ def _frame_painter(shown: Shown) -> PaintFrame:
     return paint
 
 
-def _flow_of(shown: Shown) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
+def _flow_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
     """Return a dataflow as large as it is in a frame, and what shows a moment there."""
     view, models = FlowView(patient=True), shown.models
     view.resize(_INNER)
@@ -252,7 +252,7 @@ def _flow_of(shown: Shown) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
     return view, lambda moment, now: view.show_moment(moment)
 
 
-def _arrays_of(shown: Shown) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
+def _arrays_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
     """Return the arrays as large as they are in a frame, and what shows a moment there."""
     view = MemoryView()
     view.hidden_too = True

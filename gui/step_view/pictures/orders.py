@@ -12,6 +12,7 @@ from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu.messages.requests import Failure
+from gui.model.jobs import Jobs
 from gui.painting.theme import look
 from gui.painting.values import as_text, thread_name
 from gui.qt.background import in_background
@@ -21,7 +22,6 @@ from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import RunRequest
 from gui.step_view.recording.stepper import Stepper
 from gui.widgets.basic import ElidedLabel, button, label, row
-from gui.work.jobs import Jobs
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.compare import Difference

@@ -11,10 +11,10 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import LockstepError
 from gpu.messages.requests import Failure, Result
+from gui.model.jobs import Jobs
 from gui.qt.background import in_background
 from gui.step_view.recording import models
 from gui.step_view.recording.steppable import ReadRecording, RunRequest, StepRequest
-from gui.work.jobs import Jobs
 
 STALE_S = 2.0
 """Seconds after which a recording that nobody waits for any more is stopped."""

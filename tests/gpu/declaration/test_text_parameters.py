@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpu.declaration.text_parameters import Edges, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Text, as_text
 from gpu.errors import InputError
 from gpu.files.text import read_text
 
-EDGES = Edges(name="edges", label="Edges", default=(0, 1), maximum=4)
+EDGES = BinEdges(name="edges", label="BinEdges", default=(0, 1), maximum=4)
 
 
 def test_edges_are_read_as_people_write_them() -> None:

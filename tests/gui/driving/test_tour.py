@@ -10,7 +10,7 @@ from gpu.declaration.roles import Role
 from gpu.patterns import all_patterns
 from gui.driving.driven import SIZE
 from gui.driving.tour import tour
-from gui.work.settings import SavedSettings
+from gui.model.settings import SavedSettings
 
 # One fixture goes through everything that there is.
 pytestmark = pytest.mark.timeout(300)
@@ -82,7 +82,7 @@ def test_the_table_for_people_has_every_row(toured):
 @pytest.fixture
 def one_pattern(monkeypatch):
     """A tour of one pattern is enough to see what goes wrong."""
-    monkeypatch.setattr("gui.work.workbench.all_patterns", lambda: {"histogram": all_patterns()["histogram"]})
+    monkeypatch.setattr("gui.model.workbench.all_patterns", lambda: {"histogram": all_patterns()["histogram"]})
 
 
 @pytest.mark.usefixtures("one_pattern")

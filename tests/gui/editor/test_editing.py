@@ -13,8 +13,8 @@ from gpu.errors import SourcePosition
 from gpu.messages.requests import CheckSource, Failure
 from gui.editor.source_pane import SourcePane
 from gui.editor.unsaved import UnsavedDialog
-from gui.work.jobs import Jobs
-from gui.work.workbench import Workbench
+from gui.model.jobs import Jobs
+from gui.model.workbench import Workbench
 from tests.gui.conftest import FakeHost, settle
 
 CONTROL = Qt.KeyboardModifier.ControlModifier

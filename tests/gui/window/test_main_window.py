@@ -14,8 +14,8 @@ from gpu import __version__
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.requests import Failure, LoadImage, SaveArray, StepPattern
+from gui.model.settings import SavedSettings
 from gui.window.main_window import MainWindow
-from gui.work.settings import SavedSettings
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -152,7 +152,7 @@ def test_run_again_and_stop(qtbot, window):
 
 
 def test_a_run_that_takes_long_makes_way_for_a_change(qtbot, window, monkeypatch):
-    monkeypatch.setattr("gui.work.workbench.STALE_S", 0.1)
+    monkeypatch.setattr("gui.model.workbench.STALE_S", 0.1)
     host = window.host
     host.patient = True
     press(qtbot, window, Qt.Key.Key_F5)

@@ -11,9 +11,9 @@ from gpu.declaration.pattern import Integer
 from gpu.declaration.presentation import CountsPresentation, ImagePresentation, MatrixPresentation, Presentation
 from gpu.declaration.roles import Role
 from gpu.patterns import find_pattern
+from gui.model.jobs import Jobs
 from gui.widgets.forms import ParameterForm
 from gui.window.views import _VIEWS, shown_parameters, view_for
-from gui.work.jobs import Jobs
 
 
 def test_every_presentation_has_a_view():

@@ -4,7 +4,7 @@ import pytest
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, LoadImage, Ready, Result
-from gui.work.jobs import Jobs
+from gui.model.jobs import Jobs
 from tests.gui.conftest import FakeHost
 
 

@@ -11,8 +11,8 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.declaration.pattern import Array
 from gpu.messages.requests import Failure, LoadArray, LoadImage, LoadText, Request, Result, SaveArray
 from gpu.messages.shared_arrays import SharedArray
-from gui.work.jobs import Jobs
-from gui.work.records import OpenImage, OpenValues
+from gui.model.jobs import Jobs
+from gui.model.records import OpenImage, OpenValues
 
 
 class FileJobs(QObject):

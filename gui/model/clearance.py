@@ -10,7 +10,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import Diagnostic
 from gpu.messages.requests import CheckPattern, Failure, Result, RunPattern
-from gui.work.jobs import Jobs
+from gui.model.jobs import Jobs
 
 CHANNEL = "clearance"
 

@@ -20,11 +20,11 @@ from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
+from gui.model.clearance import Clearance, Refusal
+from gui.model.file_jobs import FileJobs
+from gui.model.jobs import Jobs
+from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.qt.later import after
-from gui.work.clearance import Clearance, Refusal
-from gui.work.file_jobs import FileJobs
-from gui.work.jobs import Jobs
-from gui.work.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 
 DEBOUNCE_MS = 25
 SETTLE_MS = 450

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu.patterns import find_pattern
-from gui.work.settings import MAX_RECENT
+from gui.model.settings import MAX_RECENT
 
 
 def test_defaults(memory):
