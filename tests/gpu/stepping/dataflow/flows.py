@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.stepping.dataflow.dataflow import Dataflow, Term
+from gpu.stepping.dataflow.dataflow import CellTerm, Dataflow
 from tests.gpu.simulator.tracing import OPERATIONS, same
 
 
@@ -64,15 +64,15 @@ def check_term(flow: Dataflow, row: int, cell: int) -> None:
     assert evaluate(flow, term) == operators(term)
 
 
-def leaves(term: Term) -> list[tuple[int, int] | None]:
+def leaves(term: CellTerm) -> list[tuple[int, int] | None]:
     return [each for operand in term.operands for each in leaves(operand)] if term.operator else [term.seen]
 
 
-def operators(term: Term) -> int:
+def operators(term: CellTerm) -> int:
     return bool(term.operator) + sum(operators(operand) for operand in term.operands)
 
 
-def evaluate(flow: Dataflow, term: Term) -> int:
+def evaluate(flow: Dataflow, term: CellTerm) -> int:
     """Compute a term again from the cells where its leaves were seen; return how many operators it has."""
     if not term.operator:
         if term.seen is not None:
