@@ -93,11 +93,6 @@ class Trace:
         return self.launches[0].block
 
     @property
-    def lanes_per_block(self) -> int:
-        """The threads of a block of the host's launch, filled up to whole warps."""
-        return self.launches[0].lanes_per_block
-
-    @property
     def schedule(self) -> str:
         """The order in which warps ran: "round-robin", or "shuffle:SEED"."""
         return self.data.launch.schedule

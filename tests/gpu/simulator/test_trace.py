@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 import zipfile
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from gpu.errors import InputError
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.file import arrays_of, save
+from gpu.simulator.trace.lanes import TraceLanes
 from gpu.simulator.trace.trace import Trace
+from gpu.simulator.trace.variables import TraceVariables
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.tracing import ancestry, check_states, returned, running, trace
 
@@ -390,3 +393,135 @@ def test_an_element_that_nobody_wrote_is_made_of_itself():
     for name, number, element in (("a", 0, 7), ("a", 0, 31), ("b", 1, 0), ("b", 1, 39)):
         (node,) = made.ancestry(made.node_of(name, element, len(made.events))).inputs
         assert (node.array, node.element) == (number, element)
+
+
+def test_a_branch_that_no_lane_takes_is_taken_by_nobody():
+    source = """
+    __global__ void k(int *a) {
+        int t = threadIdx.x;
+        if (t > 100) a[t] = 1;
+        if (t < 3) a[t] = 2;
+        if (t < 100) a[t] += 1;
+    }
+    """
+    made, _ = trace(source, [np.zeros(32, np.int32)])
+    taken = {event.position.line: event.taken for event in made.events if event.kind == "if"}
+    assert {line: lanes.tolist() for line, lanes in taken.items()} == {4: [], 5: [0, 1, 2], 6: [*range(32)]}
+    assert [event.taken for event in made.events if event.kind != "if"] == [None] * (len(made.events) - 3)
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
+def test_memory_of_a_threads_own_that_is_read_in_several_sizes(schedule):
+    source = """
+    union Bits { float real; unsigned whole; unsigned char bytes[20]; };
+    __global__ void k(const float *in, unsigned *out) {
+        int t = threadIdx.x;
+        Bits own;
+        if (t == 50) return;
+        own.real = in[t];
+        if (t % 3) own.bytes[3] = 128;
+        own.bytes[16] = t;
+        out[t] = own.whole;
+    }
+    """
+    values = np.random.default_rng(6).random(64).astype(np.float32)
+    made, (_, out) = trace(source, [values, np.zeros(64, np.uint32)], block=64, schedule=schedule)
+    right = values.view(np.uint8).reshape(64, 4).copy()
+    right[np.arange(64) % 3 != 0, 3] = 128
+    right[50] = 0
+    assert out.tobytes() == right.tobytes()
+    end = len(made.events)
+    own = made.array("own", end).view(np.uint8).reshape(64, 20)
+    ran = np.arange(64) != 50
+    assert (own[ran, :4] == right[ran]).all()
+    assert (own[ran, 16] == np.arange(64)[ran]).all()
+    for t in (0, 1, 33, 63):
+        assert [node.element for node in made.ancestry(made.node_of("out", t, end)).inputs] == [t]
+        writer = made.writer("own", 5 * t + 4, end)
+        assert (writer.thread, made.events[writer.event].position.line) == (t, 9)
+
+
+def test_calls_are_numbered_in_the_order_in_which_they_begin():
+    source = """
+    __device__ int g(int x) { return x + 1; }
+    __device__ int f(int x) { return g(x) * 2; }
+    __global__ void k(int *a) {
+        a[threadIdx.x] = f(1);
+        a[threadIdx.x] += g(2);
+    }
+    """
+    made, _ = trace(source, [np.zeros(64, np.int32)], block=64)
+    calls = dict.fromkeys((event.function, event.frame) for event in made.events)
+    assert list(calls) == [("k", 0), ("f", 1), ("g", 2), ("g", 3)]
+
+
+def test_variables_take_no_older_write_than_they_need():
+    source = """
+    __global__ void k(int *a) {
+        int t = threadIdx.x, x = 0;
+        for (int i = 0; i < t; i++) x += a[i];
+        if (t < 16) x = 2 * t; else x = 3 * t;
+        a[t] = x;
+        if (t < 8) x = 4 * t;
+        a[t] += x;
+    }
+    """
+    made, _ = trace(source, [np.arange(32, dtype=np.int32)])
+    asked = list[int]()
+
+    class Lanes(TraceLanes):
+        def of_mask(self, number):
+            asked.append(number)
+            return super().of_mask(number)
+
+    variables = TraceVariables(made.data, Lanes(made.data))
+    t = np.arange(32)
+    for line, right, writes in (
+        (6, np.where(t < 16, 2 * t, 3 * t), 2),
+        (8, np.select([t < 8, t < 16], [4 * t, 2 * t], 3 * t), 3),
+    ):
+        step = next(event.number for event in made.events if event.position.line == line)
+        asked.clear()
+        found = variables.registers(step, {"x"})["x"]
+        assert found.values.tolist() == right.tolist()
+        assert found.defined.all()
+        assert len(asked) == writes
+        asked.clear()
+        assert variables.registers(step, {"x"})["x"].values.tolist() == right.tolist()
+        assert asked == []
+
+
+def test_what_a_trace_tells_cannot_be_changed():
+    made = partial()
+    last = made.events[len(made.events) - 1]
+    node = made.ancestry(made.node_of("a", 5, len(made.events))).operations[0]
+    told = [
+        *made.registers(last.number).values(), made.arrays[0], made.launches[0], last.accesses[0], last.statement, node,
+        made.writer("a", 5, len(made.events)), made.data, made.data.launch, made.data.functions[0],
+        made.data.memories[0], made.data.integers, made.data.values, made.data.masks,
+    ]  # fmt: skip
+    for each in told:
+        with pytest.raises(FrozenInstanceError):
+            setattr(each, fields(each)[0].name, None)
+
+
+def test_shared_memory_of_blocks_that_have_ended_takes_no_room():
+    source = """
+    __global__ void k(int *a) {
+        __shared__ unsigned char s[20000];
+        if (threadIdx.x < 2) s[threadIdx.x * 19999] = 1;
+        __syncthreads();
+        if (threadIdx.x == 0) a[blockIdx.x] = s[19999];
+    }
+    """
+    module, out = SimulatedModule(source, Path("k.cu"), {}), np.zeros(256, np.int32)
+    peaks = []
+    for blocks in (32, 160):  # 32 run at a time
+        tracemalloc.start()
+        made = module.trace("k", (blocks, 1, 1), (1024, 1, 1), [out.view(np.uint8)], checked=False)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(made.data.batches) == blocks // 32
+    assert out.tolist() == [1] * 160 + [0] * 96
+    # While it runs, a block's memory has the provenance of each byte beside it: four bytes each.
+    assert peaks[1] - peaks[0] < 4 * 20000 * 32

@@ -1,0 +1,204 @@
+"""How a recording keeps vectors and sets of lanes: what was put in comes out, and takes the room that it is told to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.trace.packing import Growing, Numbering, Table, compact
+from gpu.simulator.trace.tables import BATCH
+from gpu.simulator.trace.vectors import Integers, Masks, Values, ranks
+
+RANDOM = np.random.default_rng(8)
+
+RUNS = {
+    "one number": (np.int32(7), 5, 0),
+    "a single one": (np.array([9], np.int32), 1, 0),
+    "a step of one": (np.arange(3, 40, dtype=np.int32), 37, 0),
+    "a step down": (np.arange(50, 1, -7, dtype=np.int32), 7, 0),
+    "all the same": (np.full(6, -4, np.int32), 6, 0),
+    "two": (np.array([5, 2], np.int32), 2, 0),
+    "a kink in the middle": (np.array([0, 1, 3, 3], np.int32), 4, 4),
+    "another end": (np.array([0, 1, 2, 4], np.int32), 4, 4),
+    "no order": (RANDOM.integers(-99, 99, 20).astype(np.int32), 20, 20),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_of_integers_take_no_room_and_others_their_own(name: str) -> None:
+    values, count, room = RUNS[name]
+    kept = Integers()
+    kept.add(np.array([4, 4, 5], np.int32))
+    number = kept.add(values)
+    packed = kept.packed()
+    assert packed.pool.size == 3 + room
+    right = np.broadcast_to(values, count)
+    assert packed.vector(number, count).tolist() == right.tolist()
+    assert packed.vector(number, count - 1).tolist() == right[:-1].tolist()
+    assert packed.vector(number, count).dtype == packed.items(number, np.arange(count)).dtype == np.int64
+    places = np.array([count - 1, 0])
+    assert packed.items(number, places).tolist() == right[places].tolist()
+
+
+def test_one_number_of_each_of_many_vectors() -> None:
+    kept, given = Integers(), [np.broadcast_to(values, count) for values, count, _ in RUNS.values()]
+    numbers = np.array([kept.add(values) for values, *_ in RUNS.values()])
+    packed = kept.packed()
+    for _ in range(20):
+        which = RANDOM.integers(0, len(given), 30)
+        places = np.array([RANDOM.integers(given[each].size) for each in which])
+        right = [int(given[each][place]) for each, place in zip(which, places, strict=True)]
+        assert packed.each(numbers[which], places).tolist() == right
+
+
+VALUES: dict[str, tuple[Any, int, int]] = {
+    "one for all": (np.float32(1.5), 4, 4),
+    "a single one": (np.array([2.5]), 1, 8),
+    "all the same": (np.full(9, 6, np.int16), 9, 2),
+    "all NaN": (np.full(3, np.nan, np.float32), 3, 4),
+    "the two zeros": (np.array([0.0, -0.0, 0.0], np.float32), 3, 12),
+    "another end": (np.array([1, 1, 2], np.int64), 3, 24),
+    "another in the middle": (np.array([1, 2, 1], np.uint8), 3, 3),
+    "truths": (np.array([True, False]), 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_come_out_bit_for_bit(name: str) -> None:
+    values, count, room = VALUES[name]
+    kept = Values()
+    kept.add(np.arange(5, dtype=np.uint8))
+    number = kept.add(values)
+    packed = kept.packed()
+    assert packed.pool.size == 5 + room
+    assert packed.dtype_of(number) == np.asarray(values).dtype
+    assert packed.vector(number, count).tobytes() == np.broadcast_to(values, count).tobytes()
+    assert packed.vector(number, count - 1).tobytes() == np.broadcast_to(values, count)[:-1].tobytes()
+
+
+def test_the_bytes_of_one_value_of_each_of_many_vectors() -> None:
+    kept, given = Values(), [np.broadcast_to(values, count) for values, count, _ in VALUES.values()]
+    numbers = np.array([kept.add(values) for values, *_ in VALUES.values()])
+    packed = kept.packed()
+    for width in (8, 11):
+        which = RANDOM.integers(0, len(given), 60)
+        places = np.array([RANDOM.integers(given[each].size) for each in which])
+        raw = packed.each(numbers[which], places, width)
+        assert raw.shape == (60, width)
+        for row, each, place in zip(raw, which, places, strict=True):
+            assert row.tobytes() == given[each][place].tobytes().ljust(width, b"\0")
+
+
+def test_no_values_have_no_bytes() -> None:
+    none = np.zeros(0, np.int64)
+    assert Values().packed().each(none, none, 4).shape == (0, 4)
+    assert Values().packed().sizes.tolist() == [1]
+
+
+def mask(lanes: Any, of: int) -> LaneMask:
+    bits = np.zeros(of, bool)
+    bits[lanes] = True
+    return LaneMask(bits)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "of"),
+    [
+        ([3], 64),
+        ([3], 33),
+        ([3], 31),
+        ([0, 50], 65),
+        ([0, 50], 64),
+        (list(range(8)), 248),
+        (list(range(50)), 64),
+        (list(range(37)), 37),
+        ([1, 2, 300], 1 << 12),
+    ],
+)
+def test_sets_of_lanes_take_the_shorter_of_bits_and_four_bytes_a_lane(lanes: list[int], of: int) -> None:
+    kept = Masks()
+    kept.add(mask([5, 6], 1000))
+    number = kept.add(mask(lanes, of))
+    packed = kept.packed()
+    assert packed.pool.size == 8 + min(-(-of // 8), 4 * len(lanes))
+    for _ in range(2):
+        assert packed.lanes(number).tolist() == lanes
+        assert packed.lanes(0).tolist() == [5, 6]
+
+
+def test_a_set_of_lanes_that_comes_again_is_kept_once() -> None:
+    kept, many = Masks(), [mask([lane], 400) for lane in range(400)]
+    assert [kept.add(each) for each in many[:200] for _ in range(2)] == [n for n in range(200) for _ in range(2)]
+    assert [kept.add(each) for each in many[:200]] == list(range(200))
+    kept.forget()
+    assert kept.add(many[7]) == 200
+    # However many come, each is found again under the numbers that it has been given.
+    numbers = [kept.add(each) for each in many]
+    packed = kept.packed()
+    for _ in range(2):
+        assert [packed.lanes(number).tolist() for number in numbers] == [[lane] for lane in range(400)]
+
+
+def test_the_lanes_of_many_sets_side_by_side() -> None:
+    kept, sets = Masks(), [[4, 9, 33], [0], list(range(40))]
+    numbers = np.array([kept.add(mask(lanes, 40)) for lanes in sets])
+    which = [2, 0, 0, 1, 2]
+    owner, rank, lanes = kept.packed().expand(numbers[which])
+    right = [(n, at, lane) for n, each in enumerate(which) for at, lane in enumerate(sets[each])]
+    assert list(zip(owner.tolist(), rank.tolist(), lanes.tolist(), strict=True)) == right
+    assert [each.size for each in kept.packed().expand(np.zeros(0, np.int64))] == [0, 0, 0]
+
+
+def test_ranks_count_from_zero_for_each() -> None:
+    rank, owner = ranks(np.array([3, 0, 1, 2]))
+    assert rank.tolist() == [0, 1, 2, 0, 0, 1]
+    assert owner.tolist() == [0, 0, 0, 2, 3, 3]
+
+
+def test_what_grows_keeps_all_that_was_added() -> None:
+    kept, right = Growing(np.int16), list[int]()
+    for count in [0, 1, 2, 3, 50, 0, 1, 7, 400, 1]:
+        values = RANDOM.integers(-99, 99, count).astype(np.int16)
+        assert kept.add(values) == len(right)
+        right += values.tolist()
+        assert kept.array().tolist() == right
+        assert kept.size == len(right)
+
+
+def test_a_table_has_rows_whose_numbers_may_change() -> None:
+    table = Table(BATCH)
+    for row in ((1, 2, 3), (4, 5, 6), (7, 8, 9)):
+        table.add(*row)
+    table.set(1, "blocks", 50)
+    table.increase(2, "launch", 100)
+    table.increase(2, "launch", 100)
+    assert (len(table), table.get(1, "blocks"), table.get(1, "launch"), table.get(0, "first")) == (3, 50, 6, 1)
+    assert table.array().tolist() == [(1, 2, 3), (4, 50, 6), (7, 8, 209)]
+
+
+def test_things_are_numbered_as_they_first_come() -> None:
+    numbering = Numbering[str]()
+    assert [numbering.of(thing) for thing in ("b", "a", "b", "c", "a")] == [0, 1, 0, 2, 1]
+    assert numbering.things == ("b", "a", "c")
+
+
+def test_the_part_of_a_value_that_some_lanes_have() -> None:
+    values = np.arange(10, 18)
+    assert compact(values, mask([1, 5], 8)).tolist() == [11, 15]
+    assert compact(values, mask(range(8), 8)).tolist() == values.tolist()
+    assert compact(np.int32(3), mask([1, 5], 8)) == 3
+
+
+def test_recordings_are_compared_as_themselves() -> None:
+    integers, values, masks = Integers(), Values(), Masks()
+    for kept in (integers, values):
+        kept.add(np.array([1, 5, 2], np.int32))
+        kept.add(np.array([3, 1, 2], np.int32))
+    for lanes in ([1, 2], [0, 3]):
+        masks.add(mask(lanes, 8))
+    for kept in (integers, values, masks):
+        packed = kept.packed()
+        assert len({packed, kept.packed(), packed}) == 2
