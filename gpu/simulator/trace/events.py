@@ -99,7 +99,7 @@ class Event:
         mask = self._row.taken
         if mask == NOT_A_BRANCH:
             return None
-        return np.zeros(0, np.int64) if mask == NOBODY else self._parts.lanes.of_mask(mask)
+        return np.empty(0, np.int64) if mask == NOBODY else self._parts.lanes.of_mask(mask)
 
     @property
     def accesses(self) -> list[TraceAccess]:

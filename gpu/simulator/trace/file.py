@@ -149,11 +149,11 @@ def arrays_of(data: TraceData) -> dict[str, Array]:
         "value_pool": data.values.pool,
         "masks": data.masks.rows,
         "mask_pool": data.masks.pool,
-        "initial": np.concatenate([np.zeros(0, np.uint8), *initial]),
-        "written_units": np.concatenate([np.zeros(0, np.int32), *(memory.index for memory in memories)]),
-        "written_nodes": np.concatenate([np.zeros(0, np.int32), *(memory.nodes for memory in memories)]),
-        "written_values": np.concatenate([np.zeros(0, np.uint8), *(memory.values.reshape(-1) for memory in memories)]),
-        "written_borders": np.concatenate([np.zeros(0, np.int32), *(memory.borders for memory in memories)]),
+        "initial": np.concatenate([np.empty(0, np.uint8), *initial]),
+        "written_units": np.concatenate([np.empty(0, np.int32), *(memory.index for memory in memories)]),
+        "written_nodes": np.concatenate([np.empty(0, np.int32), *(memory.nodes for memory in memories)]),
+        "written_values": np.concatenate([np.empty(0, np.uint8), *(memory.values.reshape(-1) for memory in memories)]),
+        "written_borders": np.concatenate([np.empty(0, np.int32), *(memory.borders for memory in memories)]),
     }
 
 

@@ -85,8 +85,8 @@ class Recorder(Observer):
         self._step: tuple[IssuedStep, LaneMask] | None = None
         self._interrupted = False
         # The frame, the statement and whether it is interrupted, of the warps that others have taken turns with.
-        self._warp = -1
-        self._paused: dict[int, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None, bool]] = {}
+        self._warp: int | None = None
+        self._paused: dict[int | None, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None, bool]] = {}
         self._kernel_frame = 0
         self._suspended: list[tuple[Any, ...]] = []
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
@@ -117,7 +117,7 @@ class Recorder(Observer):
         self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
         self.masks.forget()
         self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
-        self._warp, self._paused, self._kernel_frame = -1, {}, self._new_frame()
+        self._warp, self._paused, self._kernel_frame = None, {}, self._new_frame()
 
     def batch_ends(self, batch: BlockBatch) -> None:
         # What a batch had of its own is never touched again: let the shadows go.

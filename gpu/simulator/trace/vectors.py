@@ -55,7 +55,7 @@ class PackedIntegers:
         """Return one number of each of some vectors: int64."""
         starts, steps = self.starts[numbers], self.steps[numbers]
         explicit = steps == _EXPLICIT
-        found: Array = starts + np.where(explicit, 0, steps) * places
+        found: Array = starts + steps * places
         found[explicit] = self.pool[(starts + places)[explicit]]
         return found
 
@@ -128,7 +128,7 @@ class PackedMasks:
         if found is None:
             start, count, lanes, as_bits = self.rows[number].tolist()
             if as_bits:
-                found = np.flatnonzero(np.unpackbits(self.pool[start : start + -(-lanes // 8)], count=lanes))
+                found = np.flatnonzero(np.unpackbits(self.pool[start:], count=lanes))
             else:
                 found = self.pool[start : start + 4 * count].view(np.int32).astype(np.int64)
             if len(self._known) > _KEPT_MASKS:
@@ -140,7 +140,7 @@ class PackedMasks:
         """Return, for each lane of each mask: which mask of the given ones, the lane's place in it, and its number."""
         used, which = np.unique(masks, return_inverse=True)
         if not used.size:
-            return (np.zeros(0, np.int64),) * 3
+            return (np.empty(0, np.int64),) * 3
         lists = [self.lanes(mask) for mask in used.tolist()]
         sizes = np.array([each.size for each in lists])
         starts = np.cumsum(sizes) - sizes

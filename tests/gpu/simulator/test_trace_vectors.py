@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,21 @@ import pytest
 
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Growing, Numbering, Table, compact
-from gpu.simulator.trace.tables import BATCH
+from gpu.simulator.trace.tables import EVENT, EventRow
 from gpu.simulator.trace.vectors import Integers, Masks, Values, ranks
 
 RANDOM = np.random.default_rng(8)
 
 RUNS = {
     "one number": (np.int32(7), 5, 0),
+    "a plain number": (7, 5, 0),
+    "an array without dimensions": (np.array(7), 5, 0),
     "a single one": (np.array([9], np.int32), 1, 0),
     "a step of one": (np.arange(3, 40, dtype=np.int32), 37, 0),
     "a step down": (np.arange(50, 1, -7, dtype=np.int32), 7, 0),
+    "down by one": (np.arange(9, 3, -1, dtype=np.int32), 6, 0),
+    "down by 62": (np.arange(300, 3, -62, dtype=np.int32), 5, 0),
+    "far down": (np.array([2**30 + 3, 3], np.int32), 2, 0),
     "all the same": (np.full(6, -4, np.int32), 6, 0),
     "two": (np.array([5, 2], np.int32), 2, 0),
     "a kink in the middle": (np.array([0, 1, 3, 3], np.int32), 4, 4),
@@ -113,6 +119,7 @@ def mask(lanes: Any, of: int) -> LaneMask:
         ([0, 50], 65),
         ([0, 50], 64),
         (list(range(8)), 248),
+        (list(range(230, 248)), 248),
         (list(range(50)), 64),
         (list(range(37)), 37),
         ([1, 2, 300], 1 << 12),
@@ -142,6 +149,20 @@ def test_a_set_of_lanes_that_comes_again_is_kept_once() -> None:
         assert [packed.lanes(number).tolist() for number in numbers] == [[lane] for lane in range(400)]
 
 
+def test_few_sets_of_lanes_are_unpacked_once_and_many_take_no_room() -> None:
+    kept = Masks()
+    numbers = [kept.add(mask([lane], 3000)) for lane in range(3000)]
+    packed = kept.packed()
+    first = packed.lanes(numbers[0])
+    for number in numbers[:100]:
+        packed.lanes(number)
+    assert packed.lanes(numbers[0]) is first
+    for number in numbers:
+        packed.lanes(number)
+    assert packed.lanes(numbers[0]) is not first
+    assert packed.lanes(numbers[0]).tolist() == [0]
+
+
 def test_the_lanes_of_many_sets_side_by_side() -> None:
     kept, sets = Masks(), [[4, 9, 33], [0], list(range(40))]
     numbers = np.array([kept.add(mask(lanes, 40)) for lanes in sets])
@@ -169,14 +190,19 @@ def test_what_grows_keeps_all_that_was_added() -> None:
 
 
 def test_a_table_has_rows_whose_numbers_may_change() -> None:
-    table = Table(BATCH)
-    for row in ((1, 2, 3), (4, 5, 6), (7, 8, 9)):
+    table = Table(EVENT)
+    rows = np.arange(3 * len(EventRow._fields)).reshape(3, -1)
+    for row in rows.tolist():
         table.add(*row)
-    table.set(1, "blocks", 50)
-    table.increase(2, "launch", 100)
-    table.increase(2, "launch", 100)
-    assert (len(table), table.get(1, "blocks"), table.get(1, "launch"), table.get(0, "first")) == (3, 50, 6, 1)
-    assert table.array().tolist() == [(1, 2, 3), (4, 50, 6), (7, 8, 209)]
+    for place, column in enumerate(EventRow._fields):
+        assert [table.get(row, column) for row in range(3)] == rows[:, place].tolist()
+        table.set(1, column, 100 + place)
+        table.increase(2, column, 50)
+        table.increase(2, column, 50)
+    rows[1] = 100 + np.arange(rows.shape[1])
+    rows[2] += 100
+    assert len(table) == 3
+    assert table.array().tolist() == [tuple(row) for row in rows.tolist()]
 
 
 def test_things_are_numbered_as_they_first_come() -> None:
@@ -202,3 +228,9 @@ def test_recordings_are_compared_as_themselves() -> None:
     for kept in (integers, values, masks):
         packed = kept.packed()
         assert len({packed, kept.packed(), packed}) == 2
+
+
+def test_a_packed_vector_cannot_be_changed() -> None:
+    for packed in (Integers().packed(), Values().packed(), Masks().packed()):
+        with pytest.raises(FrozenInstanceError):
+            packed.pool = np.zeros(3)  # type: ignore[misc]
