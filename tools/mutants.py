@@ -85,6 +85,7 @@ SUBJECTS = (
         "checkers",
         ("gpu/simulator/checkers/*.py",),
         (
+            "tests/gpu/simulator/test_check_findings.py",
             "tests/gpu/simulator/test_check_uninitialized.py",
             "tests/gpu/simulator/test_check_races.py",
             "tests/gpu/simulator/test_check_launches.py",

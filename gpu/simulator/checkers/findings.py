@@ -35,12 +35,9 @@ class Finding:
 
 def finding_of(error: LaunchError) -> Finding:
     """Return what ended a launch as a finding."""
-    message = f"{error.message} {error.advice}".strip()
-    if error.position is not None:
-        message = message.removeprefix(f"{error.position}: ")
     return Finding(
         error.kind,
-        message,
+        f"{error.message} {error.advice}".strip().removeprefix(f"{error.position}: "),
         (error.position,) if error.position is not None else (),
         (error.thread,) if error.thread else (),
     )

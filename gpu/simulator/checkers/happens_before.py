@@ -6,6 +6,7 @@ was passed at time `t` where `e < t`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,22 +99,19 @@ class VectorClock:
 
 
 class HappensBefore:
-    """Knows which earlier accesses are ordered before those of the batch that runs. Threads are counted over the grid.
+    """Knows which earlier accesses are ordered before those of the batch that runs.
 
-    Parameters
-    ----------
-    threads : int
-        Lanes of the whole grid.
+    Threads are counted over the grid.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
+    def __init__(self) -> None:
         self._releases: list[_Release] = []
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Start with blocks that have passed no barrier."""
         geometry = batch.geometry
         self._per_block = geometry.lanes_per_block
+        self._threads = math.prod(batch.grid) * self._per_block
         self.first_thread = batch.first * self._per_block
         self._shape = (geometry.blocks, self._per_block)
         self._barrier = np.zeros(geometry.blocks, np.int64)
@@ -149,7 +147,7 @@ class HappensBefore:
             self._meet(time, lanes, warps, groups)
         if self._acquired is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
-            latest = np.zeros(group.max() + 1, np.int64)
+            latest = np.zeros(lanes.size, np.int64)
             np.maximum.at(latest, group, self._acquired[lanes])
             self._acquired[lanes] = latest[group]
 
@@ -180,8 +178,7 @@ class HappensBefore:
         warp_time = self._warp_time[lanes]
         if self._known is not None:
             others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
-            inside = others < self._threads
-            self._releases[0].add(others[inside], time, self._known[lanes][inside])
+            self._releases[0].add(others.reshape(-1), time, self._known[lanes].reshape(-1))
             warp_time = np.zeros_like(warp_time)
         known = (self._touched[lanes], warp_time, self._barrier[lanes // self._per_block])
         for release, upto in zip(self._releases, known, strict=True):

@@ -80,7 +80,7 @@ class RaceChecker(Observer):
             self._site_of_event = np.zeros(1024, np.int32)
             self._values: dict[int, tuple[int, Any]] = {}
         self._is_child = False
-        self._forget(grid, block)
+        self._forget()
 
     def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         self._tree.launched(child, self._order.seen_by(child.lane, self._time))
@@ -93,20 +93,18 @@ class RaceChecker(Observer):
     def launch_resumes(self, batch: BlockBatch) -> None:
         # All that came before is ordered before what follows.
         self._tree.resumes(batch, self._time)
-        self._forget(batch.grid, batch.geometry.block)
+        self._forget()
         self.batch_begins(batch)
 
     def launch_ends(self) -> None:
         self._keep()
-        self._shadows.clear()
-        self._arrays.clear()
+        self._forget()
         if not self._tree.has_children:
             self._values.clear()
 
-    def _forget(self, grid: Sequence[int], block: Sequence[int]) -> None:
+    def _forget(self) -> None:
         """Start with a grid that has not done anything."""
-        lanes_per_block = -(-block[0] * block[1] * block[2] // WARP) * WARP
-        self._order = HappensBefore(grid[0] * grid[1] * grid[2] * lanes_per_block)
+        self._order = HappensBefore()
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
 

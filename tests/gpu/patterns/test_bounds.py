@@ -164,6 +164,7 @@ def test_rows_that_are_no_numbers_let_softmax_off_nothing() -> None:
     values[1, 2] = np.inf
     bound = bound_of("softmax", {"values": values}, input="file")
     assert bound == pytest.approx((16 + 2 * math.log(4) + 32) * U / 4, rel=1e-5)
+    assert bound_of("softmax", {"values": values[:2]}, input="file") == 0
 
 
 def pulls(bodies: Array, softening: float) -> Array:

@@ -86,6 +86,88 @@ def test_what_races(body: str, grid: int, block: int, other: int, child: int) ->
     assert ", in launches that run at the same time" in findings[0].message
 
 
+VOLATILE = """\
+__global__ void look(const volatile int *p, int *out) { *out = p[0]; }
+__global__ void flag(volatile int *p) { p[0] = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "races"),
+    [
+        # Volatile reads of global memory race neither with volatile writes nor with atomics; all else is as ever.
+        ("look<<<1, 1>>>(p, q); *(volatile int *)p = 1;", False),
+        ("look<<<1, 1>>>(p, q); p[0] = 1;", True),
+        ("look<<<1, 1>>>(p, q); atomicAdd(p, 1);", False),
+        ("flag<<<1, 1>>>(p); q[0] = *(volatile int *)p;", False),
+        ("flag<<<1, 1>>>(p); q[0] = p[0];", True),
+        ("flag<<<1, 1>>>(p); *(volatile int *)p = 2;", True),
+        ("flag<<<1, 1>>>(p); p[0] = 2;", True),
+        ("flag<<<1, 1>>>(p); atomicAdd(p, 1);", True),
+        ("add<<<1, 1>>>(p); q[0] = *(volatile int *)p;", False),
+        ("add<<<1, 1>>>(p); *(volatile int *)p = 2;", True),
+        ("put<<<1, 1>>>(p, 1); q[0] = *(volatile int *)p;", True),
+        ("put<<<1, 1>>>(p, 1); *(volatile int *)p = 2;", True),
+        ("sum<<<1, 1>>>(p, q); *(volatile int *)p = 2;", True),
+        ("sum<<<1, 1>>>(p, q); q[1] = *(volatile int *)p;", False),
+    ],
+)
+@pytest.mark.parametrize("is_child", [False, True])
+def test_volatile_accesses(body: str, races: bool, is_child: bool) -> None:
+    """Of a parent, and of a child beside the other."""
+    child, _, rest = body.partition("; ")
+    other = "if (t == 0) beside<<<1, 1, 0, cudaStreamFireAndForget>>>(p, q);" if is_child else rest
+    source = f"""{CHILDREN}{VOLATILE}__global__ void beside(int *p, int *q) {{ {rest} }}
+    __global__ void f(int *p, int *q) {{ int t = threadIdx.x; {child}; {other} }}"""
+    checker = RaceChecker()
+    watch(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), block=1)
+    assert bool(checker.findings) is races
+
+
+@pytest.mark.parametrize(
+    ("other", "races"),
+    [
+        ("p[0] = 2;", False),
+        ("p[2] = 2;", False),
+        ("p[5] = 2;", False),
+        ("p[1] = 2;", True),
+        ("p[9] = 2;", True),
+        ("q[0] = p[9];", True),
+        ("q[0] = p[1];", False),
+        ("q[0] = p[8];", False),
+        ("q[0] = p[10];", False),
+        ("*(int4 *)(p + 8) = make_int4(1, 2, 3, 4);", True),
+        ("*(int4 *)(p + 4) = make_int4(1, 2, 3, 4);", False),
+        ("*(int4 *)p = make_int4(1, 2, 3, 4);", True),
+        ("((char *)p)[7] = 2;", True),
+        ("((char *)p)[8] = 2;", False),
+        ("((char *)p)[3] = 2;", False),
+        ("((char *)p)[35] = 2;", False),
+        ("((char *)p)[36] = 2;", True),
+    ],
+)
+def test_what_a_launch_touched_is_known_to_the_byte(other: str, races: bool) -> None:
+    """One has read element 1 and written element 9, and another goes on beside it."""
+    source = f"""__global__ void one(int *p, int *q) {{ q[1] = p[1]; p[9] = 1; }}
+    __global__ void two(int *p, int *q) {{ {other} }}
+    __global__ void f(int *p, int *q) {{
+        one<<<1, 1, 0, cudaStreamFireAndForget>>>(p, q);
+        two<<<1, 1, 0, cudaStreamFireAndForget>>>(p, q);
+    }}"""
+    checker = RaceChecker()
+    watch(checker, source, np.zeros(64, np.int32), np.zeros(64, np.int32), block=1)
+    assert bool(checker.findings) is races
+
+
+def test_a_race_is_counted_once() -> None:
+    """However many launches come after the one that it is with."""
+    (finding,) = found_in(
+        "put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); add<<<1, 1>>>(q); add<<<1, 1>>>(q); sum<<<1, 1>>>(p, q + 1);"
+    ).findings
+    assert lines([finding]) == [(PUT, SUM)]
+    assert finding.count == 2
+
+
 def test_the_message() -> None:
     (finding,) = found_in("if (t == 0) sum<<<1, 1>>>(p, q);\nif (t == 2) p[1] = 5;", 1, 3).findings
     assert finding.message == (

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gpu.errors import SourcePosition
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.executor.batch import BlockBatch, Geometry
+from gpu.simulator.executor.memory import AccessSite, FlatMemory
+from gpu.simulator.executor.observe import Access
 from tests.gpu.simulator.checking import lines, watch
 
 Array = np.ndarray[Any, Any]
@@ -462,3 +467,154 @@ def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
 def test_volatile_accesses_to_global_memory(statements: str, clean: bool) -> None:
     found = check(statements, "__shared__ int s[64];", block=64, grid=3)
     assert (found == []) is clean
+
+
+MEET = "atomicAdd(&data[99], 1);"
+
+
+@pytest.mark.parametrize(
+    ("statements", "clean"),
+    [
+        # A fence that is repeated shows nothing new, and what it showed was shown by then.
+        (
+            f"""if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 64) {MEET}
+            if (i == 0) {{ __threadfence(); data[1] = 1; __threadfence(); __threadfence(); data[2] = 1; __threadfence();
+            }} if (i == 64) out[0] = data[0];""",
+            True,
+        ),
+        # Of what is published one after the other all is known, each from its own fence on.
+        (
+            f"""if (i == 0) for (int k = 0; k < 4; ++k) {{ data[k] = 1; __threadfence(); }} if (i == 64) {{ {MEET}
+            out[0] = data[0] + data[1] + data[2] + data[3]; }}""",
+            True,
+        ),
+        *(
+            (
+                f"""for (int k = 0; k < 4; ++k) {{ if (i == 0) {{ data[k] = 1; __threadfence(); }}
+                if (i == 64 && k == {met}) {MEET} }} if (i == 64) out[0] = data[{read}];""",
+                read <= met,
+            )
+            for met in range(4)
+            for read in range(4)
+        ),
+        # An atomic shows the others what was fenced before it, not what comes after the fence, nor after the atomic.
+        (f"if (i == 0) {{ __threadfence(); data[0] = 1; }} if (i == 64) {{ {MEET} out[0] = data[0]; }}", False),
+        (f"if (i == 64) {MEET} if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 64) out[0] = data[0];", False),
+        (f"if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 65) {MEET} if (i == 64) out[0] = data[0];", False),
+        # The atomic itself is ordered where its own thread has fenced something.
+        (
+            f"""if (i == 0) {{ data[1] = 1; __threadfence(); atomicAdd(&data[0], 1); }}
+            if (i == 64) {{ {MEET} out[0] = data[0]; }}""",
+            True,
+        ),
+        *(
+            (
+                f"""if (i == 0) atomicAdd(&data[0], 1); if (i == {other}) {{ data[1] = 1; __threadfence(); }}
+                if (i == 64) {{ {MEET} out[0] = data[0]; }}""",
+                False,
+            )
+            for other in (1, 32, 128)
+        ),
+        ("if (i == 0) atomicAdd(&data[0], 1); if (i == 64) out[0] = data[0];", False),
+        # Fences order blocks. Within one there are barriers.
+        (f"if (i == 0) {{ s[0] = 1; __threadfence(); }} if (i == 1) {{ {MEET} out[0] = s[0]; }}", False),
+        (f"if (i == 64) {{ s[0] = 1; __threadfence(); }} if (i == 127) {{ {MEET} out[0] = s[0]; }}", False),
+        # What a warp knows of each other, all of it or in parts, a fence of one of them shows.
+        *(
+            (
+                f"""if (t < 32) data[i] = 1; {sync} if (i == {fencing}) __threadfence(); if (i == 64) {{ {MEET}
+                out[0] = data[{read}]; }}""",
+                clean,
+            )
+            for sync, fencing, read, clean in (
+                ("__syncwarp();", 3, 31, True),
+                ("__syncwarp();", 3, 0, True),
+                ("__syncwarp();", 35, 0, False),
+                ("", 3, 0, False),
+                ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);", 3, 15, True),
+                ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);", 3, 16, False),
+                ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);", 19, 16, True),
+                ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);", 19, 15, False),
+                ("__syncthreads();", 35, 0, True),
+                ("__syncthreads();", 67, 0, False),
+            )
+        ),
+        # Nor does it show what the others did after they met.
+        *(
+            (
+                f"""{sync} data[i] = 1; if (i == 3) __threadfence(); if (i == 64) {MEET}
+                if (i == 64) out[0] = data[0];""",
+                False,
+            )
+            for sync in ("__syncwarp();", "__syncthreads();")
+        ),
+        # What one has acquired its block knows after a barrier, its warp after a __syncwarp, and those it names.
+        *(
+            (
+                f"""if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 67) {MEET} {sync}
+                if (i == {reading}) out[0] = data[0];""",
+                clean,
+            )
+            for sync, reading, clean in (
+                ("__syncthreads();", 127, True),
+                ("__syncthreads();", 64, True),
+                ("__syncthreads();", 128, False),
+                ("__syncwarp();", 64, True),
+                ("__syncwarp();", 95, True),
+                ("__syncwarp();", 96, False),
+                ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);", 79, True),
+                ("__syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);", 80, False),
+                ("if (i != 67) __syncwarp();", 64, False),
+                ("", 64, False),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_fences(statements: str, clean: bool) -> None:
+    found = check(statements, "__shared__ int s[64];", block=64, grid=3)
+    assert (found == []) is clean
+
+
+@pytest.mark.parametrize(
+    ("block", "grid"),
+    [((2, 3, 11), (1, 1, 5)), ((33, 1, 1), (1, 7, 2)), ((1, 1, 1), (2, 1, 3)), ((4, 40, 2), (5, 3, 1))],
+)
+@pytest.mark.parametrize("sync", ["", "__syncwarp();", "__syncwarp(__activemask() & 1 << threadIdx.x % 32);"])
+def test_each_thread_of_a_grid_may_fence(block: tuple[int, ...], grid: tuple[int, ...], sync: str) -> None:
+    """The last block reads what each of all threads has written."""
+    source = f"""__device__ unsigned int arrived;
+    __global__ void f(int *data, int *out, int n) {{
+        int threads = blockDim.x * blockDim.y * blockDim.z;
+        int t = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+        int b = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+        data[b * threads + t] = 1;
+        {sync}
+        FENCE;
+        if (atomicAdd(&arrived, 1u) == n - 1) for (int k = 0; k < n - threads; ++k) out[0] += data[k];
+    }}"""
+    n = int(np.prod(block) * np.prod(grid))
+    out = ints(1)
+    given: dict[str, Any] = {"block": block, "grid": grid}
+    assert races(source, ints(n), out, np.int32(n), **given, defines={"FENCE": "__threadfence()"}) == []
+    assert out[0] == n - np.prod(block)
+    assert lines(races(source, ints(n), ints(1), np.int32(n), **given, defines={"FENCE": ""})) == [(6, 9)]
+
+
+def test_arrays_and_values_are_let_go_of_when_a_launch_has_ended() -> None:
+    """They are large, and one checker watches many launches."""
+    checker = RaceChecker()
+    batch = BlockBatch(Geometry((32, 1, 1), 1), (1, 1, 1), 0, 0)
+    memory = FlatMemory("data", "global", np.zeros(128, np.uint8))
+    lanes = np.arange(32, dtype=np.int32)
+    access = Access(
+        AccessSite(SourcePosition("f.cu", 1), "write"), memory, lanes, 4, batch.geometry.everyone, lanes + 1
+    )
+    kept = [weakref.ref(each) for each in (memory.data, access.values)]
+    checker.launch_begins("f", (1, 1, 1), (32, 1, 1))
+    checker.batch_begins(batch)
+    checker.access(batch, access)
+    checker.batch_ends(batch)
+    del memory, access
+    assert all(each() is not None for each in kept)
+    checker.launch_ends()
+    assert all(each() is None for each in kept)
