@@ -34,7 +34,7 @@ class _Release:
 
     def __init__(self, threads: int, size: int) -> None:
         self.size = size
-        self._fenced = np.zeros((_KEPT_FENCES, -(-threads // size)), np.int64)
+        self._fenced = np.zeros((_KEPT_FENCES, threads // size), np.int64)
         self._upto = np.zeros_like(self._fenced)
 
     def add(self, threads: Array, time: int, upto: Array) -> None:

@@ -38,6 +38,7 @@ STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreate
         ("p[0] = 1; p[1] = 2; sum<<<1, 1>>>(p, q);", 1, 1),
         ("p[t] = t; __syncthreads(); if (t == 40) sum<<<1, 1>>>(p, q);", 1, 64),
         ("p[t] = t; __syncwarp(); if (t == 1) sum<<<1, 1>>>(p, q);", 1, 32),
+        ("if (t >= 32) p[t - 32] = t; __syncwarp(); if (t == 34) sum<<<1, 1>>>(p, q);", 1, 64),
         ("p[2 * b + t] = t; __syncthreads(); if (t == 0) sum<<<1, 1>>>(p + 2 * b, q + b);", 3, 2),
         # Launches of one block into one stream follow each other, whichever threads they are by.
         ("put<<<1, 2>>>(p, 1); sum<<<1, 1>>>(p, q); put<<<1, 2>>>(p, 2);", 1, 1),
@@ -72,6 +73,7 @@ def test_what_is_ordered(body: str, grid: int, block: int) -> None:
         ("add<<<1, 1>>>(p);\np[0]++;", 1, 1, SECOND, ADD),
         ("again<<<1, 1>>>(p);\np[0] = 1;", 1, 1, SECOND, PUT),
         ("p[t] = t;\nif (t == 0) sum<<<1, 1>>>(p, q);", 1, 64, FIRST, SUM),
+        ("p[t] = t; __syncwarp();\nif (t == 34) sum<<<1, 1>>>(p, q);", 1, 64, FIRST, SUM),
         ("p[b] = b; __syncthreads();\nif (b == 0 && t == 0) sum<<<1, 1>>>(p, q);", 2, 1, FIRST, SUM),
         ("__syncthreads();\np[t] = 1; if (t == 0) sum<<<1, 1>>>(p, q);", 1, 40, SECOND, SUM),
         ("put<<<1, 2>>>(p, b);", 2, 1, PUT, PUT),
@@ -161,11 +163,11 @@ def test_what_a_launch_touched_is_known_to_the_byte(other: str, races: bool) -> 
 
 def test_a_race_is_counted_once() -> None:
     """However many launches come after the one that it is with."""
-    (finding,) = found_in(
-        "put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); add<<<1, 1>>>(q); add<<<1, 1>>>(q); sum<<<1, 1>>>(p, q + 1);"
-    ).findings
-    assert lines([finding]) == [(PUT, SUM)]
-    assert finding.count == 2
+    put, add = "put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1);", "add<<<1, 1>>>(q);"
+    for before in (put + add + add, add + put + add):
+        (finding,) = found_in(f"{before} sum<<<1, 1>>>(p, q + 1);").findings
+        assert lines([finding]) == [(PUT, SUM)]
+        assert finding.count == 2
 
 
 def test_the_message() -> None:

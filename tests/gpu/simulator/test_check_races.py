@@ -74,6 +74,15 @@ def test_what_a_finding_says() -> None:
     assert found.count == 128
 
 
+def test_each_lane_counts_once_whoever_else_it_races_with() -> None:
+    """Of the element that it writes itself one has read what another has too; the others' has been read by one."""
+    (found,) = check("if (t < 6) out[i] = s[t % 5];\nif (t >= 5 && t < 8) s[t - 5] = 1;", "__shared__ int s[8];")
+    assert (lines([found]), found.count) == ([(3, 4)], 3)
+    # Here two have read each.
+    (found,) = check("if (t < 8) out[i] = s[t % 4];\nif (t >= 8 && t < 11) s[t - 8] = 1;", "__shared__ int s[8];")
+    assert (lines([found]), found.count) == ([(3, 4)], 3)
+
+
 def test_a_tile_is_loaded_before_it_is_used() -> None:
     source = """__global__ void f(const float *in, float *out) {
         __shared__ float tile[8][8];
@@ -499,13 +508,17 @@ MEET = "atomicAdd(&data[99], 1);"
         ),
         # An atomic shows the others what was fenced before it, not what comes after the fence, nor after the atomic.
         (f"if (i == 0) {{ __threadfence(); data[0] = 1; }} if (i == 64) {{ {MEET} out[0] = data[0]; }}", False),
+        (f"if (i == 0) {{ data[1] = 1; __threadfence(); data[0] = 1; }} if (i == 64) {MEET} out[i] = data[0];", False),
         (f"if (i == 64) {MEET} if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 64) out[0] = data[0];", False),
         (f"if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 65) {MEET} if (i == 64) out[0] = data[0];", False),
         # The atomic itself is ordered where its own thread has fenced something.
-        (
-            f"""if (i == 0) {{ data[1] = 1; __threadfence(); atomicAdd(&data[0], 1); }}
-            if (i == 64) {{ {MEET} out[0] = data[0]; }}""",
-            True,
+        *(
+            (
+                f"""if (i == {own}) {{ data[1] = 1; __threadfence(); atomicAdd(&data[0], 1); }}
+                if (i == 64) {{ {MEET} out[0] = data[0]; }}""",
+                True,
+            )
+            for own in (0, 1, 33, 130)
         ),
         *(
             (
