@@ -79,7 +79,7 @@ class Models:
     @property
     def warps(self) -> tuple[int, ...]:
         """The warps of a block, by launch."""
-        return tuple(launch.trace.lanes_per_block // WARP for launch in self.recording.launches)
+        return tuple(launch.trace.launches[0].lanes_per_block // WARP for launch in self.recording.launches)
 
     def given(self, launch: int) -> frozenset[str]:
         """Return the names of the arrays that held something when a launch began."""

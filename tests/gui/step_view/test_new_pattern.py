@@ -56,7 +56,7 @@ def test_it_is_stepped(qtbot, stepping):
     assert step.settings.text.startswith("16 elements")
     asked = [each for host in FakeHost.made for each in host.requests if isinstance(each, StepPattern)]
     assert {each.pattern for each in asked} == {"doubling"}
-    assert step.counters.text("textbook", "operations") == "16"
+    assert step.panes.counters.text("textbook", "operations") == "16"
     assert step.stepped.title == "Doubling: Plain"
     step.settings.form.change(**step.settings.of_several_warps)
     shown(qtbot, step)
