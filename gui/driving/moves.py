@@ -132,7 +132,7 @@ def recorded(window: MainWindow, subjects: list[Subject], repetitions: int) -> I
         opened = (time.perf_counter() - began) * 1e3
         assert step.models is not None, f"{subject} was not recorded"
         events = sum(
-            len(launch.trace.events) * prod(launch.trace.grid) * launch.trace.lanes_per_block
+            len(launch.trace.events) * prod(launch.trace.grid) * launch.trace.launches[0].lanes_per_block
             for launch in step.models.recording.launches
         )
         size = ", ".join(f"{name} {value}" for name, value in params.items())

@@ -207,8 +207,8 @@ def test_two_orders_of_it_are_recorded(qtbot, window, page):
     page.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
     page.step.panes.kinds.choose("Two orders")
-    qtbot.waitUntil(lambda: page.step.panes.orders.settled, timeout=60_000)
-    first, second = page.step.panes.orders.models
+    qtbot.waitUntil(lambda: page.step.orders.settled, timeout=60_000)
+    first, second = page.step.orders.models
     assert first is page.step.models
     assert second is not None
     asked = [request for request in page.side.requests if isinstance(request, StepKernel)]
