@@ -39,6 +39,12 @@ STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreate
         ("p[t] = t; __syncthreads(); if (t == 40) sum<<<1, 1>>>(p, q);", 1, 64),
         ("p[t] = t; __syncwarp(); if (t == 1) sum<<<1, 1>>>(p, q);", 1, 32),
         ("if (t >= 32) p[t - 32] = t; __syncwarp(); if (t == 34) sum<<<1, 1>>>(p, q);", 1, 64),
+        (
+            "if (t >= 48) p[t - 48] = t; __syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u); "
+            "if (t == 50) sum<<<1, 1>>>(p, q);",
+            1,
+            64,
+        ),
         ("p[2 * b + t] = t; __syncthreads(); if (t == 0) sum<<<1, 1>>>(p + 2 * b, q + b);", 3, 2),
         # Launches of one block into one stream follow each other, whichever threads they are by.
         ("put<<<1, 2>>>(p, 1); sum<<<1, 1>>>(p, q); put<<<1, 2>>>(p, 2);", 1, 1),
@@ -75,6 +81,7 @@ def test_what_is_ordered(body: str, grid: int, block: int) -> None:
         ("p[t] = t;\nif (t == 0) sum<<<1, 1>>>(p, q);", 1, 64, FIRST, SUM),
         ("p[t] = t; __syncwarp();\nif (t == 34) sum<<<1, 1>>>(p, q);", 1, 64, FIRST, SUM),
         ("p[b] = b; __syncthreads();\nif (b == 0 && t == 0) sum<<<1, 1>>>(p, q);", 2, 1, FIRST, SUM),
+        ("__syncwarp();\np[t] = 1; if (t == 0) sum<<<1, 1>>>(p, q);", 1, 32, SECOND, SUM),
         ("__syncthreads();\np[t] = 1; if (t == 0) sum<<<1, 1>>>(p, q);", 1, 40, SECOND, SUM),
         ("put<<<1, 2>>>(p, b);", 2, 1, PUT, PUT),
         ("put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); sum<<<1, 1>>>(p, q);", 1, 1, PUT, SUM),
