@@ -40,8 +40,8 @@ STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreate
         ("p[t] = t; __syncwarp(); if (t == 1) sum<<<1, 1>>>(p, q);", 1, 32),
         ("if (t >= 32) p[t - 32] = t; __syncwarp(); if (t == 34) sum<<<1, 1>>>(p, q);", 1, 64),
         (
-            "if (t >= 48) p[t - 48] = t; __syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u); "
-            "if (t == 50) sum<<<1, 1>>>(p, q);",
+            """if (t >= 48) p[t - 48] = t; __syncwarp(t % 32 < 16 ? 0xffffu : 0xffff0000u);
+            if (t == 50) sum<<<1, 1>>>(p, q);""",
             1,
             64,
         ),

@@ -508,7 +508,11 @@ MEET = "atomicAdd(&data[99], 1);"
         ),
         # An atomic shows the others what was fenced before it, not what comes after the fence, nor after the atomic.
         (f"if (i == 0) {{ __threadfence(); data[0] = 1; }} if (i == 64) {{ {MEET} out[0] = data[0]; }}", False),
-        (f"if (i == 0) {{ data[1] = 1; __threadfence(); data[0] = 1; }} if (i == 64) {MEET} out[i] = data[0];", False),
+        (
+            f"""if (i == 0) {{ data[1] = 1; __threadfence(); data[0] = 1; }}
+            if (i == 64) {{ {MEET} out[0] = data[0]; }}""",
+            False,
+        ),
         (f"if (i == 64) {MEET} if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 64) out[0] = data[0];", False),
         (f"if (i == 0) {{ data[0] = 1; __threadfence(); }} if (i == 65) {MEET} if (i == 64) out[0] = data[0];", False),
         # The atomic itself is ordered where its own thread has fenced something.
