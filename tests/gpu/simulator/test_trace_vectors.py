@@ -15,7 +15,7 @@ from gpu.simulator.trace.vectors import Integers, Masks, Values, ranks
 
 RANDOM = np.random.default_rng(8)
 
-RUNS = {
+RUNS: dict[str, tuple[Any, int, int]] = {
     "one number": (np.int32(7), 5, 0),
     "a plain number": (7, 5, 0),
     "an array without dimensions": (np.array(7), 5, 0),
@@ -220,14 +220,16 @@ def test_the_part_of_a_value_that_some_lanes_have() -> None:
 
 def test_recordings_are_compared_as_themselves() -> None:
     integers, values, masks = Integers(), Values(), Masks()
-    for kept in (integers, values):
-        kept.add(np.array([1, 5, 2], np.int32))
-        kept.add(np.array([3, 1, 2], np.int32))
-    for lanes in ([1, 2], [0, 3]):
-        masks.add(mask(lanes, 8))
-    for kept in (integers, values, masks):
-        packed = kept.packed()
-        assert len({packed, kept.packed(), packed}) == 2
+    for vector in (np.array([1, 5, 2], np.int32), np.array([3, 1, 2], np.int32)):
+        integers.add(vector)
+        values.add(vector)
+        masks.add(mask(vector, 8))
+    for packed, again in (
+        (integers.packed(), integers.packed()),
+        (values.packed(), values.packed()),
+        (masks.packed(), masks.packed()),
+    ):
+        assert len({packed, again, packed}) == 2
 
 
 def test_a_packed_vector_cannot_be_changed() -> None:
