@@ -17,6 +17,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from gpu.errors import InputError, SourcePosition
+from gpu.files.opening import read_bytes
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import file as trace_file
 from gpu.simulator.trace.trace import Trace
@@ -205,7 +206,7 @@ class Recording:
             It cannot be read, is damaged, or was written by another version.
         """
         with trace_file.reading(path, "recording"):
-            archive = zipfile.ZipFile(BytesIO(Path(path).read_bytes()))
+            archive = zipfile.ZipFile(BytesIO(read_bytes(path, trace_file.MOST_BYTES)))
             if _MANIFEST not in archive.namelist():
                 trace = Trace(trace_file.read(archive, path))
                 # What it was compiled from is the file of its first statement.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 import zlib
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpu.errors import InputError, SourcePosition
+from gpu.files.opening import read_bytes
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import terms
 from gpu.simulator.trace.data import LaunchRecord, TraceData
@@ -41,6 +43,9 @@ from gpu.simulator.trace.types import TraceFinding, TraceLaunch
 from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
 
 VERSION = 6
+
+MOST_BYTES = 2**30
+"""Of the largest file that is read."""
 
 _MANIFEST, _BYTES = "manifest.json", "arrays.bin"
 
@@ -106,7 +111,7 @@ def load(path: str | Path) -> TraceData:
     InputError
         The file cannot be read, is no trace, or was written by another version.
     """
-    with reading(path, "trace"), zipfile.ZipFile(path) as archive:
+    with reading(path, "trace"), zipfile.ZipFile(io.BytesIO(read_bytes(path, MOST_BYTES))) as archive:
         return read(archive, path)
 
 

@@ -76,10 +76,6 @@ class Dataflow:
         at = int(np.searchsorted(self._times[0], moment)) - 1
         return int(self._times[1][at]) if at >= 0 else 0
 
-    def operations_before(self, moment: int) -> int:
-        """Return how many cells were made before a moment."""
-        return int(np.searchsorted(self._times[0], moment))
-
     @cached_property
     def _times(self) -> tuple[Array, Array]:
         """The number of the event of each write that made something, ascending, and its row."""

@@ -24,6 +24,8 @@ from gpu.kernel.simulate import simulate
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.files import read_bodies, write_bodies
 from gpu.run import export
+from gpu.simulator.trace.trace import Trace
+from gpu.stepping.recording import Recording
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 
@@ -43,6 +45,8 @@ READERS = {
     "a kernel": ("x.cu", lambda path: simulate(path, "k", 1, 1)),
     "bodies": ("x.csv", read_bodies),
     "tipsy": ("x.tipsy", read_bodies),
+    "a recording": ("x.lockstep", Recording.load),
+    "a trace": ("x.trace", Trace.load),
     "a filter": ("x.csv", coefficients),
     "a filter's array": ("x.npy", coefficients),
 }

@@ -217,7 +217,7 @@ def test_broken_files_are_refused(tmp_path):
     partial().save(tmp_path / "trace.zip")
     whole = (tmp_path / "trace.zip").read_bytes()
     broken = tmp_path / "broken.zip"
-    with pytest.raises(InputError, match=r"cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"There is no file"):
         Trace.load(broken)
     for cut in (0, 10, len(whole) // 2, len(whole) - 10):
         broken.write_bytes(whole[:cut])

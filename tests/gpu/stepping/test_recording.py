@@ -121,7 +121,7 @@ def test_save_and_load(tmp_path):
 
 def test_what_is_no_recording_is_refused(tmp_path):
     path = tmp_path / "a.zip"
-    with pytest.raises(InputError, match="cannot be read: No such file"):
+    with pytest.raises(InputError, match="There is no file"):
         Recording.load(path)
     record(TWO, program).save(path)
     whole = path.read_bytes()
