@@ -93,6 +93,6 @@ class Filming(QObject):
         self._simulation.hold(False)
         self.changed.emit()
         if problem:
-            self.failed.emit(Failure("input", f"{path.name} cannot be written: {problem}"))
+            self.failed.emit(Failure("input", problem))
         else:
             self.said.emit(f"Saved {path.name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import tempfile
 import threading
@@ -14,7 +13,8 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Array
-from gui.model.films import ENDINGS, write_film
+from gpu.errors import InputError
+from gui.model.films import ENDINGS, GivenUpError, write_film
 
 RATE = 30.0
 """Frames a second of a film, however fast they came."""
@@ -42,7 +42,7 @@ class FilmRecorder(QObject):
     ready_changed = pyqtSignal(bool)
     """Whether there is room for a frame."""
     finished = pyqtSignal(str)
-    """Why it could not be written; "" where it was."""
+    """A sentence that says why it could not be written; "" where it was."""
     _room = pyqtSignal()
     _ended = pyqtSignal(str)
 
@@ -77,7 +77,7 @@ class FilmRecorder(QObject):
         self._queue.put(None)
 
     def give_up(self) -> None:
-        """End without a file."""
+        """End, and leave what was there before."""
         self._given_up.set()
         self._queue.put(None)
         self._thread.join()
@@ -96,23 +96,26 @@ class FilmRecorder(QObject):
             frames = self._spooled() if self._gif else self._taken()
             first = next(frames, None)
             if first is None:
-                problem = "no frame was recorded"
+                problem = f"{self.path.name} is not written: no frame was recorded."
             else:
                 write_film(self.path, _chained(first, frames), RATE)
-        except ImportError:
-            problem = "imageio is missing: pip install 'imageio[ffmpeg]'."
-        except (OSError, ValueError, RuntimeError) as error:
-            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
-        if problem or self._given_up.is_set():
-            with contextlib.suppress(OSError):
-                self.path.unlink(missing_ok=True)
+        except InputError as error:
+            problem = str(error)
+        except OSError as error:  # of the frames that wait
+            problem = f"{self.path.name} cannot be written: {(error.strerror or str(error)).lower()}."
+        except GivenUpError:
+            pass
         if not self._given_up.is_set():
             self._ended.emit(problem)
 
     def _taken(self) -> Iterator[Array]:
-        while (frame := self._queue.get()) is not None and not self._given_up.is_set():
+        while (frame := self._queue.get()) is not None:
+            if self._given_up.is_set():
+                raise GivenUpError
             self._room.emit()
             yield frame
+        if self._given_up.is_set():
+            raise GivenUpError
 
     def _spooled(self) -> Iterator[Array]:
         """Yield two samples, then all frames, made smaller, once the last of them is there."""
@@ -133,7 +136,7 @@ class FilmRecorder(QObject):
             yield _read(file, count - 1, shape)
             for number in range(count):
                 if self._given_up.is_set():
-                    return
+                    raise GivenUpError
                 yield _read(file, number, shape)
 
 

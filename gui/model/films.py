@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from gpu.declaration.pattern import Array
+from gpu.errors import InputError
+from gpu.files.opening import name_of, replacing
 
 ENDINGS = (".gif", ".mp4")
 _GIF_COLORS = 128
 
 
+class GivenUpError(Exception):
+    """Raised by frames that are not to become a film after all."""
+
+
 def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
-    """Write a .gif or .mp4 file, its format chosen by the extension.
+    """Write a .gif or .mp4 file, its format chosen by the extension: whole, or not at all.
 
     Parameters
     ----------
     path : Path
+        What is there stays until the film is whole.
     frames : iterator of array
         uint8, shape (height, width, 3), all of one shape. For a GIF the first two are samples and no part of the film:
         all frames have their palette, so that no color flickers.
@@ -29,31 +36,44 @@ def write_film(path: Path, frames: Iterator[Array], rate: float) -> None:
 
     Raises
     ------
-    ImportError
-        Where imageio is missing, for an MP4.
-    OSError, ValueError, RuntimeError
-        Where the file cannot be written.
+    InputError
+        With one sentence, where the file cannot be written.
+    GivenUpError
+        Where `frames` does.
     """
-    (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, frames, rate)
+    try:
+        with replacing(path) as file:
+            (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(file, frames, rate)
+    except ImportError:
+        raise InputError(f"{name_of(path)} cannot be written: pip install imageio-ffmpeg first.") from None
+    except (ValueError, RuntimeError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{name_of(path)} cannot be written: {reason}") from error
 
 
-def _write_mp4(path: Path, frames: Iterator[Array], rate: float) -> None:
-    import imageio.v2 as imageio
+def _write_mp4(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:
+    import imageio_ffmpeg
 
-    writer: Any = imageio.get_writer(path, fps=rate, quality=8, macro_block_size=2)
-    with writer:
-        for frame in frames:
-            writer.append_data(frame)
+    first = next(frames)
+    height, width = first.shape[:2]
+    # ffmpeg opens the file by its name, from which it could not tell the format.
+    film: Any = imageio_ffmpeg.write_frames(
+        file.name, (width, height), fps=rate, quality=8, macro_block_size=2, output_params=["-f", "mp4"]
+    )
+    film.send(None)
+    try:
+        for frame in chain([first], frames):
+            film.send(np.ascontiguousarray(frame))
+    finally:
+        film.close()
 
 
-def _write_gif(path: Path, frames: Iterator[Array], rate: float) -> None:
+def _write_gif(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:
     from PIL import Image
 
     samples = list(islice(frames, 2))
-    first = next(frames, None)
-    if first is None:  # given up
-        return
+    first = next(frames)
     palette = Image.fromarray(np.concatenate(samples)).quantize(_GIF_COLORS, dither=Image.Dither.NONE)
     whole = chain([first], frames)
     made = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in whole)
-    next(made).save(path, format="GIF", save_all=True, append_images=made, duration=round(100 / rate) * 10, loop=0)
+    next(made).save(file, format="GIF", save_all=True, append_images=made, duration=round(100 / rate) * 10, loop=0)

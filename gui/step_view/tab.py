@@ -214,7 +214,7 @@ class StepTab(QWidget):
         if self._kind_chosen is None or (self._kind_chosen == "Launches" and not models.launching):
             self.panes.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
             self._kind_chosen = None
-        self._show_picture()
+        self._turn_to_picture()
         self.panes.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
@@ -244,8 +244,8 @@ class StepTab(QWidget):
         """Whether the dataflow is shown, rather than the arrays."""
         return self.panes.kinds.chosen == "Flow"
 
-    def _show_picture(self) -> None:
-        flow = self.shows_flow
+    def _turn_to_picture(self) -> None:
+        """Turn to the picture that is chosen, whatever moment it shows."""
         shown, legend = {
             "Flow": (self.panes.flow, FLOW_LEGEND),
             "Arrays": (self.panes.memory, ARRAYS_LEGEND),
@@ -253,18 +253,24 @@ class StepTab(QWidget):
             "Launches": (self.panes.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
         }[self.panes.kinds.chosen]
-        if flow:
-            self.panes.flow.show_moment(self.player.moment)
         self.panes.pictures.setCurrentWidget(shown)
         self.panes.legend.say(legend)
-        if shown is self.orders and isinstance(self.request, RunRequest) and self.models is not None:
-            if self.orders.models[0] is not self.models:
-                self.orders.show_first(self.request, self.models)
-            self.orders.show_moment(self.player.moment)
-        if shown is self.panes.warp and self.models is not None:
-            self._show_warp(self.player.moment, self.snapshot(self.player.moment))
+        models = self.models if shown is self.orders else None
+        if models is not None and models is not self.orders.models[0] and isinstance(self.request, RunRequest):
+            self.orders.show_first(self.request, models)
         for each in self.panes.zooms.values():
-            each.setVisible(flow)
+            each.setVisible(self.shows_flow)
+
+    def _show_picture(self) -> None:
+        """Show the picture that is chosen, at the moment that the others show."""
+        if self.shows_flow:
+            self.panes.flow.show_moment(self.player.moment)
+        self._turn_to_picture()
+        shown = self.panes.pictures.currentWidget()
+        if shown is self.orders:
+            self.orders.show_moment(self.player.moment)
+        elif shown is self.panes.warp:
+            self._show_warp(self.player.moment, self.snapshot(self.player.moment))
 
     def _shown(self) -> ShownPicture | None:
         """Return what is shown, for files of it; None while nothing is recorded."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,8 @@ from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtSvg import QSvgGenerator
 
 from gpu.declaration.pattern import Array
-from gui.model.films import write_film
+from gpu.errors import InputError
+from gui.model.films import GivenUpError, write_film
 from gui.painting.theme import code_font, look
 from gui.step_view.dataflow.labels import label_font, label_width
 from gui.step_view.dataflow.layout import DataflowLayout, metrics
@@ -158,7 +158,7 @@ class Film(QObject):
 
     progressed = pyqtSignal(float)
     finished = pyqtSignal(str)
-    """Why it could not be written; "" where it was."""
+    """A sentence that says why it could not be written; "" where it was."""
     _ended = pyqtSignal(str)
 
     def __init__(
@@ -184,7 +184,7 @@ class Film(QObject):
         self._timer.start()
 
     def cancel(self) -> None:
-        """Stop, and leave no file."""
+        """Stop, and leave what was there before."""
         if self._timer.isActive() or self._thread.is_alive():
             self._timer.stop()
             self._stopped.set()
@@ -213,19 +213,18 @@ class Film(QObject):
         problem = ""
         try:
             write_film(self._path, self._taken(), self._rate)
-        except ImportError:
-            problem = "imageio is missing: pip install 'imageio[ffmpeg]'."
-        except (OSError, ValueError, RuntimeError) as error:
-            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
-        if problem or self._stopped.is_set():
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
+        except InputError as error:
+            problem = str(error)
+        except GivenUpError:
+            pass
         self._failed.set()
         self._ended.emit(problem)
 
     def _taken(self) -> Iterator[Array]:
         """Yield the frames as they are painted."""
-        while not self._stopped.is_set():
+        while True:
+            if self._stopped.is_set():
+                raise GivenUpError
             try:
                 frame = self._frames.get(timeout=0.1)
             except queue.Empty:

@@ -201,7 +201,7 @@ class Exports(QObject):
         self.film = None
         self.progressed.emit("")
         if problem:
-            self.failed.emit(f"{path.name} cannot be written: {problem}", "")
+            self.failed.emit(problem, "")
         else:
             self.said.emit(f"Saved {path.name}")
 

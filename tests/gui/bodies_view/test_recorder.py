@@ -83,11 +83,12 @@ def test_giving_up_leaves_no_file(qtbot, tmp_path, ending):
 
 @pytest.mark.parametrize("ending", [".gif", ".mp4"])
 def test_a_folder_that_is_not_there_is_told(qtbot, tmp_path, ending):
-    assert recorded(qtbot, tmp_path / "none" / f"film{ending}", [picture(COLORS[0])] * 2)
+    problem = recorded(qtbot, tmp_path / "none" / f"film{ending}", [picture(COLORS[0])] * 2)
+    assert f"film{ending} cannot be written: there is no folder" in problem
 
 
 def test_a_film_without_frames_is_told(qtbot, tmp_path):
-    assert recorded(qtbot, tmp_path / "film.gif", []) == "no frame was recorded"
+    assert recorded(qtbot, tmp_path / "film.gif", []) == "film.gif is not written: no frame was recorded."
     assert list(tmp_path.iterdir()) == []
 
 

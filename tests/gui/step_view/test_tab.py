@@ -566,8 +566,8 @@ def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".gif", ".mp4"])
 def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_path, suffix):
-    import imageio.v2 as imageio
     import imageio_ffmpeg
+    from PIL import Image, ImageSequence
 
     tab = stepping(n=4, block="16").page.step
     path = tmp_path / f"scan{suffix}"
@@ -578,7 +578,8 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_pa
     assert tab.exports.film is not None
     qtbot.waitUntil(lambda: bool(said), timeout=60_000)
     if suffix == ".gif":
-        frames = [np.asarray(frame)[..., :3] for frame in imageio.mimread(path)]
+        with Image.open(path) as film:
+            frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
     else:
         raw = subprocess.run(
             [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
@@ -608,13 +609,31 @@ def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping
     assert disturbed == alone
 
 
-def test_an_animation_can_be_given_up(qtbot, tab, tmp_path):
-    path = tmp_path / "scan.mp4"
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+@pytest.mark.parametrize("before", [b"an older one", None])
+def test_an_animation_that_is_given_up_leaves_what_was_there(qtbot, tab, tmp_path, monkeypatch, suffix, before):
+    monkeypatch.setattr("gui.step_view.export.menu.frames_of", lambda end, rate: ([0, end] * 5000, 10.0))
+    path = tmp_path / "films" / f"scan{suffix}"
+    path.parent.mkdir()
+    if before:
+        path.write_bytes(before)
+    said = []
+    tab.exports.progressed.connect(said.append)
     tab.exports.write_film(path)
-    qtbot.wait(200)
+    qtbot.waitUntil(lambda: len(said) > 10, timeout=20_000)
     tab.exports.cancel()
     assert tab.exports.film is None
-    assert not path.exists()
+    assert [(each, each.read_bytes()) for each in path.parent.iterdir()] == ([(path, before)] if before else [])
+
+
+@pytest.mark.parametrize("name", ["scan.gif", "scan.mp4"])
+def test_an_animation_that_cannot_be_written_is_said(qtbot, tab, tmp_path, name):
+    seen = []
+    tab.exports.failed.connect(lambda message, advice: seen.append(message))
+    tab.exports.write_film(tmp_path / "nowhere" / name)
+    qtbot.waitUntil(lambda: bool(seen), timeout=20_000)
+    assert f"{name} cannot be written: there is no folder" in seen[0]
+    assert tab.exports.film is None
 
 
 @pytest.mark.parametrize("name", ["scan.png", "scan.svg", "scan.lockstep"])
@@ -632,6 +651,18 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
     path = tmp_path / "scan.lockstep"
     assert tab.exports.write_recording(path)
     assert Recording.load(path).moments == tab.player.end
+
+
+@pytest.mark.parametrize("picture", ["Flow", "Arrays", "Variables", "Two orders"])
+def test_a_shorter_recording_is_shown_at_its_end(qtbot, stepping, picture):
+    tab = stepping(n=32, block="32").page.step
+    tab.player.to_end(True)
+    before = tab.player.moment
+    tab.panes.kinds.choose(picture)
+    tab.settings.form.change(n=4)
+    shown(qtbot, tab)
+    assert 0 < tab.player.moment == tab.player.end < before
+    assert tab.panes.kinds.chosen == picture
 
 
 def test_atomics_queue_in_a_bar_for_each_address(qtbot, stepping):
