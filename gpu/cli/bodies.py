@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from contextlib import closing
@@ -12,6 +11,7 @@ from pathlib import Path
 from gpu import engines
 from gpu.cli import report as cli_text
 from gpu.cli import run as cli_run
+from gpu.cli.judged import judged
 from gpu.declaration.pattern import Inputs, Params, Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Engine
@@ -37,6 +37,7 @@ def run(
     executor: str,
     source: str | None,
     target: str | None,
+    kernel: str | None,
     frames: str | None,
     seed: int,
     as_json: bool,
@@ -54,6 +55,8 @@ def run(
         A file of bodies; without one they are made.
     target : str or None
         A file for the bodies as they are in the end.
+    kernel : str or None
+        A file whose text stands in the place of the pattern's kernel file.
     frames : str or None
         A folder for a picture after each step, and one before the first; made where it does not exist.
     seed : int
@@ -68,18 +71,27 @@ def run(
     inputs, about = _read(pattern, params, source, seed)
     pattern.accept(inputs, params)
     folder = _folder(frames)
+    forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
+    edited = judged(pattern, variant, kernel, inputs, forces_alone, seed=seed)
+    if edited.ended:
+        return cli_run.refused(pattern, variant, edited, as_json=as_json)
     with closing(engines.create(engine_name, executor)) as engine:
-        forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
-        outcome = run_pattern(engine, pattern, variant, inputs, forces_alone, lambda progress: None)
+        outcome = run_pattern(
+            engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=edited.sources
+        )
         steps = pattern.value(params, Role.STEPS)
+        engine.sources = dict(edited.sources)
         figures = _simulate(engine, variant.name, inputs, steps, motion_of(params), target, folder)
+    verdict = edited.verdict(outcome.report.verified, variant)
     if as_json:
-        print(json.dumps({**cli_text.report_data(outcome.report), "simulation": asdict(figures)}, indent=2))
+        data = {**cli_text.report_data(outcome.report), **edited.data(verdict), "simulation": asdict(figures)}
+        print(cli_text.as_json(data))
     else:
-        print(cli_text.report_as_text(outcome.report, pattern, about, None, None))
+        print(cli_text.report_as_text(outcome.report, verdict, pattern, about, None, None))
         rows = [*_rows(figures), *(("saved", str(path)) for path in (target, frames) if path)]
         print(cli_text.rows_as_text(rows))
-    return outcome.report.verified is not False
+        cli_run.print_findings(edited, verdict)
+    return not verdict.bad
 
 
 def _read(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:

@@ -24,7 +24,8 @@ OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
 _EPILOG = f"""\
 exit codes:
   {OK}    it ran, and the result is right (or wrong by design, in a cautionary variant)
-  {FAILED}    a kernel did not compile, failed while it ran, or gave a result that is not right
+  {FAILED}    a kernel did not compile, failed while it ran, gave a result that is not right, or (with --source) makes
+       mistakes that the checkers find
   {REFUSED}    nothing was run: bad input, or an engine that is not there
   {STOPPED}  stopped by Ctrl+C
 """
@@ -177,6 +178,12 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
             help=f"default: {pattern.default_variant}",
         )
         _add_files(own, pattern)
+        own.add_argument(
+            "--source",
+            dest="kernel",
+            metavar="FILE.cu",
+            help="take this text for the pattern's kernel file; it is checked for races and other mistakes too",
+        )
         own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
         own.add_argument("--json", action="store_true", help="print JSON")
         group = own.add_argument_group("parameters")
@@ -281,6 +288,7 @@ def _run(options: argparse.Namespace) -> int:
             source=source,
             seed=options.seed,
             target=options.output,
+            kernel=options.kernel,
             as_json=options.json,
         )
     return OK if right else FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,19 +13,20 @@ from gpu.declaration.text_parameters import BinEdges, Text, as_text
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
 from gpu.messages.requests import Report
+from gpu.messages.verdicts import Verdict
 
 _RIGHT_OF_NAMES = 12
 _PRINTED_ELEMENTS = 10
 _SHOWN_CHARACTERS = 30
 
 
-def report_as_json(report: Report) -> str:
-    """Return a run's figures; what is infinite or was not computed is null."""
-    return json.dumps(report_data(report), indent=2, allow_nan=False)
+def as_json(data: Mapping[str, Any]) -> str:
+    """Return figures as JSON text."""
+    return json.dumps(data, indent=2, allow_nan=False)
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """Return a run's figures as JSON takes them."""
+    """Return a run's figures as JSON takes them; what is infinite or was not computed is null."""
     deviation = report.deviation
     return {
         "pattern": report.pattern,
@@ -45,13 +46,20 @@ def report_data(report: Report) -> dict[str, Any]:
 
 
 def report_as_text(
-    report: Report, pattern: Pattern, about: str, result: Array | None, target: str | None, names: Sequence[str] = ()
+    report: Report,
+    verdict: Verdict,
+    pattern: Pattern,
+    about: str,
+    result: Array | None,
+    target: str | None,
+    names: Sequence[str] = (),
 ) -> str:
     """Return a run's figures, with their units and where they come from.
 
     Parameters
     ----------
     report : Report
+    verdict : Verdict
     pattern : Pattern
     about : str
         What the input was.
@@ -78,7 +86,7 @@ def report_as_text(
     if deviation := report.deviation:
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
         rows.append(("error", f"{errors}  against a reference on the CPU"))
-    rows.append(("verified", _verdict(report.verified, variant)))
+    rows.append(("verified", verdict_text(verdict)))
     if result is not None and names:
         named = [f"{name} {_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
         rows.append(("result", "   ".join(named)))
@@ -195,13 +203,20 @@ def _parameter_text(parameter: Parameter) -> str:
     return parameter.help
 
 
-def _verdict(verified: bool | None, variant: Variant) -> str:
-    if verified is None:
-        return "not compared"
-    if variant.cautionary:
-        luck = "right this time" if verified else "no"
-        return f"{luck}; this variant is wrong by design: {variant.cautionary}"
-    return "yes" if verified else "NO: the result is not right"
+def verdict_text(verdict: Verdict) -> str:
+    """Return what is said of a result in a line."""
+    match verdict.kind:
+        case "verified":
+            return "yes"
+        case "pending":
+            return "not compared"
+        case "lesson":
+            return f"no; this variant is wrong by design: {verdict.sentence}"
+        case "lucky":
+            return f"right this time; this variant is wrong by design: {verdict.sentence}"
+        case "wrong":
+            return f"NO: {verdict.words.removeprefix('✗ ').removeprefix('wrong: ')}"
+    return verdict.words
 
 
 def _figure(value: float) -> str:

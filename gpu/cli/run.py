@@ -10,13 +10,15 @@ import numpy as np
 
 from gpu import engines
 from gpu.cli import report as cli_text
-from gpu.declaration.pattern import Array, Inputs, Params, Pattern
+from gpu.cli.judged import Judged, judged
+from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
+from gpu.messages.verdicts import Verdict
 from gpu.run import chart, export
 from gpu.run.execute import Outcome, run_pattern
 
@@ -30,10 +32,14 @@ def run(
     executor: str,
     source: str | None,
     target: str | None,
+    kernel: str | None,
     seed: int,
     as_json: bool,
 ) -> bool:
     """Run a variant, print what came of it and save it; return whether the result is as right as it can be.
+
+    Where the kernel's text is not the project's own it is checked too, and nothing may be found; where a mistake ends
+    the check there is no result.
 
     Parameters
     ----------
@@ -46,6 +52,8 @@ def run(
         A file with the input; without one the pattern makes it, or takes the sample image.
     target : str or None
         A file for the result.
+    kernel : str or None
+        A file whose text stands in the place of the pattern's kernel file.
     seed : int
         What an input that is made grows from.
     as_json : bool
@@ -73,17 +81,44 @@ def run(
                 params |= pattern.with_value(Role.SOURCE, FROM_FILE)
             inputs, about = _read_values(pattern, params, source, seed)
     pattern.accept(inputs, params)
+    edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
+    if edited.ended:
+        return refused(pattern, variant, edited, as_json=as_json)
     with closing(engines.create(engine_name, executor)) as engine:
-        outcome = run_pattern(engine, pattern, variant, inputs, params, lambda progress: None)
+        outcome = run_pattern(
+            engine, pattern, variant, inputs, params, lambda progress: None, sources=edited.sources, seed=seed
+        )
     if target:
         _save(target, pattern, inputs, outcome)
+    verdict = edited.verdict(outcome.report.verified, variant)
     if as_json:
-        print(cli_text.report_as_json(outcome.report))
+        print(cli_text.as_json({**cli_text.report_data(outcome.report), **edited.data(verdict)}))
     else:
         values = None if of_image else outcome.outputs[pattern.result].ravel()
         names = pattern.names(params) if pattern.names else ()
-        print(cli_text.report_as_text(outcome.report, pattern, about, values, target, names))
-    return outcome.report.verified is not False or variant.cautionary != ""
+        print(cli_text.report_as_text(outcome.report, verdict, pattern, about, values, target, names))
+        print_findings(edited, verdict)
+    return not verdict.bad
+
+
+def refused(pattern: Pattern, variant: Variant, edited: Judged, *, as_json: bool) -> bool:
+    """Print why a kernel was not run, and return that it is not right."""
+    verdict = edited.verdict(None, variant)
+    if as_json:
+        about = {"pattern": pattern.name, "variant": variant.name, "verified": False}
+        print(cli_text.as_json({**about, **edited.data(verdict)}))
+    else:
+        print(f"{pattern.title}\n{cli_text.rows_as_text([('verified', cli_text.verdict_text(verdict))])}")
+        print_findings(edited, verdict)
+    return False
+
+
+def print_findings(edited: Judged, verdict: Verdict) -> None:
+    """Print what was looked for in an edited kernel, and what was found."""
+    if edited.check is not None:
+        print(cli_text.rows_as_text([("checked", verdict.sentence)]))
+    if found := edited.text():
+        print(f"\n{found}")
 
 
 def _read_image(source: str | None, target: str | None) -> tuple[Inputs, str]:

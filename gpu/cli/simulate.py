@@ -81,6 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> bool:
     """Run the kernel, print the report and save what is asked for; return whether there are no findings."""
+    from gpu.cli import findings
     from gpu.cli import simulate_report as cli_simulate_text
     from gpu.kernel.simulate import simulate
 
@@ -106,7 +107,7 @@ def run(options: argparse.Namespace) -> bool:
     except KernelError as error:
         # What clang refuses comes with its line; what the simulator refuses gets it here.
         if error.position is not None and not error.detail:
-            error.detail = cli_simulate_text.excerpt(sources, error.position)
+            error.detail = findings.excerpt(sources, error.position)
         raise
     _save(dumps, simulation)
     if simulation.trace is not None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gpu.errors import SourcePosition
+from gpu.cli.findings import finding_text, findings_data
 from gpu.files.sources import Sources
 from gpu.kernel.figures import (
     ASKED,
@@ -22,7 +21,6 @@ from gpu.kernel.figures import (
     total_of,
 )
 from gpu.kernel.simulate import Counts, Simulation
-from gpu.simulator.checkers.findings import Finding
 
 _WIDTH = 100
 # Lines without counts are shown between lines that have some, unless they are more than these.
@@ -34,17 +32,7 @@ def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
     trace = simulation.trace
     return json.dumps(
         {
-            "findings": [
-                {
-                    "kind": finding.kind,
-                    "message": finding.message,
-                    "lines": [position.line for position in finding.positions],
-                    "files": [position.file for position in finding.positions],
-                    "threads": list(finding.threads),
-                    "count": finding.count,
-                }
-                for finding in simulation.findings
-            ],
+            "findings": findings_data(simulation.findings),
             "counters": {
                 "total": simulation.counters.total,
                 "per_line": [
@@ -68,7 +56,7 @@ def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = 
     """Return findings with their source lines, counters beside the source, totals, and what was printed and saved."""
     findings = simulation.findings
     head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
-    sections = [head, *(_finding(number, finding, sources) for number, finding in enumerate(findings, 1))]
+    sections = [head, *(finding_text(number, finding, sources) for number, finding in enumerate(findings, 1))]
     sections += list(_tables(simulation, sources))
     sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
     if simulation.printed:
@@ -77,31 +65,6 @@ def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = 
         saved = f"Recorded {len(simulation.trace.events):,} events in {trace_file}."
         sections.append(f"{saved} {simulation.trace.stopped}".rstrip())
     return "\n\n".join(sections)
-
-
-def excerpt(sources: Sources, position: SourcePosition) -> str:
-    """Return a source line and a caret below it; "" where the line is not known."""
-    text = sources.line(position.file, position.line)
-    return "\n".join(f"    {line}" for line in (text, sources.caret(position)) if line) if text else ""
-
-
-def _finding(number: int, finding: Finding, sources: Sources) -> str:
-    times = f", {finding.count} times" if finding.count > 1 else ""
-    lines = textwrap.wrap(
-        f"{number}. {finding.kind}{times}: {finding.message}",
-        _WIDTH,
-        subsequent_indent="   ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    for place, position in enumerate(finding.positions):
-        thread = finding.threads[place] if place < len(finding.threads) else ""
-        lines.append(f"  {position}" + (f"  {thread}" if thread else ""))
-        if position not in finding.positions[place + 1 :] and (shown := excerpt(sources, position)):
-            lines.append(shown)
-    if not finding.positions:
-        lines += [f"  {thread}" for thread in finding.threads]
-    return "\n".join(lines)
 
 
 def _tables(simulation: Simulation, sources: Sources) -> Iterator[str]:

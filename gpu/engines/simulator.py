@@ -31,6 +31,7 @@ from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import POISON
+from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.module import SimulatedModule
 
@@ -80,10 +81,13 @@ class SimulatorEngine:
     executor : str
         "compiled" for machine code; "lockstep" for the executor that checks every access; "auto" for compiled code, but
         for the first launch of an edited kernel. What cannot be compiled runs in lockstep, and `executed` says why.
+    schedule : str
+        The order in which threads run in lockstep, as `gpu.simulator.executor.schedule` has them.
     """
 
-    def __init__(self, executor: str = "auto") -> None:
+    def __init__(self, executor: str = "auto", *, schedule: str = ROUND_ROBIN) -> None:
         self._executor = executor
+        self._schedule = schedule
         # Blocks enough for 16 multiprocessors fill a batch, and leave work for the loops over a grid's stride.
         self.device = Device(
             "simulator",
@@ -161,7 +165,14 @@ class SimulatorEngine:
                 kernel.compiled.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
             return
         with self._timed("kernel"):
-            kernel.lockstep.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
+            kernel.lockstep.launch(
+                grid,
+                block,
+                values,
+                shared_bytes=shared_bytes,
+                on_progress=self.on_progress,
+                schedule=self._schedule,
+            )
         kernel.checked = True
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:

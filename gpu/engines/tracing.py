@@ -60,10 +60,9 @@ class TracingEngine(SimulatorEngine):
     """
 
     def __init__(self, schedule: str = ROUND_ROBIN, *, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
-        super().__init__("lockstep")
+        super().__init__("lockstep", schedule=schedule)
         # Few enough blocks to be looked at, and more than one.
         self.device = replace(self.device, multiprocessors=2)
-        self._schedule = schedule
         self._left = max_lane_events
         # What was allocated, and by now neither filled nor given to a kernel.
         self._empty: set[SimulatedBuffer] = set()

@@ -29,14 +29,16 @@ class Sources:
         The kernel file.
     include_dirs : sequence of Path
         Where includes are looked for, other than beside the file that has them.
+    edited : str or None
+        What stands in the place of what the file holds.
     """
 
-    def __init__(self, path: Path, include_dirs: Sequence[Path] = ()) -> None:
+    def __init__(self, path: Path, include_dirs: Sequence[Path] = (), *, edited: str | None = None) -> None:
         self._lines: dict[str, list[str]] = {}
         waiting = [path]
         for file in waiting:
             try:
-                text = read_source(file)
+                text = edited if edited is not None and file is path else read_source(file)
             except InputError:
                 continue
             if file.name not in self._lines:

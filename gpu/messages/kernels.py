@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu.errors import Diagnostic
+from gpu.messages.verdicts import Check
 
 
 @dataclass(frozen=True)
@@ -110,17 +110,14 @@ class Simulated:
 
     Parameters
     ----------
-    findings : tuple of Diagnostic
-        What it does wrong, at the lines of its file.
-    count : int
-        How many mistakes that are: a race stands at two lines.
+    check : Check
+        What it does wrong, and whether other orders of threads give the same; only a small launch runs in several.
     printed : tuple of (str, str)
         Thread and text of each printf.
     lines : mapping of int to LineFigures
         Of the kernel's own file.
     """
 
-    findings: tuple[Diagnostic, ...]
-    count: int
+    check: Check
     printed: tuple[tuple[str, str], ...]
     lines: Mapping[int, LineFigures]

@@ -13,6 +13,7 @@ from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.kernels import KernelLaunch, Signature, Simulated
 from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.verdicts import Check
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class CheckSource:
 class CheckPattern:
     """Run one variant of a pattern on the simulator, on a small part of its input, before the eyes of the checkers.
 
-    The Result's `diagnostics` are what they find in the pattern's kernel file: none where it may run on a GPU.
+    The Result's `check` is what they find in the pattern's kernel file, and whether several orders of threads agree.
 
     Parameters
     ----------
@@ -344,7 +345,9 @@ class Result:
     path : str
         Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
     diagnostics : tuple of Diagnostic
-        Of a CheckSource and a CheckPattern.
+        Of a CheckSource.
+    check : Check or None
+        Of a CheckPattern.
     kernels : tuple of Signature
         Of a DescribeKernels.
     simulated : Simulated or None
@@ -359,6 +362,7 @@ class Result:
     report: Report | None = None
     path: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
+    check: Check | None = None
     kernels: tuple[Signature, ...] = ()
     simulated: Simulated | None = None
     bodies: BodyFigures | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu.declaration.arrays import present_error
-from gpu.declaration.pattern import Array, Inputs, Integer, Outputs, Pattern, Progress, Variant, Work, compiling
+from gpu.declaration.pattern import Array, Inputs, Outputs, Pattern, Progress, Variant, Work
 from gpu.declaration.presentation import ATOMICS, ArrayPresentation
-from gpu.engines.base import KERNELS, Engine, PhaseTimes, kernel_text
+from gpu.engines.base import KERNELS, Engine, PhaseTimes
 from gpu.errors import (
     CompileError,
-    Diagnostic,
     EngineUnavailableError,
     InputError,
     KernelError,
@@ -50,19 +49,13 @@ from gpu.messages.shared_arrays import SharedArray, SharedFolder
 from gpu.patterns import find_pattern, pattern_with_lesson
 from gpu.run import bodies as execute_bodies
 from gpu.run import verify
+from gpu.run.check import check_request
+from gpu.run.drive import ANOTHER, Tell, accept, drive, refuse_library
 from gpu.run.frames import Frames
 from gpu.stepping.recording import Recording
 
 if TYPE_CHECKING:
-    from gpu.simulator.checkers.findings import Finding
-
-_CHECKED_ELEMENTS = 4999
-_CHECKED_IMAGE = (45, 67)
-_CHECKED_SIZES = {"elements": _CHECKED_ELEMENTS, "bodies": _CHECKED_ELEMENTS, "rows": 67, "columns": 67}
-
-_ANOTHER = "Take another variant."
-
-Tell = Callable[[Progress], None]
+    pass
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
 
             return Result({}, diagnostics=diagnose(text, KERNELS / file, defines))
         case CheckPattern():
-            return Result({}, diagnostics=_check(request, tell))
+            return Result({}, check=check_request(request, tell))
         case StepPattern():
             return _record(request, folder, tell)
         case StudyAtomics(given, shared, seed):
@@ -165,13 +158,13 @@ def run_pattern(
     """
     params = pattern.check(given)
     inputs = pattern.inputs(inputs, params, seed)
-    _accept(pattern, variant, inputs, params)
+    accept(pattern, variant, inputs, params)
     if variant.library and engine.device.no_library:
-        raise InputError(f"{variant.library} cannot be called here. {engine.device.no_library}", advice=_ANOTHER)
+        raise InputError(f"{variant.library} cannot be called here. {engine.device.no_library}", advice=ANOTHER)
     engine.sources = dict(sources or {})
     engine.take_times()
     try:
-        outputs = _drive(engine, variant, inputs, params, tell, frames)
+        outputs = drive(engine, variant, inputs, params, tell, frames)
         executed, times = (frames or Frames()).finish(engine)
     finally:
         engine.sources = {}
@@ -179,8 +172,7 @@ def run_pattern(
     deviation, verified = None, None
     if with_reference:
         tell(Progress(None, "comparing with the reference"))
-        ours = variant.comparable(params, outputs[pattern.result])
-        right = variant.comparable(params, pattern.reference(inputs, params))
+        ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
         deviation, verified = verify.compare(ours, right, pattern.tolerance(inputs, params))
         if isinstance(pattern.presentation, ArrayPresentation) and ours.shape == right.shape:
             presented.update(present_error(ours, right))
@@ -203,17 +195,6 @@ def run_pattern(
             least_bytes=cost.bytes_read + cost.bytes_written,
         ),
     )
-
-
-def _accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any]) -> None:
-    pattern.accept(inputs, params)
-    if reason := variant.obstacle(inputs, params):
-        raise InputError(reason, advice=f"{variant.title} needs more than {pattern.title} does: take another variant.")
-
-
-def _refuse_library(variant: Variant) -> None:
-    if variant.library:
-        raise InputError(f"{variant.library} is a library: it has no source to step through.", advice=_ANOTHER)
 
 
 def throughput(work: Work, times: PhaseTimes) -> Throughput:
@@ -248,84 +229,20 @@ def record(
     from gpu.engines.tracing import TracingEngine  # with its compiler, which a GPU's process has no use for
 
     params = pattern.check(given)
-    _refuse_library(variant)
+    refuse_library(variant)
     inputs = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
-    _accept(pattern, variant, inputs, params)
+    accept(pattern, variant, inputs, params)
     engine = TracingEngine(schedule)
     engine.sources = dict(sources or {})
     failure = ""
     with closing(engine):
         try:
-            _drive(engine, variant, inputs, params, tell)
+            drive(engine, variant, inputs, params, tell)
         except LaunchError as error:
             if not engine.launched:
                 raise
             failure = error.message
         return engine.recording(failure)
-
-
-def check_pattern(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    given: Mapping[str, Any],
-    tell: Tell,
-    *,
-    sources: Mapping[str, str] | None = None,
-    seed: int = 0,
-) -> list[Finding]:
-    """Run one variant on the simulator, on a small part of its input, and return what its kernels do wrong.
-
-    Raises
-    ------
-    InputError
-        Where inputs and parameters are not ones that the pattern takes; nothing was run.
-    KernelError
-        Where a kernel does not compile, or is launched as no GPU would.
-    """
-    from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
-
-    _refuse_library(variant)
-    params = small_params(pattern, pattern.check(given))
-    inputs = pattern.inputs({name: _corner(values) for name, values in inputs.items()}, params, seed)
-    _accept(pattern, variant, inputs, params)
-    engine = CheckingEngine()
-    engine.sources = dict(sources or {})
-    with closing(engine):
-        try:
-            _drive(engine, variant, inputs, params, tell)
-        except LaunchError:
-            if not engine.findings:
-                raise
-        return engine.findings
-
-
-def small_params(pattern: Pattern, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters for a check: as they are, but for fewer elements."""
-    most = {
-        each.name: _CHECKED_SIZES[each.unit]
-        for each in pattern.parameters
-        if isinstance(each, Integer) and each.unit in _CHECKED_SIZES
-    }
-    return {name: min(value, most[name]) if name in most else value for name, value in params.items()}
-
-
-def _corner(values: Array) -> Array:
-    """Return the beginning of an array: several blocks' worth, and of a size that no block divides."""
-    if values.ndim >= 2:
-        return values[: _CHECKED_IMAGE[0], : _CHECKED_IMAGE[1]]
-    return values[:_CHECKED_ELEMENTS] if values.ndim else values
-
-
-def _check(request: CheckPattern, tell: Tell) -> tuple[Diagnostic, ...]:
-    from gpu.simulator.checkers.report import diagnostics_of
-
-    pattern = find_pattern(request.pattern)
-    inputs = {name: handle.open() for name, handle in request.inputs.items()}
-    variant = pattern.variant(request.variant)
-    findings = check_pattern(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
-    file = pattern.file_of(request.variant)
-    return diagnostics_of(findings, kernel_text(file, request.sources), KERNELS / file)
 
 
 def failure_of(error: Exception) -> Failure:
@@ -358,44 +275,6 @@ def _kind(error: LockstepError) -> str:
         case EngineUnavailableError():
             return "engine"
     return "input"
-
-
-def _drive(
-    engine: Engine,
-    variant: Variant,
-    inputs: Inputs,
-    params: Mapping[str, Any],
-    tell: Tell,
-    frames: Frames | None = None,
-) -> Outputs:
-    """Run a host program to its end, telling how far it is: between launches by itself, within one by the engine."""
-    latest = Progress(0.0)
-    furthest = 0.0
-
-    def launched(fraction: float) -> None:
-        # The engine knows how far a launch is, not how many follow: let it fill what the host program left open.
-        nonlocal furthest
-        done = latest.fraction or 0.0
-        furthest = max(furthest, done + (1 - done) * fraction)
-        tell(Progress(furthest, latest.message))
-
-    quiet, engine.on_progress = engine.on_progress, launched
-    silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
-    program = variant.run(engine, inputs, params)
-    try:
-        while True:
-            latest = next(program)
-            furthest = max(furthest, latest.fraction or 0.0)
-            tell(Progress(None if latest.fraction is None else furthest, latest.message))
-            if frames is not None:
-                frames.take(engine, latest)
-    except StopIteration as end:
-        outputs: Outputs = end.value
-        return outputs
-    finally:
-        program.close()
-        engine.on_progress = quiet
-        engine.on_compiling = silent
 
 
 def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu.errors import KernelError
 from gpu.kernel.figures import line_figures
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.messages.kernels import KernelLaunch, Simulated
+from gpu.messages.verdicts import Check, mistakes_of
+from gpu.run.check import ORDERS, remedy_of
 from gpu.simulator.checkers.report import diagnostics_of
 from gpu.stepping.recording import Recording
 
@@ -18,6 +23,8 @@ Array = npt.NDArray[Any]
 
 MAXIMUM_STEPS = 20_000
 """Rounds of loops after which a kernel counts as endless."""
+_ORDERED_THREADS = 4096
+"""A launch of more threads runs in one order alone: the others take as long again."""
 
 
 def run_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], Simulated]:
@@ -60,8 +67,7 @@ def _simulate(launch: KernelLaunch, **options: Any) -> Simulation:
 def _simulated(simulation: Simulation, launch: KernelLaunch) -> Simulated:
     path = Path(launch.file)
     return Simulated(
-        findings=diagnostics_of(simulation.findings, launch.text, path),
-        count=len(simulation.findings),
+        check=_check(simulation, launch),
         printed=tuple((each.thread, each.text) for each in simulation.printed),
         lines={
             line: line_figures(counts)
@@ -69,6 +75,41 @@ def _simulated(simulation: Simulation, launch: KernelLaunch) -> Simulated:
             if file == path.name
         },
     )
+
+
+def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
+    """Return what was found; of a small launch also what other orders gave, and what mends a race."""
+    findings = simulation.findings
+    mistakes = mistakes_of(findings, launch.file)
+    ended = any(each.kind not in ("race", "uninitialized") for each in findings)
+    small = math.prod(launch.grid) * math.prod(launch.block) <= _ORDERED_THREADS
+    orders = ORDERS if small and not ended else ()
+
+    def gives_another(schedule: str) -> bool:
+        other = _simulate(launch, schedule=schedule)
+        return not all(_alike(one, other.arrays[number]) for number, one in simulation.arrays.items())
+
+    def mends(text: str) -> bool:
+        try:
+            return not _simulate(replace(launch, text=text)).findings
+        except KernelError:
+            return False
+
+    return Check(
+        mistakes=mistakes,
+        diagnostics=diagnostics_of(findings, launch.text, Path(launch.file)),
+        ended=ended,
+        orders=orders,
+        differing=tuple(schedule for schedule in orders if gives_another(schedule)),
+        remedy=remedy_of(mistakes, launch.text, mends) if small else None,
+    )
+
+
+def _alike(one: Array, other: Array) -> bool:
+    """Return whether two results are the same, but for the rounding of sums that are added in another order."""
+    if one.dtype.kind == "f":
+        return bool(np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True))
+    return one.tobytes() == other.tobytes()
 
 
 def _plain(array: Array) -> Array:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu.declaration.pattern import Inputs, Outputs, Pattern, Variant
 from gpu.messages.requests import Deviation
 
 Array = npt.NDArray[Any]
 
 CHUNK = 2**18
 """Elements that are compared at a time."""
+
+
+def comparable(
+    pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Outputs
+) -> tuple[Array, Array]:
+    """Return a variant's result, and what it should be, both as they are compared."""
+    ours = variant.comparable(params, outputs[pattern.result])
+    return ours, variant.comparable(params, pattern.reference(inputs, params))
 
 
 def compare(result: Array, reference: Array, tolerance: float | Array) -> tuple[Deviation, bool]:

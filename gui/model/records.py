@@ -10,6 +10,7 @@ from typing import Any
 from gpu.declaration.pattern import Array
 from gpu.messages.requests import Report
 from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.verdicts import Check, Verdict, verdict_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class OpenValues:
 class FinishedRun:
     """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
 
-    `file` is where that array was read from; None where it was made.
+    `file` is where that array was read from; None where it was made. `check` is what the simulator's checkers found in
+    an edited kernel; None as long as that is not known.
     """
 
     pattern: str
@@ -60,6 +62,11 @@ class FinishedRun:
     arrays: Mapping[str, Array]
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
+    check: Check | None = None
+
+    def verdict(self, lesson: str) -> Verdict:
+        """Return what is to be said of its result; `lesson` is why the variant is wrong by design, "" if it is not."""
+        return verdict_of(self.report.verified, edited=bool(self.sources), check=self.check, lesson=lesson)
 
 
 @dataclass(frozen=True)

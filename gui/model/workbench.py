@@ -18,9 +18,10 @@ from gpu.errors import Diagnostic
 from gpu.files import arrays as array_files
 from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.verdicts import Check
 from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
-from gui.model.clearance import Clearance, Refusal
+from gui.model.clearance import Clearance, Refusal, with_check
 from gui.model.file_jobs import FileJobs
 from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
@@ -44,6 +45,8 @@ class Workbench(QObject):
     progressed = pyqtSignal(str, object)
     """The name of the pattern that runs, and its Progress."""
     run_finished = pyqtSignal(object)
+    run_checked = pyqtSignal(object)
+    """FinishedRun, whose text has been checked by now."""
     run_failed = pyqtSignal(object)
     counted = pyqtSignal(object)
     problem = pyqtSignal(object)
@@ -56,6 +59,7 @@ class Workbench(QObject):
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
+        self.clearance.checked.connect(self._take_check)
         self.reading = FileJobs(jobs, self)
         self.reading.failed.connect(self.problem)
         self._device_engine = ""
@@ -111,11 +115,19 @@ class Workbench(QObject):
 
     def _show_refusal(self, refusal: Refusal) -> None:
         request = refusal.request
-        file = self.patterns[request.pattern].file_of(request.variant)
-        if refusal.failure is not None and not refusal.found:
+        if refusal.failure is not None:
+            file = self.patterns[request.pattern].file_of(request.variant)
             self.sources.show_failure(file, request.sources, refusal.failure)
-        else:
-            self.sources.show_run(file, request.sources, refusal.found)
+
+    def _take_check(self, request: RunPattern, check: Check) -> None:
+        """Show what was found in a text, and what that makes of the run that it belongs to."""
+        file = self.patterns[request.pattern].file_of(request.variant)
+        self.sources.show_run(file, request.sources, check.diagnostics)
+        ran = self.outcomes.get(request.pattern)
+        known = with_check(ran, request, check) if ran is not None else None
+        if known is not None:
+            self.outcomes[request.pattern] = known
+            self.run_checked.emit(known)
 
     def run_all_the_same(self, refusal: Refusal) -> None:
         """Run edited texts on the GPU although the check of them did not end well."""
@@ -378,7 +390,8 @@ class Workbench(QObject):
             self.sources.show_failure(kernels, request.sources, event)
             self.run_failed.emit(event)
             return
-        self.sources.show_run(kernels, request.sources, ())
+        check = self.clearance.known(request)
+        self.sources.show_run(kernels, request.sources, check.diagnostics if check is not None else ())
         if image is not None and image is not self.image:
             return
         assert event.report is not None
@@ -392,9 +405,12 @@ class Workbench(QObject):
             {name: handle.open() for name, handle in event.arrays.items()},
             request.sources,
             file,
+            check,
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)
+        if request.sources and request.verify and check is None:
+            self.clearance.follow(request)
         pattern = self.patterns[request.pattern]
         if image is None:
             return

@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Array
 from gpu.messages.kernels import LineFigures, Signature, Simulated
+from gpu.messages.verdicts import lines_in_words, verdict_of_launch
 from gui.painting.theme import code_font, look
 from gui.widgets.basic import Badge, Card, Segments, as_count, role
 
@@ -87,20 +88,19 @@ class ResultsCard(Card):
 
     def show_result(self, signature: Signature, text: str, result: Simulated, arrays: Mapping[str, Array]) -> None:
         """Show what came of a launch of a text."""
-        count = result.count
-        said = f"{count} finding{'s' if count > 1 else ''}" if count else "✓ no findings"
-        self.verdict.say(said, "bad" if count else "good")
+        check = result.check
+        verdict = verdict_of_launch(check)
+        self.verdict.say(verdict.words, "bad" if verdict.bad else "good", verdict.sentence)
         self.findings.clear()
         lines: dict[str, list[int]] = {}
-        for found in result.findings:
+        for found in check.diagnostics:
             lines.setdefault(found.message, []).append(found.line)
         for message, places in lines.items():
-            where = f"Line {places[0]}" if len(places) == 1 else f"Lines {', '.join(map(str, places))}"
-            item = QListWidgetItem(f"{where}: {message}")
+            item = QListWidgetItem(f"{lines_in_words(places).capitalize()}: {message}")
             item.setData(Qt.ItemDataRole.UserRole, places[0])
             self.findings.addItem(item)
-        if not count:
-            self.findings.addItem("No races, nothing out of bounds, nothing read that nobody wrote.")
+        if check.clean or not lines:
+            self.findings.addItem(verdict.sentence)
         names = {str(number): each.name for number, each in enumerate(signature.parameters)}
         self.arrays.setPlainText("\n\n".join(_described(names[key], array) for key, array in arrays.items()))
         self.printed.setPlainText("".join(text for _, text in result.printed) or "Nothing was printed.")

@@ -10,10 +10,20 @@ from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from gpu.engines.base import PhaseTimes
 from gpu.messages.requests import Report
+from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
 from gui.widgets.basic import Badge, Card, as_figure, label, row
 
 PHASES = ("upload", "kernel", "download")
+_TONES = {
+    "verified": "good",
+    "pending": "neutral",
+    "unchecked": "warn",
+    "flawed": "bad",
+    "lucky": "warn",
+    "lesson": "warn",
+    "wrong": "bad",
+}
 
 
 class PhaseBar(QWidget):
@@ -106,20 +116,19 @@ class NumbersCard(Card):
         self.verdict.hide()
         self.source.hide()
 
-    def show_report(self, report: Report, *, expected_wrong: bool) -> None:
-        """Show a report. A wrong result is `expected_wrong` where that is the variant's lesson."""
+    def show_report(self, report: Report, verdict: Verdict) -> None:
+        """Show a report, and what is to be said of the result."""
         self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
         self.unit.setText(f"{report.throughput.unit}  kernel time only")
         self.source.say("measured", "neutral", self.source.toolTip())
         self.bar.show_times(report.time_ms)
         for phase, shown in self.times.items():
             shown.setText(as_time(getattr(report.time_ms, phase)))
+        self.show_verdict(verdict)
         deviation = report.deviation
-        if report.verified is None or deviation is None:
-            self.verdict.say("checking…", "neutral", "The reference is computed when the settings rest.")
+        if deviation is None:
             self.error.setText("Largest error: not known yet")
-            return
-        if deviation.max_abs == 0:
+        elif deviation.max_abs == 0:
             self.error.setText("No difference from the reference, computed apart on the CPU.")
         elif deviation.max_abs == math.inf:
             self.error.setText("Not as many elements as the reference has, or one that is not a finite number.")
@@ -128,12 +137,10 @@ class NumbersCard(Card):
                 f"Largest error {as_figure(deviation.max_abs)}, relative {as_figure(deviation.max_rel)}, "
                 "against a reference computed apart on the CPU."
             )
-        if report.verified:
-            self.verdict.say("✓ verified", "good", "The result agrees with a reference in float64 or integers.")
-        elif expected_wrong:
-            self.verdict.say("wrong, by design", "warn", "This variant is here to show what goes wrong.")
-        else:
-            self.verdict.say("✗ differs from reference", "bad", "The result is further off than rounding explains.")
+
+    def show_verdict(self, verdict: Verdict) -> None:
+        """Say what is to be said of the result."""
+        self.verdict.say(verdict.words, _TONES[verdict.kind], verdict.sentence)
 
     def forget_verdict(self) -> None:
         """Say nothing of right or wrong while the next run is on its way."""

@@ -10,8 +10,8 @@ from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.cards.counters import CountersCard
+from gui.step_view.cards.findings import FindingsLabel
 from gui.step_view.cards.lanes import LanesCard
-from gui.step_view.cards.verdict import Verdict
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.launches import LaunchesView
 from gui.step_view.pictures.orders import OrdersView
@@ -126,7 +126,7 @@ class Panes(QWidget):
     def _make_time(self, player: Player) -> Card:
         self.timeline = Timeline()
         self.transport = Transport(player)
-        self.verdict = Verdict()
+        self.verdict = FindingsLabel()
         time = Card("Time", margins=(12, 4, 12, 8))
         time.title.hide()
         time.body.setSpacing(4)

@@ -47,6 +47,7 @@ class Pages(QObject):
         bench.text_changed.connect(self._show_params)
         bench.progressed.connect(self._show_progress)
         bench.run_finished.connect(self._show_outcome)
+        bench.run_checked.connect(lambda outcome: self.made[outcome.pattern].show_check(outcome))
         bench.counted.connect(self._show_counts)
         messages.given_up.connect(self._forget_progress)
 

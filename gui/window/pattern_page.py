@@ -286,10 +286,16 @@ class PatternPage(Ground):
             self.caution.show_outcome(outcome)
         self._show_numbers(outcome)
 
+    def show_check(self, outcome: FinishedRun) -> None:
+        """Show what the checkers found in the text of the newest run."""
+        if self._ran is not None:
+            self._ran = replace(self._ran, check=outcome.check)
+            self._show_numbers(self._ran)
+
     def _show_numbers(self, outcome: FinishedRun) -> None:
         """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
-        variant = self.pattern.variant(outcome.variant)
-        self.numbers.show_report(outcome.report, expected_wrong=bool(variant.cautionary))
+        lesson = self.pattern.variant(outcome.variant).cautionary
+        self.numbers.show_report(outcome.report, outcome.verdict(lesson))
         if outcome.variant != self.variant.name:
             self.numbers.forget_verdict()
         elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:

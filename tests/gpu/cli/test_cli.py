@@ -16,6 +16,7 @@ from gpu.cli import main as cli
 from gpu.devices import survey as devices
 from gpu.devices.probe import Facts
 from gpu.engines import libraries
+from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
 from gpu.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.files import images
@@ -167,7 +168,10 @@ def test_run_prints_json_with_the_keys_that_stay(command, small: str, pattern: s
         "throughput",
         "error",
         "verified",
+        "findings",
+        "verdict",
     ]
+    assert (report["findings"], report["verdict"]["kind"]) == ([], "verified")
     assert list(report["time_ms"]) == ["upload", "kernel", "download"]
     assert list(report["throughput"]) == ["value", "unit"]
     assert list(report["error"]) == ["max_abs", "max_rel"]
@@ -425,7 +429,7 @@ def test_a_result_that_is_not_right_fails(command, small: str, monkeypatch: pyte
     monkeypatch.setitem(engines.ENGINES, "simulator", "gpu.engines.null:NullEngine")
     done = command("run", "convolution", "--engine", "simulator", "--input", small)
     assert done.code == 1
-    assert "verified    NO: the result is not right" in done.out
+    assert "verified    NO: differs from reference" in done.out
 
 
 def test_too_little_memory_is_told_in_one_line(command, small: str, monkeypatch: pytest.MonkeyPatch):
@@ -550,3 +554,84 @@ def test_run_refuses_what_cannot_be_counted(command, options: list[str], why: st
     done = command("run", "histogram", *options)
     assert done.code == 2
     assert why in done.complaint
+
+
+# --- a pattern's kernel with another text
+
+
+def table_of(done):
+    return {line[:14].strip(): line[14:] for line in done.out.splitlines()[1:]}
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """Return a function that writes reduction's kernels with something put in the place of something else."""
+
+    def write(old, new):
+        text = (KERNELS / "reduction.cu").read_text()
+        assert old in text
+        (tmp_path / "mine.cu").write_text(text.replace(old, new))
+        return str(tmp_path / "mine.cu")
+
+    return write
+
+
+def test_a_pattern_runs_with_another_text_and_is_checked(command, edited):
+    done = command("run", "reduction", "--n", "5000", "--source", edited("// ", "//  "))
+    assert (done.code, done.err) == (0, "")
+    table = table_of(done)
+    assert table["verified"] == "yes"
+    assert table["checked"].endswith("nothing. 3 other orders of threads with n = 1025 gave the same.")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_right_result_of_a_kernel_that_races_fails(command, edited, as_json):
+    source = edited("__syncthreads();", "")
+    done = command(
+        "run", "reduction", "--variant", "interleaved", "--n", "5000", "--source", source, *(["--json"] * as_json)
+    )
+    assert done.code == 1
+    assert done.err == ""
+    if as_json:
+        report = json.loads(done.out)
+        assert {each["kind"] for each in report["findings"]} == {"race"}
+        assert report["findings"][0]["files"] == ["reduction.cu", "reduction.cu"]
+        assert report["verdict"]["kind"] == "flawed"
+        assert report["verdict"]["words"].startswith("right here, but it races: line")
+    else:
+        assert table_of(done)["verified"].startswith("right here, but it races: line")
+        assert "Race reported between" in done.out
+        assert "Insert __syncthreads(); before line" in done.out
+
+
+def test_a_kernel_that_ends_at_a_mistake_has_findings_and_no_result(command, edited):
+    source = edited("partial[blockIdx.x] = ", "partial[blockIdx.x + 100000000] = ")
+    done = command("run", "reduction", "--variant", "interleaved", "--source", source, "--json")
+    assert done.code == 1
+    report = json.loads(done.out)
+    assert [each["kind"] for each in report["findings"]] == ["out-of-bounds"]
+    assert (report["verified"], report["verdict"]["kind"]) == (False, "wrong")
+    done = command("run", "reduction", "--variant", "interleaved", "--source", source)
+    assert done.code == 1
+    assert "NO: wrong" not in done.out
+    assert "it leaves an array" in table_of(done)["verified"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"), [("int x = ;", 1, "expected expression"), (None, 2, "There is no file")]
+)
+def test_a_text_that_is_none_is_one_sentence(command, tmp_path, text, code, said):
+    path = tmp_path / "mine.cu"
+    if text is not None:
+        path.write_text(text)
+    done = command("run", "nbody", "--bodies", "16", "--source", str(path))
+    assert done.code == code
+    assert said in done.err
+
+
+def test_bodies_run_with_another_text_too(command, tmp_path):
+    text = (KERNELS / "nbody.cu").read_text()
+    (tmp_path / "nbody.cu").write_text(text.replace("__syncthreads();", ""))
+    done = command("run", "nbody", "--bodies", "300", "--source", str(tmp_path / "nbody.cu"), "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["findings"]

@@ -20,7 +20,8 @@ from gpu.engines import libraries
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns
-from gpu.run.execute import check_pattern, record, run_pattern
+from gpu.run.check import check_pattern
+from gpu.run.execute import record, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
 LIBRARIES = [

@@ -14,7 +14,8 @@ from gpu import engines
 from gpu.bench import on_gpu, on_simulator
 from gpu.cli import main as cli
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.execute import check_pattern, record
+from gpu.run.check import check_pattern
+from gpu.run.execute import record
 from tests.gpu.cli.desktops import NO_WINDOW
 from tests.new_pattern import declared
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -34,8 +35,10 @@ from gpu.messages.requests import (
     Throughput,
 )
 from gpu.messages.shared_arrays import SharedFolder
+from gpu.messages.verdicts import verdict_of
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.execute import check_pattern, execute, failure_of, run_pattern, throughput
+from gpu.run.check import check_edited, check_pattern
+from gpu.run.execute import execute, failure_of, run_pattern, throughput
 from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
 
@@ -360,10 +363,16 @@ def test_a_pattern_is_checked_before_an_edited_kernel_runs_on_a_gpu(folder, edit
     inputs = {"image": folder.put(image), "maxval": folder.put(np.array(255, np.uint8))}
     edited = text.replace(edit[0], edit[1]) if edit[0] else text
     request = CheckPattern("convolution", "naive", {"size": 3}, inputs, sources={"convolution.cu": edited})
-    found = execute(NullEngine(), request, folder, nothing).diagnostics
+    check = execute(NullEngine(), request, folder, nothing).check
+    assert check is not None
+    found = check.diagnostics
     if kind is None:
+        assert check.clean
         assert found == ()
         return
+    assert check.ended
+    assert check.mistakes[0].kind == kind
+    assert check.remedy is None
     lines = edited.split("\n")
     assert {each.severity for each in found} == {"error"}
     if kind == "out-of-bounds":
@@ -382,6 +391,51 @@ def test_a_check_finds_a_race_and_reads_of_what_nobody_wrote_in_a_small_part_of_
         pattern, variant, {}, {"n": 2**28}, nothing, sources={"reduction.cu": text.replace("__syncthreads();", "")}
     )
     assert {finding.kind for finding in racy} >= {"race"}
+
+
+def barriers(text: str, kernel: str) -> list[int]:
+    """Return the lines of a kernel's barriers, from 1."""
+    lines = text.split("\n")
+    first = next(number for number, line in enumerate(lines, 1) if kernel in line)
+    last = next(number for number, line in enumerate(lines[first:], first + 1) if line == "}")
+    return [number for number in range(first, last) if "__syncthreads();" in lines[number - 1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "kernel"),
+    [("reduction", "interleaved", "reduce_interleaved("), ("scan", "kogge-stone", "scan_kogge_stone("),
+     ("matmul", "tiled", "matmul_tiled(")],
+)  # fmt: skip
+def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(name, variant, kernel) -> None:
+    pattern = find_pattern(name)
+    file = pattern.file_of(variant)
+    text = (KERNELS / file).read_text()
+    taken = barriers(text, kernel)
+    assert taken
+    for line in taken:
+        lines = text.split("\n")
+        lines[line - 1] = lines[line - 1].replace("__syncthreads();", "")
+        sources = {file: "\n".join(lines)}
+        findings, check = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources=sources)
+        assert {each.kind for each in findings} == {"race"}, line
+        assert check.differing, "another order tells"
+        assert verdict_of(True, edited=True, check=check).kind == "flawed"
+        assert check.remedy is not None
+        mended = "\n".join([*lines[: check.remedy.line - 1], check.remedy.text, *lines[check.remedy.line - 1 :]])
+        again = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources={file: mended})[1]
+        assert again.clean, line
+
+
+def test_a_race_between_blocks_has_no_barrier_that_mends_it() -> None:
+    pattern = find_pattern("histogram")
+    text = (KERNELS / "histogram.cu").read_text()
+    racy = re.sub(r"atomicAdd\(&(bins\[.*\]), 1u\);", r"\1 += 1;", text)
+    assert racy != text
+    inputs = {"image": np.arange(40 * 30, dtype=np.uint8).reshape(30, 40), "maxval": np.array(255, np.uint8)}
+    variant = pattern.variant("interleaved")
+    findings, check = check_edited(pattern, variant, inputs, {}, nothing, sources={"histogram.cu": racy})
+    assert {each.kind for each in findings} == {"race"}
+    assert check.remedy is None
 
 
 def test_a_text_that_does_not_compile_fails_the_check(folder) -> None:

@@ -12,6 +12,7 @@ from gpu.errors import CompileError, InputError, KernelError
 from gpu.messages.kernels import KernelLaunch, KernelParameter
 from gpu.messages.requests import DescribeKernels, RunKernel, StepKernel
 from gpu.messages.shared_arrays import SharedFolder
+from gpu.messages.verdicts import Mistake, verdict_of_launch
 from gpu.run.execute import execute
 from gpu.stepping.recording import Recording
 
@@ -69,12 +70,43 @@ def test_a_launch_gives_arrays_findings_what_is_printed_and_figures_by_line(fold
     result = carry_out(RunKernel(launch("shift", "arange:32", "full:1:7", "32", "2", "1,2")), folder)
     assert np.array_equal(result.arrays["0"].open()[:31], 2 * np.arange(1, 32))
     simulated = result.simulated
-    assert simulated.count == 1
-    assert {(each.line, each.message.split(" ")[0]) for each in simulated.findings} == {(4, "Race")}
+    check = simulated.check
+    assert check.mistakes == (Mistake("race", (4,)),)
+    assert {(each.line, each.message.split(" ")[0]) for each in check.diagnostics} == {(4, "Race")}
+    assert not check.clean
+    assert len(check.orders) == 3
     assert simulated.printed == (("thread (3,0,0) in block (0,0,0)", "by 7\n"),)
     assert simulated.lines[4].statements > 0
     assert simulated.lines[4].sectors is not None
     assert simulated.lines[3].sectors is None
+
+
+TURNED = """__global__ void turn(int *out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    BARRIER
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+"""
+
+
+def test_a_missing_barrier_is_told_with_what_mends_it(folder):
+    text = TURNED.replace("BARRIER", "")
+    check = carry_out(RunKernel(launch("turn", "zeros:64", text=text, block=(64,))), folder).simulated.check
+    assert verdict_of_launch(check).words == "it races: lines 3 and 5"
+    assert check.remedy.text == "    __syncthreads();"
+    assert check.remedy.line == 5
+    whole = TURNED.replace("BARRIER", "__syncthreads();")
+    check = carry_out(RunKernel(launch("turn", "zeros:64", text=whole, block=(64,))), folder).simulated.check
+    assert check.clean
+    assert verdict_of_launch(check).words == "✓ no findings"
+
+
+def test_a_result_that_an_order_decides_is_told_though_nothing_races(folder):
+    text = "__global__ void first(int *out) { atomicCAS(out, 0, threadIdx.x / 32 + 1); }"
+    check = carry_out(RunKernel(launch("first", "zeros:1", text=text, block=(128,))), folder).simulated.check
+    assert not check.mistakes
+    assert verdict_of_launch(check).words == f"its result depends on the order: {check.differing[0]}"
 
 
 def test_a_template_is_run_by_its_instantiation(folder):

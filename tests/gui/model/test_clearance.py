@@ -40,12 +40,71 @@ def test_what_is_not_edited_runs_at_once(qtbot, on_gpu):
     assert not checks(on_gpu)
 
 
-def test_on_the_simulator_nothing_is_checked_first(qtbot, window):
-    type_at(qtbot, window, "__syncthreads();", " // RACE")
+def verdict(window):
+    return window.page.numbers.verdict.text()
+
+
+def edited(qtbot, window, comment):
+    """Type a comment behind a barrier, and run with the check held back; return the line."""
+    window.choose_variant("tiled")
+    settle(qtbot, window)
+    line = type_at(qtbot, window, "__syncthreads();", f" // {comment}")
+    side = host_of_simulator(qtbot, window)
+    side.patient = True
+    run(qtbot, window)
+    qtbot.waitUntil(lambda: any(isinstance(request, CheckPattern) for request in side.open.values()))
+    return line, side
+
+
+def host_of_simulator(qtbot, window):
+    assert window.bench.side_jobs.started
+    qtbot.waitUntil(lambda: window.page.source.document.checked)
+    return FakeHost.made[-1]
+
+
+def test_on_the_simulator_it_runs_at_once_and_is_verified_when_it_has_been_checked(qtbot, window):
+    _, side = edited(qtbot, window, "fine")
+    assert window.host.runs("convolution")[-1].sources
+    assert verdict(window) == "right; checking for races…"
+    side.patient = False
+    side.answer_all()
+    qtbot.waitUntil(lambda: verdict(window) == "✓ verified")
+    assert "2 orders of threads" in window.page.numbers.verdict.toolTip()
     run(qtbot, window)
     settle(qtbot, window)
-    assert window.host.runs("convolution")[-1].sources
-    assert not any(isinstance(request, CheckPattern) for host in FakeHost.made for request in host.requests)
+    assert verdict(window) == "✓ verified"
+    assert len([each for each in side.requests if isinstance(each, CheckPattern)]) == 1
+
+
+def test_a_right_result_of_a_kernel_that_races_is_not_verified(qtbot, window):
+    _, side = edited(qtbot, window, "RACE")
+    side.patient = False
+    side.answer_all()
+    line = window.page.source.code.textCursor().blockNumber() + 1
+    qtbot.waitUntil(lambda: verdict(window) == f"right here, but it races: line {line}")
+    assert window.page.numbers.verdict.property("badge") == "bad"
+    assert [problem.line for problem in window.page.source.code.problems] == [line]
+    run(qtbot, window)
+    settle(qtbot, window)
+    assert verdict(window) == f"right here, but it races: line {line}"
+
+
+def test_what_could_not_be_checked_is_not_verified(qtbot, window):
+    _, side = edited(qtbot, window, "fine")
+    side.answer(Failure("input", "There is not enough memory for this."))
+    qtbot.waitUntil(lambda: verdict(window) == "right, but not checked")
+    assert "There is not enough memory" in window.page.numbers.verdict.toolTip()
+
+
+def test_a_check_of_another_text_says_nothing_of_this_one(qtbot, window):
+    _, side = edited(qtbot, window, "RACE")
+    window.page.source.code.undo()
+    run(qtbot, window)
+    side.patient = False
+    side.answer_all()
+    settle(qtbot, window)
+    qtbot.waitUntil(lambda: not side.open)
+    assert "races" not in verdict(window)
 
 
 def test_an_edited_text_runs_once_it_has_passed_and_is_not_checked_twice(qtbot, on_gpu):
@@ -84,7 +143,7 @@ def refused(qtbot, window):
 def test_findings_keep_it_from_the_gpu_and_are_shown_at_their_lines(qtbot, on_gpu):
     start = len(on_gpu.host.runs("convolution"))
     refused(qtbot, on_gpu)
-    assert "it did not run on the GPU" in on_gpu.banner.message.text()
+    assert "It did not run on the GPU" in on_gpu.banner.message.text()
     line = on_gpu.page.source.code.textCursor().blockNumber() + 1
     assert on_gpu.banner.detail.toPlainText() == f"line {line}: RACE {line}"
     assert [problem.line for problem in on_gpu.page.source.code.problems] == [line]

@@ -4,6 +4,7 @@ import pytest
 
 from gpu.engines.base import PhaseTimes
 from gpu.messages.requests import Deviation, Report, Throughput
+from gpu.messages.verdicts import verdict_of
 from gui.run_view.numbers import NumbersCard, as_time
 from gui.widgets.basic import as_figure
 
@@ -14,6 +15,10 @@ def report(verified=True, deviation=None, times=None):
     return Report("p", "null", "null", "d", "v", times, Throughput(812.5, "Mpixel/s"), deviation, verified)
 
 
+def show(card, report, lesson=""):
+    card.show_report(report, verdict_of(report.verified, lesson=lesson))
+
+
 @pytest.fixture
 def card(qtbot):
     made = NumbersCard()
@@ -22,7 +27,7 @@ def card(qtbot):
 
 
 def test_figures_and_units(card):
-    card.show_report(report(), expected_wrong=False)
+    show(card, report())
     assert card.figure.text() == "812"
     assert card.unit.text().startswith("Mpixel/s")
     assert card.source.text() == "measured"
@@ -34,31 +39,32 @@ def test_figures_and_units(card):
 @pytest.mark.parametrize(
     ("verified", "lesson", "tone", "text"),
     [
-        (True, False, "good", "verified"),
-        (False, False, "bad", "differs"),
-        (False, True, "warn", "by design"),
-        (None, False, "neutral", "checking"),
+        (True, "", "good", "verified"),
+        (False, "", "bad", "differs"),
+        (False, "It races.", "warn", "by design"),
+        (True, "It races.", "warn", "right this time"),
+        (None, "", "neutral", "checking"),
     ],
 )
 def test_verdicts(card, verified, lesson, tone, text):
-    card.show_report(report(verified), expected_wrong=lesson)
+    show(card, report(verified), lesson)
     assert card.verdict.property("badge") == tone
     assert text in card.verdict.text()
 
 
 def test_a_result_of_another_shape_has_no_largest_error(card):
-    card.show_report(report(False, Deviation(float("inf"), float("inf"))), expected_wrong=False)
+    show(card, report(False, Deviation(float("inf"), float("inf"))))
     assert card.error.text().startswith("Not as many elements")
     assert card.verdict.property("badge") == "bad"
 
 
 def test_an_error_relative_to_nothing_is_infinite(card):
-    card.show_report(report(False, Deviation(3.0, float("inf"))), expected_wrong=False)
+    show(card, report(False, Deviation(3.0, float("inf"))))
     assert "Largest error 3.00, relative ∞" in card.error.text()
 
 
 def test_no_time_at_all_is_painted(card):
-    card.show_report(report(times=PhaseTimes()), expected_wrong=False)
+    show(card, report(times=PhaseTimes()))
     assert not card.grab().isNull()
 
 

@@ -15,7 +15,8 @@ from gpu.patterns.nbody.forces import PLANS, Motion, threads_per_body
 from gpu.patterns.nbody.pattern import PATTERN, probes
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
-from gpu.run.execute import Outcome, check_pattern, record, run_pattern
+from gpu.run.check import check_pattern
+from gpu.run.execute import Outcome, record, run_pattern
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""What the checkers say of a recording, in two words."""
+"""What the checkers say of a recording, in a few words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QLabel
 
+from gpu.messages.verdicts import mistakes_in_words, mistakes_of
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import role
@@ -18,8 +19,8 @@ _LONGEST = 60
 _LISTED = 12
 
 
-class Verdict(QLabel):
-    """Says how much was found, in the color that goes with it; its tip lists what."""
+class FindingsLabel(QLabel):
+    """Says what was found, in the color that goes with it; its tip lists what."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,12 +32,13 @@ class Verdict(QLabel):
 
     def show_recording(self, recording: Recording) -> None:
         """Say what was found in a recording, or why there is no more of it."""
-        count = len(recording.findings)
-        text = recording.failure or (f"{count} finding{'s' if count > 1 else ''}" if count else "no findings")
+        found = [finding for _, finding in recording.findings]
+        mistakes = mistakes_of(found)
+        text = recording.failure or (f"it {mistakes_in_words(mistakes)}" if mistakes else "no findings")
         self.setText(text if len(text) < _LONGEST else f"{text[: _LONGEST - 2]}…")
-        listed = [finding.message for _, finding in recording.findings[:_LISTED]]
+        listed = [finding.message for finding in found[:_LISTED]]
         self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped)), *listed]))
-        self._bad = bool(count or recording.failure)
+        self._bad = bool(found or recording.failure)
         self._restyle()
 
     def clear(self) -> None:

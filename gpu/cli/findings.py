@@ -1,0 +1,54 @@
+"""Findings as the commands print them: as JSON for programs, with their source lines for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from gpu.errors import SourcePosition
+from gpu.files.sources import Sources
+from gpu.simulator.checkers.findings import Finding
+
+_WIDTH = 100
+
+
+def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Return findings as JSON takes them."""
+    return [
+        {
+            "kind": finding.kind,
+            "message": finding.message,
+            "lines": [position.line for position in finding.positions],
+            "files": [position.file for position in finding.positions],
+            "threads": list(finding.threads),
+            "count": finding.count,
+        }
+        for finding in findings
+    ]
+
+
+def finding_text(number: int, finding: Finding, sources: Sources) -> str:
+    """Return a finding with its source lines."""
+    times = f", {finding.count} times" if finding.count > 1 else ""
+    lines = textwrap.wrap(
+        f"{number}. {finding.kind}{times}: {finding.message}",
+        _WIDTH,
+        subsequent_indent="   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for place, position in enumerate(finding.positions):
+        thread = finding.threads[place] if place < len(finding.threads) else ""
+        lines.append(f"  {position}" + (f"  {thread}" if thread else ""))
+        if position not in finding.positions[place + 1 :] and (shown := excerpt(sources, position)):
+            lines.append(shown)
+    if not finding.positions:
+        lines += [f"  {thread}" for thread in finding.threads]
+    return "\n".join(lines)
+
+
+def excerpt(sources: Sources, position: SourcePosition) -> str:
+    """Return a source line and a caret below it; "" where the line is not known."""
+    text = sources.line(position.file, position.line)
+    return "\n".join(f"    {line}" for line in (text, sources.caret(position)) if line) if text else ""

@@ -1,0 +1,241 @@
+"""Whether a kernel can be trusted: run on a small input before the checkers' eyes, and again in several orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
+from gpu.engines.base import KERNELS, kernel_text
+from gpu.errors import KernelError, LaunchError
+from gpu.messages.requests import CheckPattern
+from gpu.messages.verdicts import Check, Mistake, Remedy, mistakes_of
+from gpu.patterns import find_pattern
+from gpu.run import verify
+from gpu.run.drive import Tell, accept, drive, refuse_library
+
+if TYPE_CHECKING:
+    from gpu.simulator.checkers.findings import Finding
+
+_CHECKED_SIZES = {"elements": 4999, "bodies": 4999, "rows": 67, "columns": 67}
+_CHECKED_IMAGE = (45, 67)
+_ORDERED_SIZES = {"elements": 1025, "bodies": 129, "rows": 9, "columns": 35}
+_ORDERED_IMAGE = (13, 35)
+ORDERS = ("shuffle:1", "shuffle:2", "shuffle:3")
+"""The schedules in which a kernel runs besides the one in which it is checked."""
+
+_AROUND = 3
+"""So many lines around those that race a barrier is tried before."""
+_MOST_TRIES = 12
+_BARRIER = "__syncthreads();"
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """What came of a run before the checkers' eyes."""
+
+    findings: list[Finding]
+    right: bool
+    ended: bool
+
+
+def check_pattern(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> list[Finding]:
+    """Run one variant on the simulator, on a small part of its input, and return what its kernels do wrong.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or is launched as no GPU would.
+    """
+    refuse_library(variant)
+    params = small_params(pattern, pattern.check(given))
+    inputs = _small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
+    return _watched(pattern, variant, inputs, params, tell, sources or {}).findings
+
+
+def check_edited(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str],
+    seed: int = 0,
+) -> tuple[list[Finding], Check]:
+    """Return what `check_pattern` finds, and with it whether several orders agree and what would mend a race.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or is launched as no GPU would.
+    """
+    from gpu.simulator.checkers.report import diagnostics_of
+
+    refuse_library(variant)
+    params = small_params(pattern, pattern.check(given))
+    watched = _small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
+    found = _watched(pattern, variant, watched, params, tell, sources)
+    file = pattern.file_of(variant.name)
+    text = kernel_text(file, sources)
+    mistakes = mistakes_of(found.findings, file)
+    fewer = small_params(pattern, params, _ORDERED_SIZES)
+    small = _small_inputs(pattern, inputs, fewer, seed, _ORDERED_SIZES, _ORDERED_IMAGE)
+
+    def right_in(schedule: str) -> bool:
+        return _right(pattern, variant, small, fewer, tell, sources, schedule)
+
+    def mends(edited: str) -> bool:
+        changed = {**sources, file: edited}
+        try:
+            again = _watched(pattern, variant, small, fewer, tell, changed)
+        except KernelError:
+            return False
+        return again.right and not again.findings
+
+    orders = () if found.ended else ORDERS
+    return found.findings, Check(
+        mistakes=mistakes,
+        diagnostics=diagnostics_of(found.findings, text, KERNELS / file),
+        ended=found.ended,
+        input=_in_words(pattern, params),
+        orders=orders,
+        ordered_input=_in_words(pattern, fewer),
+        differing=tuple(schedule for schedule in orders if not right_in(schedule)),
+        remedy=remedy_of(mistakes, text, mends),
+    )
+
+
+def check_request(request: CheckPattern, tell: Tell) -> Check:
+    """Carry out a CheckPattern; errors as of `check_edited`."""
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    return check_edited(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)[1]
+
+
+def small_params(
+    pattern: Pattern, params: Mapping[str, Any], sizes: Mapping[str, int] = _CHECKED_SIZES
+) -> dict[str, Any]:
+    """Return parameters for a check: as they are, but for fewer elements."""
+    most = {
+        each.name: sizes[each.unit] for each in pattern.parameters if isinstance(each, Integer) and each.unit in sizes
+    }
+    return {name: min(value, most[name]) if name in most else value for name, value in params.items()}
+
+
+def remedy_of(mistakes: Sequence[Mistake], text: str, mends: Callable[[str], bool]) -> Remedy | None:
+    """Return a barrier with which nothing is found any more, where races are all that was found and one does that."""
+    if not mistakes or {each.kind for each in mistakes} != {"race"}:
+        return None
+    lines = text.split("\n")
+    for number in _places({line for each in mistakes for line in each.lines}, len(lines)):
+        before = lines[number - 1]
+        if not before.strip():
+            continue
+        inserted = before[: len(before) - len(before.lstrip())] + _BARRIER
+        if mends("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
+            return Remedy(f"Insert {_BARRIER} before line {number}", number, inserted)
+    return None
+
+
+def _places(racing: Collection[int], last: int) -> Iterator[int]:
+    """Yield the lines before which a barrier may help, those behind the race first."""
+    first, end = min(racing, default=1), max(racing, default=0)
+    behind, before = range(end + 1, end + 1 + _AROUND), range(first - 1, first - 1 - _AROUND, -1)
+    places = (line for line in (*behind, *range(end, first - 1, -1), *before) if 1 <= line <= last)
+    yield from islice(places, _MOST_TRIES)
+
+
+def _watched(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    tell: Tell,
+    sources: Mapping[str, str],
+) -> _Watched:
+    """Run a variant before the checkers' eyes."""
+    from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
+
+    accept(pattern, variant, inputs, params)
+    engine = CheckingEngine()
+    engine.sources = dict(sources)
+    with closing(engine):
+        try:
+            outputs = drive(engine, variant, inputs, params, tell)
+        except LaunchError:
+            if not engine.findings:
+                raise
+            return _Watched(engine.findings, right=False, ended=True)
+        return _Watched(engine.findings, _is_right(pattern, variant, inputs, params, outputs), ended=False)
+
+
+def _right(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    tell: Tell,
+    sources: Mapping[str, str],
+    schedule: str,
+) -> bool:
+    """Return whether the result is right when threads run in another order."""
+    from gpu.engines.simulator import SimulatorEngine
+
+    engine = SimulatorEngine("lockstep", schedule=schedule)
+    engine.sources = dict(sources)
+    with closing(engine):
+        try:
+            outputs = drive(engine, variant, inputs, params, tell)
+        except LaunchError:
+            return False
+        return _is_right(pattern, variant, inputs, params, outputs)
+
+
+def _is_right(
+    pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Mapping[str, Array]
+) -> bool:
+    ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
+    return verify.compare(ours, right, pattern.tolerance(inputs, params))[1]
+
+
+def _small_inputs(
+    pattern: Pattern,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    seed: int,
+    sizes: Mapping[str, int],
+    image: tuple[int, int],
+) -> Inputs:
+    """Return the beginnings of arrays: several blocks' worth, and of sizes that no block divides."""
+
+    def corner(values: Array) -> Array:
+        if values.ndim >= 2:
+            return values[: image[0], : image[1]]
+        return values[: sizes["elements"]] if values.ndim else values
+
+    return pattern.inputs({name: corner(values) for name, values in inputs.items()}, params, seed)
+
+
+def _in_words(pattern: Pattern, params: Mapping[str, Any]) -> str:
+    """Return what a pattern was checked on."""
+    if pattern.size is not None and pattern.size.name in params:
+        return f"{pattern.size.name} = {params[pattern.size.name]}"
+    return ""

@@ -1,0 +1,57 @@
+"""One verdict: "verified" is its best case, never a part of it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from gpu.messages.verdicts import Check, Mistake, mistakes_in_words, verdict_of
+
+RACE = Mistake("race", (129, 131))
+BOUNDS = Mistake("out-of-bounds", (7,))
+CHECKS = [
+    None,
+    Check(),
+    Check((RACE,)),
+    Check((BOUNDS,), ended=True),
+    Check(orders=("shuffle:1",)),
+    Check(orders=("shuffle:1", "shuffle:2"), differing=("shuffle:2",)),
+    Check(failure="There is no memory."),
+]
+
+
+@pytest.mark.parametrize(
+    ("right", "edited", "check", "lesson"),
+    list(itertools.product((None, False, True), (False, True), CHECKS, ("", "It loses updates."))),
+)
+def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
+    said = verdict_of(right, edited=edited, check=check, lesson=lesson)
+    clean = check is None or not (check.mistakes or check.differing)
+    looked = not edited or (check is not None and not check.failure)
+    assert (said.kind == "verified") == (right is True and clean and looked and not lesson)
+    assert ("verified" in said.words) == (said.kind == "verified")
+    assert said.words
+    assert said.sentence
+
+
+@pytest.mark.parametrize(
+    ("right", "check", "words"),
+    [
+        (True, Check((RACE,)), "right here, but it races: lines 129 and 131"),
+        (False, Check((RACE,)), "✗ wrong: it races: lines 129 and 131"),
+        (None, Check((BOUNDS,), ended=True), "✗ wrong: it leaves an array: line 7"),
+        (True, CHECKS[5], "right here, but wrong in another order: shuffle:2"),
+        (True, CHECKS[6], "right, but not checked"),
+        (True, None, "right; checking for races…"),
+        (False, None, "✗ differs from reference"),
+        (None, None, "checking…"),
+    ],
+)
+def test_words_of_an_edited_kernel(right, check, words):
+    assert verdict_of(right, edited=True, check=check).words == words
+
+
+def test_mistakes_of_one_kind_are_said_once():
+    found = (RACE, Mistake("race", (131, 140)), Mistake("uninitialized", ()), Mistake("odd", (3,)))
+    assert mistakes_in_words(found) == "races: lines 129, 131 and 140; reads what nobody wrote; makes a mistake: line 3"
