@@ -55,7 +55,7 @@ def main(argv: Sequence[str] = ()) -> int:
 
     window = MainWindow(engine=given.engine)
     screen = window.screen()
-    if window.memory.bytes("geometry") is None and screen is not None:
+    if window.memory.geometry is None and screen is not None:
         # The first time it takes a good part of a large screen.
         room = screen.availableSize()
         window.resize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))

@@ -13,7 +13,6 @@ from functools import cache
 
 import pytest
 from hypothesis import settings
-from PyQt6.QtCore import QSettings
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -80,14 +79,10 @@ def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     """Keep the user's settings and cache out of the tests, and the tests out of them."""
     folder = tmp_path_factory.mktemp("settings")
     # For the processes that a test starts.
+    monkeypatch.setenv("LOCKSTEP_SETTINGS", str(folder / "settings.json"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     # One for all tests, whichever process they run in: machine code is made once.
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     monkeypatch.setenv("LOCKSTEP_CACHE", str(shared / "compiled"))
-    # Only the ini format obeys a path on every system; the native one is the registry on Windows.
-    QSettings.setDefaultFormat(QSettings.Format.IniFormat)
-    for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
-        QSettings.setPath(QSettings.Format.IniFormat, scope, str(folder))
-        QSettings.setPath(QSettings.Format.NativeFormat, scope, str(folder))

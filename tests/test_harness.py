@@ -32,16 +32,16 @@ def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
 
 
 def test_settings_live_in_a_folder_of_the_test(qapp, tmp_path_factory):
-    from PyQt6.QtCore import QSettings
+    from gui.model.settings import SavedSettings
+    from gui.model.settings_file import settings_path
 
-    settings = QSettings("Lockstep", "Lockstep")
-    assert settings.fileName().startswith(str(tmp_path_factory.getbasetemp()))
-    assert not settings.allKeys()
-    settings.setValue("a", 1)
-    settings.sync()
+    assert settings_path().is_relative_to(tmp_path_factory.getbasetemp())
+    assert not settings_path().exists()
+    SavedSettings().theme = "light"
+    assert settings_path().exists()
 
 
 def test_settings_are_new_in_every_test(qapp):
-    from PyQt6.QtCore import QSettings
+    from gui.model.settings import SavedSettings
 
-    assert not QSettings("Lockstep", "Lockstep").allKeys()
+    assert SavedSettings().theme == "dark"

@@ -328,9 +328,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Ready:
-    """The engine's process is up, on this device."""
+    """The engine's process is up, on this device; `note` is what it has to say of this user's folders, or ""."""
 
     device: Device
+    note: str = ""
 
 
 @dataclass(frozen=True)

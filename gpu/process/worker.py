@@ -47,12 +47,13 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
         from gpu import engines
         from gpu.run.bodies import forget
         from gpu.run.execute import execute, failure_of
+        from gpu.simulator.disk import complaint
 
         engine = engines.create(engine_name)
     except Exception as error:
         connection.send((0, _no_engine(error), True))
         return
-    connection.send((0, Ready(engine.device), False))
+    connection.send((0, Ready(engine.device, complaint()), False))
     with contextlib.closing(engine), contextlib.ExitStack() as kept:
         kept.callback(forget, engine)
         while True:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QCoreApplication, QEventLoop, QSettings
+from PyQt6.QtCore import QCoreApplication, QEventLoop
 
 from gui.qt.background import wait_for_background
 from gui.qt.later import after, every
@@ -35,7 +35,7 @@ def driven(engine: str) -> Iterator[MainWindow]:
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
-        memory = SavedSettings(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
+        memory = SavedSettings(Path(scratch, "settings.json"))
         window = MainWindow(memory, engine)
         try:
             window.resize(*SIZE)

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QElapsedTimer, QEventLoop, QSettings, QTimer
+from PyQt6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
 from gpu.declaration.pattern import Array
 from gpu.patterns.nbody.forces import Motion
@@ -51,7 +51,7 @@ def take(folder: Path) -> None:
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
-        memory = SavedSettings(QSettings(str(Path(scratch, "settings.ini")), QSettings.Format.IniFormat))
+        memory = SavedSettings(Path(scratch, "settings.json"))
         window = MainWindow(memory, "simulator")
         try:
             window.resize(*SIZE)

@@ -72,6 +72,8 @@ class Jobs(QObject):
 
     ready = pyqtSignal(object)
     """Device: the engine's process is up."""
+    noted = pyqtSignal(str)
+    """A sentence of the engine's process on this user's folders, when it is heard first."""
     broken = pyqtSignal(object)
     """Failure: the engine's process cannot work."""
     busy_changed = pyqtSignal(bool)
@@ -86,6 +88,7 @@ class Jobs(QObject):
         self._since = 0.0
         self._waiting: dict[str, _QueuedRequest] = {}
         self._busy = False
+        self._notes: list[str] = []
         self.device: Device | None = None
         """What the engine runs on, once its process is up."""
         queue(self._arrived, self._take)
@@ -185,6 +188,9 @@ class Jobs(QObject):
         if number == 0:
             if isinstance(event, Ready):
                 self.device = event.device
+                if event.note not in ("", *self._notes):
+                    self._notes.append(event.note)
+                    self.noted.emit(event.note)
                 self.ready.emit(event.device)
             elif isinstance(event, Failure):
                 self.broken.emit(event)

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QByteArray, QSettings
+from PyQt6.QtCore import QByteArray
 
 from gpu.declaration.pattern import Pattern
 from gpu.errors import InputError
+from gui.model.settings_file import SettingsFile, settings_path
 from gui.painting.theme import FONT_SIZES, THEMES
 
 MAX_RECENT = 8
 
 
 class SavedSettings:
-    """Typed access to the settings; whatever does not make sense any more is as if it had never been stored."""
+    """Typed access to the settings; whatever does not make sense any more is as if it had never been stored.
 
-    def __init__(self, store: QSettings | None = None) -> None:
-        self._store = store or QSettings("Lockstep", "Lockstep")
+    Parameters
+    ----------
+    path : Path or None
+        Their file; None for the platform's place.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._store = SettingsFile(path or settings_path(), _is_sound)
 
     def _word(self, key: str, allowed: Any, default: str) -> str:
-        value = self._store.value(key, default)
+        value = self._store.value(key)
         return value if isinstance(value, str) and (allowed is None or value in allowed) else default
+
+    def _remember(self, key: str, value: Any) -> None:
+        """Keep a choice at once: the window may end otherwise than by being closed."""
+        self._store.put(key, value)
+        self._store.write()
 
     @property
     def theme(self) -> str:
@@ -34,7 +47,7 @@ class SavedSettings:
 
     @theme.setter
     def theme(self, name: str) -> None:
-        self._store.setValue("theme", name)
+        self._remember("theme", name)
 
     @property
     def text_size(self) -> str:
@@ -43,7 +56,7 @@ class SavedSettings:
 
     @text_size.setter
     def text_size(self, name: str) -> None:
-        self._store.setValue("text_size", name)
+        self._remember("text_size", name)
 
     @property
     def engine(self) -> str:
@@ -52,7 +65,7 @@ class SavedSettings:
 
     @engine.setter
     def engine(self, name: str) -> None:
-        self._store.setValue("engine", name)
+        self._remember("engine", name)
 
     @property
     def scale(self) -> str:
@@ -61,7 +74,7 @@ class SavedSettings:
 
     @scale.setter
     def scale(self, name: str) -> None:
-        self._store.setValue("histogram_scale", name)
+        self._remember("histogram_scale", name)
 
     @property
     def pattern(self) -> str:
@@ -70,17 +83,16 @@ class SavedSettings:
 
     @pattern.setter
     def pattern(self, name: str) -> None:
-        self._store.setValue("pattern", name)
+        self._store.put("pattern", name)
 
     @property
     def image(self) -> Path | None:
         """Return the image that was open last."""
-        text = self._word("image", None, "")
-        return Path(text) if text else None
+        return next(_paths([self._word("image", None, "")]), None)
 
     @image.setter
     def image(self, path: Path) -> None:
-        self._store.setValue("image", str(path))
+        self._remember("image", str(path))
 
     def variant(self, pattern: Pattern) -> str:
         """Return the variant that was chosen last."""
@@ -98,63 +110,73 @@ class SavedSettings:
 
     def store_step(self, pattern: str, params: Mapping[str, Any], schedule: str) -> None:
         """Remember what is chosen in a pattern's Step tab."""
-        self._store.setValue(f"patterns/{pattern}/step_params", json.dumps(_plain(params)))
-        self._store.setValue(f"patterns/{pattern}/schedule", schedule)
+        self._store.put(f"patterns/{pattern}/step_params", _plain(params))
+        self._store.put(f"patterns/{pattern}/schedule", schedule)
 
     def _stored(self, pattern: Pattern, key: str) -> dict[str, Any]:
         """Return those of the stored parameters that are still allowed."""
-        try:
-            stored = json.loads(self._word(f"patterns/{pattern.name}/{key}", None, "{}"))
-        except ValueError:
-            stored = {}
+        stored = self._store.value(f"patterns/{pattern.name}/{key}") or {}
         given: dict[str, Any] = {}
         for parameter in pattern.parameters:
-            if not isinstance(stored, dict) or parameter.name not in stored:
-                continue
-            value = stored[parameter.name]
-            try:
+            value = stored.get(parameter.name)
+            if value is None or isinstance(value, list) != isinstance(parameter.initial, np.ndarray):
+                continue  # of an array a text would be the name of a file
+            with suppress(InputError, ValueError, TypeError, OverflowError):
                 given[parameter.name] = parameter.check(np.array(value) if isinstance(value, list) else value)
-            except (InputError, ValueError):
-                continue
         return given
 
     def store_settings(self, pattern: str, variant: str, params: dict[str, Any]) -> None:
         """Remember what is chosen on a pattern's page."""
-        self._store.setValue(f"patterns/{pattern}/variant", variant)
-        self._store.setValue(f"patterns/{pattern}/params", json.dumps(_plain(params)))
+        self._store.put(f"patterns/{pattern}/variant", variant)
+        self._store.put(f"patterns/{pattern}/params", _plain(params))
 
     @property
     def recent(self) -> list[Path]:
         """Return the images that were opened last, newest first."""
-        try:
-            names = json.loads(self._word("recent", None, "[]"))
-        except ValueError:
-            return []
-        return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        return list(_paths(self._store.value("recent") or []))[:MAX_RECENT]
 
     def add_recent(self, path: Path) -> None:
         """Put an image at the head of the recent ones."""
         names = [str(path), *(str(old) for old in self.recent if old != path)]
-        self._store.setValue("recent", json.dumps(names[:MAX_RECENT]))
+        self._remember("recent", names[:MAX_RECENT])
 
     def clear_recent(self) -> None:
         """Forget the recent images."""
-        self._store.setValue("recent", "[]")
+        self._remember("recent", [])
 
-    def bytes(self, key: str) -> QByteArray | None:
-        """Return a geometry or a splitter's state."""
-        value = self._store.value(f"layout/{key}")
-        return value if isinstance(value, QByteArray) else None
+    @property
+    def geometry(self) -> QByteArray | None:
+        """Where the window was, as Qt describes it; None for the first time."""
+        text = self._word("geometry", None, "")
+        return QByteArray.fromBase64(text.encode()) if 0 < len(text) <= _LONGEST_GEOMETRY else None
 
-    def store_bytes(self, key: str, value: QByteArray) -> None:
-        """Remember a geometry or a splitter's state."""
-        self._store.setValue(f"layout/{key}", value)
+    @geometry.setter
+    def geometry(self, described: QByteArray) -> None:
+        self._store.put("geometry", described.toBase64().data().decode())
 
-    def sync(self) -> None:
+    def sizes(self, key: str) -> list[int]:
+        """Return the widths or heights of a splitter's parts; nothing where none are known."""
+        sizes = self._store.value(f"{key}/sizes") or []
+        return sizes if all(0 <= size <= _WIDEST for size in sizes) else []
+
+    def store_sizes(self, key: str, sizes: list[int]) -> None:
+        """Remember the widths or heights of a splitter's parts."""
+        self._store.put(f"{key}/sizes", sizes)
+
+    @property
+    def complaint(self) -> str:
+        """Return what is wrong with the settings' file, in one sentence; "" where nothing is."""
+        return self._store.complaint
+
+    def write(self) -> None:
         """Write everything out."""
-        self._store.sync()
+        self._store.write()
 
 
+_LONGEST_PATH = 4096
+_LONGEST_GEOMETRY = 1000
+"""Characters; Qt's description of a window has 88."""
+_WIDEST = 100_000
 _LONGEST_TEXT = 10_000
 """Characters of a parameter that is remembered: a book is opened again."""
 
@@ -165,3 +187,30 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in params.items()
         if not (isinstance(value, str) and len(value) > _LONGEST_TEXT)
     }
+
+
+def _is_sound(key: str, value: Any) -> bool:
+    """Whether a value is of the kind that is stored under a key."""
+    match key.rpartition("/")[2]:
+        case "params" | "step_params":
+            return isinstance(value, dict) and all(map(_is_plain, value.values()))
+        case "sizes":
+            return isinstance(value, list) and all(type(each) is int for each in value)
+        case "recent":
+            return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, str)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value can be a parameter's: one, a row of them, or a matrix."""
+    rows = value if isinstance(value, list) else [value]
+    values = [each for row in rows for each in (row if isinstance(row, list) else [row])]
+    return not any(isinstance(each, list | dict) for each in values)
+
+
+def _paths(names: list[str]) -> Iterator[Path]:
+    """Return those of some texts as paths that any file can have."""
+    for name in names:
+        with suppress(UnicodeEncodeError):
+            if 0 < len(os.fsencode(name)) <= _LONGEST_PATH and "\0" not in name:
+                yield Path(name)

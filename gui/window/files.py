@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from PyQt6.QtGui import QPixmap
@@ -52,8 +53,8 @@ class Files:
         self._pages, self._own, self._messages = pages, own, messages
 
     def _folder(self) -> Path:
-        recent = self._memory.recent
-        return recent[0].parent if recent and recent[0].parent.is_dir() else Path.home()
+        folder = self._memory.recent[0].parent if self._memory.recent else Path.home()
+        return folder if os.path.isdir(folder) else Path.home()
 
     def open(self, path: Path) -> None:
         """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from PyQt6.QtCore import QMimeData, QSize, QTimer
@@ -72,6 +73,7 @@ class MainWindow(QMainWindow):
         self.resize(QSize(1280, 720))
         self.setAcceptDrops(True)
         self._discard = False
+        self._notes = [self.memory.complaint]
         self.stack = QStackedWidget()
         self.banner = Banner()
         self.status = StatusLine(survey)
@@ -91,7 +93,7 @@ class MainWindow(QMainWindow):
         self.header.show_engine(self.engine)
         chosen = self.memory.pattern
         self.pages.show(chosen if chosen in self.bench.patterns else self.bench.chosen)
-        if geometry := self.memory.bytes("geometry"):
+        if geometry := self.memory.geometry:
             self.restoreGeometry(geometry)
 
     # --- putting together
@@ -147,6 +149,7 @@ class MainWindow(QMainWindow):
     def _connect_work(self) -> None:
         bench, failed = self.bench, self.messages.show_failure
         self.jobs.ready.connect(self.status.show_device)
+        self.jobs.noted.connect(self._notes.append)
         self.jobs.ready.connect(lambda device: self.header.show_libraries(bench.pattern, device.no_library))
         self.jobs.broken.connect(self._show_no_engine)
         self.jobs.busy_changed.connect(self._show_busy)
@@ -172,7 +175,8 @@ class MainWindow(QMainWindow):
         self.sidebar.add_samples(samples)
         self.actions_.add_samples(samples)
         remembered = self.memory.image
-        wanted = image or (remembered if remembered is not None and remembered.is_file() else DEFAULT_SAMPLE)
+        there = remembered is not None and os.path.isfile(remembered)
+        wanted = image or (remembered if there else None) or DEFAULT_SAMPLE
         self.bench.open(wanted, DEFAULT_SAMPLE)
         self._ask_for_thumbnails()
         self.status.look_for_gpu()
@@ -268,11 +272,18 @@ class MainWindow(QMainWindow):
 
     def _show_image(self, image: OpenImage) -> None:
         self.banner.hide()
+        self._say_notes()
         self._name_input()
         self.sidebar.mark_image(image.path)
         self.memory.image = image.path
         if image.path not in self.sidebar.thumbnails:
             self.memory.add_recent(image.path)
+
+    def _say_notes(self) -> None:
+        """Say once what is wrong with this user's folders, as soon as there is something else to be seen."""
+        if notes := [note for note in self._notes if note]:
+            self.banner.say(*notes, tone="neutral")
+        self._notes.clear()
 
     def _name_input(self) -> None:
         """Say what the pattern that is shown works on, in the Run tab, or in the Step tab what is recorded."""
@@ -334,8 +345,8 @@ class MainWindow(QMainWindow):
         self.preparation.stop()
         self.pages.close_down()
         self.own.close_down()
-        self.memory.store_bytes("geometry", self.saveGeometry())
-        self.memory.sync()
+        self.memory.geometry = self.saveGeometry()
+        self.memory.write()
         self.bench.close()
         super().closeEvent(event)
         self.hide()

@@ -42,6 +42,7 @@ class Pages(QObject):
         super().__init__(stack)
         self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
         self.made: dict[str, PatternPage] = {}
+        self._seen: set[str] = set()
         bench.image_changed.connect(self._show_image)
         bench.values_changed.connect(self._show_params)
         bench.text_changed.connect(self._show_params)
@@ -61,6 +62,7 @@ class Pages(QObject):
     def show(self, name: str) -> None:
         """Show a pattern's page."""
         page = self._placed(name)
+        self._seen.add(name)
         self._bench.chosen = name
         self._stack.setCurrentWidget(page)
         self.shown.emit(name)
@@ -171,8 +173,9 @@ class Pages(QObject):
             page.view.levels.set_scale(memory.scale)
             page.view.levels.scale.picked.connect(self._take_scale)
         for key, splitter in self._splitters(page).items():
-            if state := memory.bytes(f"{name}/{key}"):
-                splitter.restoreState(state)
+            sizes = memory.sizes(f"{name}/{key}")
+            if len(sizes) == splitter.count():
+                splitter.setSizes(sizes)
         if bench.image is not None:
             page.show_image(bench.image)
         return page
@@ -212,8 +215,9 @@ class Pages(QObject):
         memory = self._memory
         for name, page in self.made.items():
             memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
-            for key, splitter in self._splitters(page).items():
-                memory.store_bytes(f"{name}/{key}", splitter.saveState())
+            if name in self._seen:  # others have never been laid out
+                for key, splitter in self._splitters(page).items():
+                    memory.store_sizes(f"{name}/{key}", splitter.sizes())
             page.step.close_down()
             if isinstance(page.view, BodiesView):
                 page.view.close_down()

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PyQt6 import sip
-from PyQt6.QtCore import QSettings
 
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
@@ -244,7 +243,7 @@ def marks_in(text, word):
 
 @pytest.fixture
 def store(tmp_path):
-    return QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+    return tmp_path / "settings.json"
 
 
 @pytest.fixture
@@ -269,7 +268,7 @@ def make_window(qtbot, memory, monkeypatch, rests_ms):
     FakeHost.made = []
     windows = []
 
-    def make(**options):
+    def make(memory=memory, **options):
         window = MainWindow(memory, "null", factory=FakeHost, survey=list, **options)
         windows.append(window)
         with qtbot.waitExposed(window):

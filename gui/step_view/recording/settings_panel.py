@@ -122,7 +122,7 @@ class SettingsPanel(QFrame):
                 kept[name] = parameter.check(value)
         self.form.set_values(kept)
         kind, _, seed = schedule.partition(":")
-        if kind == "shuffle" and seed.isdecimal():
+        if kind == "shuffle" and seed.isdecimal() and len(seed) < 10:
             with QSignalBlocker(self.seed), QSignalBlocker(self.order.group):
                 self.seed.setValue(int(seed))
                 self.order.choose("shuffle")

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PyQt6.QtCore import QByteArray, QSettings
 
 from gpu.patterns import find_pattern
-from gui.model.settings import MAX_RECENT
+from gui.model.settings import MAX_RECENT, SavedSettings
+from gui.model.settings_file import MOST_BYTES, settings_path
+from tests.attacks.settings import attack, use
 
 
 def test_defaults(memory):
@@ -14,35 +23,39 @@ def test_defaults(memory):
 
 
 @pytest.mark.parametrize("key", ["theme", "text_size", "engine", "histogram_scale"])
-@pytest.mark.parametrize("value", ["nonsense", 7, None, b"\xff", ["a"]])
-def test_nonsense_is_as_if_it_had_never_been_stored(memory, store, key, value):
-    store.setValue(key, value)
-    assert memory.theme == "dark"
-    assert memory.text_size == "normal"
-    assert memory.engine == "auto"
-    assert memory.scale == "linear"
+@pytest.mark.parametrize("value", ["nonsense", "", "\ud800"])
+def test_nonsense_is_as_if_it_had_never_been_stored(store, key, value):
+    store.write_text(json.dumps({key: value}))
+    memory = SavedSettings(store)
+    assert (memory.theme, memory.text_size, memory.engine, memory.scale) == ("dark", "normal", "auto", "linear")
+    assert memory.complaint == ""
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"size": 4, "filter": "box"}', '{"size": "x", "gone": 1}'])
-def test_parameters_that_do_not_make_sense_take_their_defaults(memory, store, text):
-    store.setValue("patterns/convolution/params", text)
-    params = memory.params(find_pattern("convolution"))
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"size": 4, "filter": "box"}, {"size": "x", "gone": 1}, {"coefficients": "/dev/zero", "size": 10**400}],
+)
+def test_parameters_that_do_not_make_sense_take_their_defaults(store, given):
+    store.write_text(json.dumps({"patterns/convolution/params": given}))
+    params = SavedSettings(store).params(find_pattern("convolution"))
     assert params["size"] == 9
     assert params["filter"] in ("gaussian", "box")
 
 
-def test_parameters_come_back(memory):
+def test_parameters_come_back(memory, store):
     pattern = find_pattern("convolution")
     params = pattern.check({"filter": "custom", "coefficients": np.arange(25).reshape(5, 5) / 7, "border": "zero"})
     memory.store_settings("convolution", "naive", params)
+    memory.write()
+    memory = SavedSettings(store)
     again = memory.params(pattern)
     assert all(np.array_equal(again[name], params[name]) for name in params)
     assert memory.variant(pattern) == "naive"
 
 
-def test_a_variant_that_is_gone_is_the_default(memory, store):
-    store.setValue("patterns/convolution/variant", "gone")
-    assert memory.variant(find_pattern("convolution")) == "tiled"
+def test_a_variant_that_is_gone_is_the_default(store):
+    store.write_text(json.dumps({"patterns/convolution/variant": "gone"}))
+    assert SavedSettings(store).variant(find_pattern("convolution")) == "tiled"
 
 
 def test_recent_files_are_unique_newest_first_and_few(memory, tmp_path, store):
@@ -50,5 +63,162 @@ def test_recent_files_are_unique_newest_first_and_few(memory, tmp_path, store):
         memory.add_recent(tmp_path / str(number))
     assert [path.name for path in memory.recent][:3] == ["5", "10", "9"]
     assert len(memory.recent) == MAX_RECENT
-    store.setValue("recent", "{")
-    assert memory.recent == []
+    memory.clear_recent()
+    assert SavedSettings(store).recent == []
+
+
+def test_what_two_windows_choose_stays(store):
+    one, other = SavedSettings(store), SavedSettings(store)
+    one.theme = "light"
+    other.text_size = "large"
+    again = SavedSettings(store)
+    assert (again.theme, again.text_size) == ("light", "large")
+
+
+def test_sizes_and_geometry_come_back(memory, store):
+    memory.store_sizes("scan/page", [300, 0, 7])
+    memory.geometry = QByteArray(b"\x00\xff as Qt has it")
+    memory.write()
+    again = SavedSettings(store)
+    assert again.sizes("scan/page") == [300, 0, 7]
+    assert again.geometry == memory.geometry
+    assert (again.sizes("sort/page"), SavedSettings(store.with_name("new.json")).geometry) == ([], None)
+
+
+# --- what means harm
+
+
+class Harm:
+    def __reduce__(self):
+        return Path.touch, (Path("harmed"),)
+
+
+def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
+    """PyQt unpickles what QSettings holds as a PyQt_PyObject."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("LOCKSTEP_SETTINGS", str(tmp_path / "Lockstep" / "settings.json"))
+    old = QSettings(str(tmp_path / "Lockstep" / "Lockstep.ini"), QSettings.Format.IniFormat)
+    for key in ("theme", "recent", "layout/geometry", "patterns/convolution/params"):
+        old.setValue(key, Harm())
+    old.sync()
+    assert b"PyQt_PyObject" in Path(old.fileName()).read_bytes()
+    (tmp_path / "Lockstep" / "Lockstep.conf").write_bytes(Path(old.fileName()).read_bytes())
+    use(SavedSettings())
+    (tmp_path / "Lockstep" / "settings.json").write_bytes(Path(old.fileName()).read_bytes())
+    memory = SavedSettings()
+    use(memory)
+    assert not Path("harmed").exists()
+    assert "could not be read" in memory.complaint
+
+
+def test_settings_are_where_the_platform_keeps_them(monkeypatch, tmp_path):
+    monkeypatch.delenv("LOCKSTEP_SETTINGS")
+    where = settings_path()
+    assert (where.name, where.parent.name) == ("settings.json", "Lockstep")
+    if sys.platform.startswith("linux"):
+        assert where.is_relative_to(os.environ["XDG_CONFIG_HOME"])
+
+
+DAMAGED = {
+    "empty": b"",
+    "no JSON": b"{",
+    "not an object": b"[]",
+    "deep": b'{"recent": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "deep parameters": b'{"patterns/scan/params": {"n": ' + b"[" * 90 + b"]" * 90 + b"}}",
+    "another kind": b'{"theme": 7}',
+    "a list of others": b'{"recent": [1]}',
+    "parameters that are none": b'{"patterns/scan/params": []}',
+    "no text": bytes(range(256)),
+    "huge": b" " * (MOST_BYTES + 1),
+    "a number of many digits": b'{"theme": ' + b"9" * 10_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_file_that_is_no_settings_is_renamed_and_not_lost(store, content):
+    store.write_bytes(content)
+    memory = SavedSettings(store)
+    use(memory)
+    other = store.with_name("settings-unreadable-1.json")
+    assert other.read_bytes() == content
+    assert memory.complaint == (
+        f"The settings could not be read, so all is as at the first start; they are kept as {other}."
+    )
+    again = SavedSettings(store)
+    assert (again.theme, again.complaint) == ("light", "")
+    store.write_bytes(content)
+    assert "settings-unreadable-2.json" in SavedSettings(store).complaint
+    assert other.read_bytes() == content
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no special files here")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "socket", "endless link", "link to a device"])
+def test_what_is_no_file_is_renamed(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)  # a socket's name is short
+    path = Path("settings.json")
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+            (path / "precious").touch()
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(str(path))
+        case "endless link":
+            path.symlink_to(path)
+        case "link to a device":
+            path.symlink_to("/dev/zero")
+    before = path.lstat()
+    memory = SavedSettings(path)
+    use(memory)
+    other = path.with_name("settings-unreadable-1.json")
+    assert (other.lstat().st_ino, other.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert "could not be read" in memory.complaint
+    assert SavedSettings(path).theme == "light"
+    assert kind != "folder" or (other / "precious").exists()
+
+
+def test_where_nothing_can_be_written_nothing_is_and_that_is_said(store, monkeypatch):
+    store.write_text('{"theme": "light"}')
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    memory = SavedSettings(store)
+    assert memory.theme == "light"
+    use(memory)
+    assert memory.complaint == f"What you choose is not remembered: {store} cannot be written: permission denied."
+    assert list(store.parent.iterdir()) == [store]
+
+
+def test_what_cannot_be_set_other_stays_as_it_is(store, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    store.write_text("{")
+    monkeypatch.setattr(Path, "rename", refuse)
+    memory = SavedSettings(store)
+    use(memory)
+    assert "nothing is remembered" in memory.complaint
+    assert store.read_text() == "{"
+
+
+@pytest.mark.parametrize("place", ["a\0b", "x" * 300, "file/settings.json", "/dev/null/settings.json", "x/" * 3000])
+def test_a_place_where_no_file_can_be(tmp_path, place):
+    (tmp_path / "file").touch()
+    memory = SavedSettings(tmp_path / place)
+    use(memory)
+    assert "nothing is remembered" in memory.complaint or "is not remembered" in memory.complaint
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300, "/" * 70_000, "x/" * 2000, "\ud800", "/root/secret/x.png"])
+def test_odd_paths_are_none_or_no_files(store, name):
+    store.write_text(json.dumps({"image": name, "recent": [name]}))
+    memory = SavedSettings(store)
+    assert memory.complaint == ""
+    for path in (memory.image, *memory.recent):
+        assert path is None or not os.path.isfile(path)
+
+
+def test_a_hundred_odd_settings(tmp_path):
+    for seed in range(100):
+        attack(np.random.default_rng(seed), tmp_path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -416,13 +417,11 @@ def test_what_a_step_records_is_remembered(qtbot, window, store):
     again.close()
 
 
-@pytest.mark.parametrize(
-    "stored", ["{", "[]", '{"n": -4, "operator": "gone", "x": 1}', '{"n": 1000000, "input": "file"}']
-)
-def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(qtbot, memory, store, make_window, stored):
-    store.setValue("patterns/scan/step_params", stored)
-    store.setValue("patterns/scan/schedule", "shuffle:x")
-    window = make_window()
+@pytest.mark.parametrize("schedule", ["shuffle:x", f"shuffle:{'9' * 5000}", "shuffle:"])
+@pytest.mark.parametrize("stored", [{}, {"n": -4, "operator": "gone", "x": 1}, {"n": 1000000, "input": "file"}])
+def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(store, make_window, stored, schedule):
+    store.write_text(json.dumps({"patterns/scan/step_params": stored, "patterns/scan/schedule": schedule}))
+    window = make_window(memory=SavedSettings(store))
     window.choose_pattern("scan")
     step = window.page.step
     pattern = window.page.pattern
