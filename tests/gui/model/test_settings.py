@@ -98,14 +98,18 @@ def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("LOCKSTEP_SETTINGS", str(tmp_path / "Lockstep" / "settings.json"))
-    old = QSettings(str(tmp_path / "Lockstep" / "Lockstep.ini"), QSettings.Format.IniFormat)
+    made = QSettings(str(tmp_path / "made.ini"), QSettings.Format.IniFormat)
     for key in ("theme", "recent", "layout/geometry", "patterns/convolution/params"):
-        old.setValue(key, Harm())
-    old.sync()
-    assert b"PyQt_PyObject" in Path(old.fileName()).read_bytes()
-    (tmp_path / "Lockstep" / "Lockstep.conf").write_bytes(Path(old.fileName()).read_bytes())
+        made.setValue(key, Harm())
+    made.sync()
+    harmful = (tmp_path / "made.ini").read_bytes()
+    assert b"PyQt_PyObject" in harmful
+    # Under names that Qt has not read yet in this process: those of the settings of old.
+    (tmp_path / "Lockstep").mkdir()
+    for name in ("Lockstep.ini", "Lockstep.conf"):
+        (tmp_path / "Lockstep" / name).write_bytes(harmful)
     use(SavedSettings())
-    (tmp_path / "Lockstep" / "settings.json").write_bytes(Path(old.fileName()).read_bytes())
+    (tmp_path / "Lockstep" / "settings.json").write_bytes(harmful)
     memory = SavedSettings()
     use(memory)
     assert not Path("harmed").exists()
