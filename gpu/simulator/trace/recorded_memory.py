@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ NONE = np.int32(0)
 
 # In a shadow: 0 where nobody wrote since the launch began, this where what was written has no node.
 _CLEARED = -1
-
-NewInput = Callable[["RecordedMemory", int, int], int]
 
 
 def shared_size(batch: BlockBatch, memory: FlatMemory) -> int:
@@ -103,9 +100,8 @@ class RecordedMemory:
         """How many units an element of a type has."""
         return dtype.itemsize // self.unit
 
-    def shadow(self, dtype: np.dtype[Any], new_input: NewInput) -> Array:
+    def shadow(self, dtype: np.dtype[Any]) -> Array:
         """Return the node of each element of a type, as it stands in the shadow."""
-        self._count_in(dtype.itemsize, new_input)
         assert self._shadow is not None
         whole = self._shadow.size // self.per(dtype) * self.per(dtype)
         return self._shadow[: whole : self.per(dtype)]
@@ -115,9 +111,8 @@ class RecordedMemory:
         assert isinstance(memory, FlatMemory)
         return memory.view(dtype)
 
-    def write(self, flat: Array, values: Array, nodes: Array, new_input: NewInput) -> None:
+    def write(self, flat: Array, values: Array, nodes: Array) -> None:
         """Log a write of each lane, a later one on top of an earlier one."""
-        self._count_in(values.dtype.itemsize, new_input)
         assert self._shadow is not None
         self.borders.append(self.index.size)
         pieces = self.per(values.dtype)
@@ -133,17 +128,17 @@ class RecordedMemory:
         """Let the shadow go: nobody accesses this memory any more."""
         self._shadow = None
 
-    def _count_in(self, size: int, new_input: NewInput) -> None:
-        """Make units at most `size` bytes large."""
-        if self.unit and self.unit <= size:
-            return
-        before, self.unit = self.unit, size
+    def needs_units(self, size: int) -> bool:
+        """Whether units are larger than elements of `size` bytes, or there are none yet."""
+        return not self.unit or self.unit > size
+
+    def count_in(self, size: int, base: int) -> None:
+        """Make units `size` bytes large; `base` is the node of the first as it was before the launch, 0 for none."""
+        before, self.unit, self.base = self.unit, size, base
         if not before:
             self._shadow = np.zeros(self.total // size, np.int32)
         else:
             self._split(before // size)
-        if self.initial is not None:
-            self.base = new_input(self, self.total // size, size)
 
     def _split(self, pieces: int) -> None:
         """Make each unit so many smaller ones."""

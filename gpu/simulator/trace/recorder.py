@@ -42,11 +42,14 @@ from gpu.simulator.trace.vectors import Integers, Masks, Values
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
 MAXIMUM_LANE_EVENTS = 20_000_000
-_LAST_NODE = 2**31 - 1
+END_OF_NODES = 2**31 - 1
+"""Nodes are below this, so that they and the end of a run of them fit into int32."""
 
 
 class Recorder(Observer):
     """What is known of a launch so far.
+
+    Where the recording stops for want of room, it keeps what it has, and takes note of nothing that comes later.
 
     Parameters
     ----------
@@ -99,7 +102,9 @@ class Recorder(Observer):
     # What happens when.
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
-        self.launches.append(TraceLaunch(len(self.launches), kernel, tuple(grid), tuple(block), *self._parent))
+        # A kernel that was launched while there was room is told of, even where it runs later.
+        if not self.stopped or self._parent:
+            self.launches.append(TraceLaunch(len(self.launches), kernel, tuple(grid), tuple(block), *self._parent))
         self._parent = ()
 
     def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
@@ -114,8 +119,8 @@ class Recorder(Observer):
     def batch_begins(self, batch: BlockBatch) -> None:
         self._running.append(len(self.batches))
         self._batch_memories.append([])
-        self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
-        self.masks.forget()
+        if not self.stopped:
+            self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
         self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
         self._warp, self._paused, self._kernel_frame = None, {}, self._new_frame()
 
@@ -206,10 +211,12 @@ class Recorder(Observer):
 
         The warps of a batch share the kernel's frame: a variable is one for all lanes, however they take turns.
         """
+        before = (self._frame, self._step)
+        if self.stopped:
+            return before
         number = self._function_numbers.setdefault(id(function), len(self.functions))
         if number == len(self.functions):
             self.functions.append(function)
-        before = (self._frame, self._step)
         called = (number, self._kernel_frame if is_kernel else self._new_frame())
         if self._step is not None:
             self.calls.add(called[1], self._frame[1])
@@ -271,7 +278,10 @@ class Recorder(Observer):
         packed = [compact(node, mask) for node in nodes]
         if self.stopped or not any(np.any(node) for node in packed):
             return NONE
-        first = self._operate(operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands])
+        first = self._take_nodes(mask.count)
+        if self.stopped:
+            return NONE
+        self._operate(first, operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands])
         numbers = np.arange(first, first + mask.count, dtype=np.int32)
         if not any(np.all(node) for node in packed):
             # What a lane's value comes from must not depend on which other lanes happen to run beside it.
@@ -282,9 +292,10 @@ class Recorder(Observer):
         made[mask.lanes] = numbers
         return made
 
-    def _operate(self, operator: str, mask: LaneMask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]) -> int:
-        """Give each lane of a mask a node for its value, and return the first one; all are packed."""
-        first = self._take_nodes(mask.count)
+    def _operate(
+        self, first: int, operator: str, mask: LaneMask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]
+    ) -> None:
+        """Take note of what made the values of a mask's lanes, whose nodes begin with `first`; all are packed."""
         sources, others = [-1] * 3, [-1] * 3
         for place, (node, operand) in enumerate(zip(nodes, operands, strict=True)):
             sources[place] = self.integers.add(node)
@@ -299,14 +310,14 @@ class Recorder(Observer):
             *sources,
             *others,
         )
-        return first
 
     def _take_nodes(self, count: int) -> int:
+        """Return the first of so many new nodes; where there are no more, the recording stops."""
         first = self._next_node
-        if first + count > _LAST_NODE:
-            self._stop(f"{_LAST_NODE} values")
-            return 0
-        self._next_node += count
+        if first + count > END_OF_NODES:
+            self._stop(f"{END_OF_NODES - 1} values")
+        else:
+            self._next_node += count
         return first
 
     # Memory.
@@ -315,6 +326,8 @@ class Recorder(Observer):
         self, parameters: Sequence[tuple[str, Type]], values: Sequence[Any], variables: dict[str, Any]
     ) -> None:
         """Take note of what the arrays of a launch hold before it begins."""
+        if self.stopped:
+            return
         for (_, type), value in zip(parameters, values, strict=True):
             if isinstance(type, Pointer) and isinstance(value.memory, FlatMemory):
                 self._array(value.memory, type.element)
@@ -347,12 +360,12 @@ class Recorder(Observer):
         return found
 
     def access(self, batch: BlockBatch, access: Access) -> None:
+        values = access.values if isinstance(access.values, tuple) else (access.values,)
         if self.stopped:
             if self.outgoing is not None:
-                self.outgoing.append((access.mask, (NONE,) * 64))
+                self.outgoing.append((access.mask, (NONE,) * len(values)))
             return
         memory = self._memory(batch, access.memory)
-        values = access.values if isinstance(access.values, tuple) else (access.values,)
         if access.site.action == "atomic":
             self._atomics.append((access, memory, memory.flat(batch, access.element, access.size, access.mask)))
             return
@@ -373,29 +386,41 @@ class Recorder(Observer):
     def _read(
         self, batch: BlockBatch, mask: LaneMask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
     ) -> Any:
+        if self.outgoing is not None and not self._counted(memory, dtype):
+            return NONE
         self._note("read", memory, dtype, mask, element, -1, part)
         if self.outgoing is None:
             return NONE
         flat = memory.flat(batch, element, dtype.itemsize, mask)
-        nodes = memory.shadow(dtype, self._new_input)[flat]
+        nodes = memory.shadow(dtype)[flat]
         base = memory.base
         if base:
             nodes = np.where(nodes == 0, flat * memory.per(dtype) + base, nodes)
         nodes = np.maximum(nodes, 0).astype(np.int32)
         return _spread(nodes, mask)
 
-    def _new_input(self, memory: RecordedMemory, count: int, unit: int) -> int:
-        first = self._take_nodes(count)
-        self.inputs.add(first, count, memory.number, unit)
-        return first
+    def _counted(self, memory: RecordedMemory, dtype: np.dtype[Any]) -> bool:
+        """Have a memory count in units that are no larger than a type; return whether there is room for its nodes."""
+        if not self.stopped and memory.needs_units(dtype.itemsize):
+            base = 0
+            if memory.initial is not None:
+                count = memory.total // dtype.itemsize
+                base = self._take_nodes(count)
+                if self.stopped:
+                    return False
+                self.inputs.add(base, count, memory.number, dtype.itemsize)
+            memory.count_in(dtype.itemsize, base)
+        return not self.stopped
 
     def _write(
         self, batch: BlockBatch, mask: LaneMask, memory: RecordedMemory, element: Any, value: Any, node: Any, part: int
     ) -> None:
+        if not self._counted(memory, value.dtype):
+            return
         flat = np.broadcast_to(memory.flat(batch, element, value.dtype.itemsize, mask), mask.count)
         nodes = np.broadcast_to(compact(node, mask), mask.count)
         self._note("write", memory, value.dtype, mask, element, -1, part)
-        memory.write(flat, np.broadcast_to(compact(value, mask), mask.count), nodes, self._new_input)
+        memory.write(flat, np.broadcast_to(compact(value, mask), mask.count), nodes)
 
     def _note(
         self,
@@ -429,8 +454,9 @@ class Recorder(Observer):
             mask = access.mask
             at = np.broadcast_to(flat, mask.count)
             before = np.broadcast_to(compact(old, mask), mask.count)
-            shadow = memory.shadow(before.dtype, self._new_input)
-            known = shadow[at]
+            if not self._counted(memory, before.dtype):
+                break
+            known = memory.shadow(before.dtype)[at]
             if memory.base:
                 known = np.where(known == 0, at * memory.per(before.dtype) + memory.base, known)
             start = np.maximum(known, 0).astype(np.int32)
@@ -446,15 +472,17 @@ class Recorder(Observer):
             elif op == "cas":
                 made = _swapped(order, first, start, before, compact(operands[0], mask), given[1])
             else:
-                base = self._next_node
+                base = self._take_nodes(mask.count)
+                if self.stopped:
+                    break
                 made = np.arange(base, base + mask.count, dtype=np.int32)
             previous = np.empty_like(start)
             previous[order] = np.where(first, start[order], _previous(made[order]))
             if op not in ("exch", "cas"):
                 by = [compact(operands[0], mask)]
-                self._operate(f"atomic {op}", mask, after, [previous, given[0]], [before, *by])
+                self._operate(base, f"atomic {op}", mask, after, [previous, given[0]], [before, *by])
             self._note("atomic", memory, before.dtype, mask, access.element, self.values.add(before), 0)
-            memory.write(at, after, made, self._new_input)
+            memory.write(at, after, made)
             found[mask.lanes] = previous
         self._atomics.clear()
         return found

@@ -207,10 +207,10 @@ class Values:
         values = np.asarray(values)
         several = values.size > 1
         # Bit patterns are compared, so that NaN and the two zeros stay what they are.
-        raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8).reshape(-1, values.dtype.itemsize)
+        raw = np.ascontiguousarray(values).ravel().view(np.uint8).reshape(values.size, values.dtype.itemsize)
         if several and bool((raw[0] == raw[-1]).all()) and bool((raw == raw[0]).all()):
             raw, several = raw[:1], False
-        self.starts.append(self.pool.add(raw.reshape(-1)))
+        self.starts.append(self.pool.add(raw.ravel()))
         self.codes.append(2 * self.code(values.dtype) + several)
         return len(self.starts) - 1
 
