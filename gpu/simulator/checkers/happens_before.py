@@ -20,6 +20,8 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 
 _NEVER = np.iinfo(np.int64).max
+# The number of the first event: whatever is known up to it is nothing.
+_FIRST = 1
 
 
 # A thread publishes a few things one after the other, such as a block's sum and then that of all blocks before it too.
@@ -35,11 +37,11 @@ class _Release:
     def __init__(self, threads: int, size: int) -> None:
         self.size = size
         self._fenced = np.zeros((_KEPT_FENCES, threads // size), np.int64)
-        self._upto = np.zeros_like(self._fenced)
+        self._upto = np.full_like(self._fenced, _FIRST)
 
     def add(self, threads: Array, time: int, upto: Array) -> None:
         groups, inverse = np.unique(threads // self.size, return_inverse=True)
-        latest = np.zeros(groups.size, np.int64)
+        latest = np.full(groups.size, _FIRST, np.int64)
         np.maximum.at(latest, inverse, upto)
         # A fence that shows no more than an earlier one must not make it later.
         new = latest > self._upto[0, groups]
@@ -50,7 +52,7 @@ class _Release:
 
     def any(self, threads: Array) -> Array:
         """Whether a fence has made anything visible."""
-        found: Array = self._upto[0, threads // self.size] > 0
+        found: Array = self._upto[0, threads // self.size] > _FIRST
         return found
 
     def time(self, threads: Array, events: Array) -> Array:
@@ -114,9 +116,9 @@ class HappensBefore:
         self._threads = math.prod(batch.grid) * self._per_block
         self.first_thread = batch.first * self._per_block
         self._shape = (geometry.blocks, self._per_block)
-        self._barrier = np.zeros(geometry.blocks, np.int64)
-        self._warp_time = np.zeros(geometry.lanes, np.int64)
-        self._touched = np.zeros(geometry.lanes, np.int64)
+        self._barrier = np.full(geometry.blocks, _FIRST, np.int64)
+        self._warp_time = np.full(geometry.lanes, _FIRST, np.int64)
+        self._touched = np.full(geometry.lanes, _FIRST, np.int64)
         self._known: Array | None = None
         self._everyone = _words(geometry.everyone.bits)
         self._acquired: Array | None = None
@@ -179,7 +181,7 @@ class HappensBefore:
         if self._known is not None:
             others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
             self._releases[0].add(others.reshape(-1), time, self._known[lanes].reshape(-1))
-            warp_time = np.zeros_like(warp_time)
+            warp_time = np.full_like(warp_time, _FIRST)
         known = (self._touched[lanes], warp_time, self._barrier[lanes // self._per_block])
         for release, upto in zip(self._releases, known, strict=True):
             release.add(threads, time, upto)

@@ -7,6 +7,7 @@ children. Launches of one block into one stream follow each other, and tail laun
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,8 +26,7 @@ Place = tuple[int, int]
 # So many launches are remembered, beside those that a launch descends from: each is compared with every access.
 _REMEMBERED = 128
 
-_NEVER = 1 << 62
-_NOTHING = np.zeros(0, np.int64)
+_NOTHING = np.empty(0, np.int64)
 
 
 @dataclass
@@ -37,7 +37,7 @@ class _Launch:
     seen: VectorClock | None
     stream: tuple[int, int] | None
     is_tail: bool
-    ended: int = _NEVER
+    ended: float = math.inf
 
 
 class ArrayRecords:

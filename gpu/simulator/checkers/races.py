@@ -218,13 +218,12 @@ class RaceChecker(Observer):
         assert isinstance(now.access.memory, FlatMemory)
         action, place = now.access.site.action, _place(now.access.memory)
         left_out = ("volatile", "atomic") if action == "read" else ("volatile",)
+        slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(left_out))]
         for past, seen in self._tree.concurrent():
             if place not in past.arrays or not past.arrays[place].may_hold(now.cells, now.shadow.cell):
                 continue
             found = np.zeros(now.cells.size, bool)
-            for slot in _CONFLICTS[action]:
-                if is_flag and slot.startswith(left_out):
-                    continue
+            for slot in slots:
                 at, records = past.arrays[place].of(slot, now.cells, now.shadow.cell)
                 if not at.size:
                     continue

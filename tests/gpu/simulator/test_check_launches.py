@@ -28,6 +28,7 @@ def found_in(body: str, grid: int = 1, block: int = 1) -> RaceChecker:
     return checker
 
 
+MEET = "__threadfence(); atomicAdd(q + 5, 1);"
 STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreateWithFlags(&r, cudaStreamNonBlocking);"
 
 
@@ -87,6 +88,9 @@ def test_what_is_ordered(body: str, grid: int, block: int) -> None:
         ("put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); sum<<<1, 1>>>(p, q);", 1, 1, PUT, SUM),
         (STREAMS + "put<<<1, 2, 0, s>>>(p, 1); sum<<<1, 1, 0, r>>>(p, q);", 1, 1, PUT, SUM),
         (STREAMS + "again<<<1, 1, 0, s>>>(p); sum<<<1, 1, 0, r>>>(p, q);", 1, 1, PUT, SUM),
+        # What another block published is no news of the own block, nor of what another block did since.
+        (f"p[t] = t;\nif (t == 0) {{ {MEET} sum<<<1, 1>>>(p, q); }}", 1, 2, FIRST, SUM),
+        (f"if (b == 1) {{ {MEET} sum<<<1, 1>>>(p, q); }}\nelse p[1] = 2;", 2, 1, SECOND, SUM),
     ],
 )
 def test_what_races(body: str, grid: int, block: int, other: int, child: int) -> None:

@@ -506,6 +506,12 @@ MEET = "atomicAdd(&data[99], 1);"
             for met in range(4)
             for read in range(4)
         ),
+        # However often each of them was fenced.
+        (
+            f"""for (int k = 0; k < 4; ++k) {{ if (i == 0) {{ data[k] = 1; __threadfence(); __threadfence(); }}
+            if (i == 64 && k == 0) {MEET} }} if (i == 64) out[0] = data[0];""",
+            True,
+        ),
         # An atomic shows the others what was fenced before it, not what comes after the fence, nor after the atomic.
         (f"if (i == 0) {{ __threadfence(); data[0] = 1; }} if (i == 64) {{ {MEET} out[0] = data[0]; }}", False),
         (
@@ -533,6 +539,15 @@ MEET = "atomicAdd(&data[99], 1);"
             for other in (1, 32, 128)
         ),
         ("if (i == 0) atomicAdd(&data[0], 1); if (i == 64) out[0] = data[0];", False),
+        # A fence of a thread that has done nothing yet shows nothing.
+        *(
+            (
+                f"""{sync} if (i == 0) {{ __threadfence(); atomicAdd(&data[0], 1); }}
+                if (i == 64) {{ {MEET} out[0] = data[0]; }}""",
+                False,
+            )
+            for sync in ("", "__syncthreads();", "__syncwarp();", "__syncwarp(1u << t % 32);")
+        ),
         # Fences order blocks. Within one there are barriers.
         (f"if (i == 0) {{ s[0] = 1; __threadfence(); }} if (i == 1) {{ {MEET} out[0] = s[0]; }}", False),
         (f"if (i == 64) {{ s[0] = 1; __threadfence(); }} if (i == 127) {{ {MEET} out[0] = s[0]; }}", False),
@@ -615,6 +630,18 @@ def test_each_thread_of_a_grid_may_fence(block: tuple[int, ...], grid: tuple[int
     assert races(source, ints(n), out, np.int32(n), **given, defines={"FENCE": "__threadfence()"}) == []
     assert out[0] == n - np.prod(block)
     assert lines(races(source, ints(n), ints(1), np.int32(n), **given, defines={"FENCE": ""})) == [(6, 9)]
+
+
+@pytest.mark.parametrize(("between", "is_told"), [(62, True), (63, False)])
+def test_what_was_written_not_long_ago_is_told(between: int, is_told: bool) -> None:
+    """Of the last 64 accesses, this one among them."""
+    source = f"""__global__ void f(int *data, int *out) {{
+        if (threadIdx.x == 0) data[0] = 7;
+        for (int i = 0; i < {between}; ++i) out[threadIdx.x] = i;
+        if (threadIdx.x == 1) out[9] = data[0];
+    }}"""
+    (finding,) = races(source, ints(1), ints(10), block=2)
+    assert ("wrote 7, read 7" in finding.message) is is_told
 
 
 def test_arrays_and_values_are_let_go_of_when_a_launch_has_ended() -> None:
