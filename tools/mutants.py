@@ -189,6 +189,8 @@ class _Mistakes(ast.NodeVisitor):
         self.visit(node.body)
 
     def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg == "strict":
+            return  # an assertion
         # What a declaration gives beside its functions, such as `tolerance=lambda ...`.
         before = self._within
         self._within = before or (node.arg is not None and f"_{node.arg}" in self._functions)
@@ -303,15 +305,20 @@ def mutants_of(module: str, text: str, functions: tuple[str, ...] = ()) -> list[
     return sorted(set(mistakes.found), key=lambda mutant: (mutant.start, mutant.stop, mutant.replacement))
 
 
-def chosen(subject: MutatedPart, root: Path, seed: int, share: float = 1.0) -> list[Mutant]:
-    """Return the mutants of a subject that a seed chooses."""
+def every(subject: MutatedPart, root: Path) -> list[Mutant]:
+    """Return all mutants of a subject."""
     paths = sorted({path for pattern in subject.modules for path in root.glob(pattern)})
-    every = [
+    return [
         mutant
         for path in paths
         for mutant in mutants_of(path.relative_to(root).as_posix(), path.read_text("utf-8"), subject.functions)
     ]
-    some = random.Random(f"{seed} {subject.name}").sample(every, min(len(every), round(subject.mutants * share)))
+
+
+def chosen(subject: MutatedPart, root: Path, seed: int, share: float = 1.0) -> list[Mutant]:
+    """Return the mutants of a subject that a seed chooses."""
+    of = every(subject, root)
+    some = random.Random(f"{seed} {subject.name}").sample(of, min(len(of), round(subject.mutants * share)))
     return sorted(some, key=lambda mutant: (mutant.module, mutant.start, mutant.replacement))
 
 
@@ -483,6 +490,13 @@ def table(ended: Sequence[tuple[str, Mutant, str]], original: Path) -> str:
     return "\n".join(lines)
 
 
+def _place(text: str) -> tuple[str, int]:
+    module, colon, line = text.rpartition(":")
+    if not (colon and line.isdecimal() and (ROOT / module).is_file()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no FILE:LINE of this tree")
+    return module, int(line)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the mutants, print the table; return 0 where enough of them were killed."""
     names = [subject.name for subject in SUBJECTS]
@@ -490,6 +504,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"of {', '.join(names)}; all")
     parser.add_argument("--seed", type=int, default=1, help="what the choice grows from")
     parser.add_argument("--share", type=float, default=1.0, help="a part of the mutants, or several times as many")
+    parser.add_argument(
+        "--only",
+        action="append",
+        type=_place,
+        metavar="FILE:LINE",
+        default=[],
+        help="every mutant of a line, rather than those that the seed chooses; may be given again",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tests that run at a time")
     parser.add_argument("--out", type=Path, help="a file for the table, rather than standard output")
     options = parser.parse_args(arguments)
@@ -510,7 +532,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for subject in SUBJECTS:
             if options.subjects and subject.name not in options.subjects:
                 continue
-            mutants = chosen(subject, original, options.seed, options.share)
+            if options.only:
+                mutants = [
+                    mutant for mutant in every(subject, original) if (mutant.module, mutant.line) in options.only
+                ]
+            else:
+                mutants = chosen(subject, original, options.seed, options.share)
+            if not mutants:
+                continue
             for mutant, became in run(subject, mutants, original, trees):
                 text = (original / mutant.module).read_text("utf-8")
                 verdict = EQUIVALENT if became == SURVIVED and is_explained(mutant, text, known) else became

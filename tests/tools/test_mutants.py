@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import shutil
 import sys
 
@@ -50,6 +51,10 @@ def test_only_the_functions_that_are_asked_for_are_changed() -> None:
     assert {line for line, *_ in changes(CODE, ("other",))} == {17}
     declared = "PATTERN = Pattern(tolerance=lambda inputs: 0.5, cost=lambda inputs: 4)\n"
     assert changes(declared, ("_tolerance",)) == [(1, "0.5", "4.0")]
+
+
+def test_what_only_asserts_is_not_changed() -> None:
+    assert changes("pairs = zip(left, right, strict=True)\nassert pairs == 1\n") == []
 
 
 def test_every_mutant_is_python_and_another_text() -> None:
@@ -110,12 +115,45 @@ def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:
     assert "    -    return n + 1\n    +    return n - 1" in written
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+def test_the_mutants_of_a_line_are_made_where_they_are_asked_for(tmp_path, monkeypatch, capsys) -> None:
+    module = "gpu/run/verify.py"
+    text = (mutants.ROOT / module).read_text("utf-8")
+    every = mutants.mutants_of(module, text)
+    line = every[0].line
+    seen = []
+
+    def run(subject, made, original, trees):
+        seen.extend(made)
+        return [(mutant, KILLED) for mutant in made]
+
+    monkeypatch.setattr(mutants, "run", run)
+    monkeypatch.setattr(mutants, "_LIBRARIES", ())
+    assert mutants.main(["--only", f"{module}:{line}", "--jobs", "1", "--out", str(tmp_path / "table")]) == 0
+    assert seen == [mutant for mutant in every if mutant.line == line]
+    for wrong in ("gpu/run/verify.py", "gpu/run/nothing.py:3", "gpu/run/verify.py:x"):
+        with pytest.raises(SystemExit, match="2"):
+            mutants.main(["--only", wrong])
+        assert "is no FILE:LINE of this tree" in capsys.readouterr().err
+
+
 def test_what_is_explained_is_known_by_its_lines() -> None:
     known = mutants.explained("Words.\n\n```diff\nmodule.py\n-    return n + 1\n+    return n - 1\n```\nWhy.\n")
     text = "def f(n):\n    return n + 1\n"
     found = mutants.mutants_of("module.py", text)
     assert [mutant.replacement for mutant in found if mutants.is_explained(mutant, text, known)] == ["-"]
     assert mutants.explained((mutants.ROOT / mutants.EXPLAINED).read_text("utf-8"))
+
+
+def test_what_is_explained_is_a_mutant_of_the_code_as_it_is() -> None:
+    known = mutants.explained((mutants.ROOT / mutants.EXPLAINED).read_text("utf-8"))
+    made = set()
+    for mutant in itertools.chain(*(mutants.every(subject, mutants.ROOT) for subject in mutants.SUBJECTS)):
+        text = (mutants.ROOT / mutant.module).read_text("utf-8")
+        line = text.splitlines()[mutant.line - 1].strip()
+        if any(line == before for _, before, _ in known):
+            made.add((mutant.module, *(each[1:].strip() for each in mutant.diff(text))))
+    assert known - made == set()
 
 
 def test_a_mutant_replaces_just_its_characters() -> None:
