@@ -122,7 +122,7 @@ class Recorder(Observer):
         if not self.stopped:
             self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
         self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
-        self._warp, self._paused, self._kernel_frame = None, {}, self._new_frame()
+        self._warp, self._paused, self._kernel_frame, self._step = None, {}, self._new_frame(), None
 
     def batch_ends(self, batch: BlockBatch) -> None:
         # What a batch had of its own is never touched again: let the shadows go.
@@ -130,7 +130,6 @@ class Recorder(Observer):
             memory.forget()
         self._running.pop()
         self._warp, self._paused, self._kernel_frame, self._frame, self._step = self._suspended.pop()
-        self._interrupted = True
         self.masks.forget()
 
     def switch(self, batch: BlockBatch, warp: int) -> None:

@@ -406,3 +406,5 @@ __global__ void k(int *a) {
         if access.action == "write"
     }
     assert (writes[1, 1], writes[4, 0]) == ([0, 1, 2, 3], [8, 9, 10, 11])
+    # A launch is no call.
+    assert not {event.frame for event in made.events if event.launch} & set(made.data.calls["frame"].tolist())
