@@ -410,7 +410,7 @@ def verdict_of(code: int) -> str:
         return TIMED_OUT
     if code < 0:
         return KILLED
-    raise SystemExit(f"The tests of a mutant could not be run: pytest ended with {code}.")
+    raise RuntimeError(f"pytest ended with {code}")
 
 
 def explained(text: str) -> set[tuple[str, str, str]]:
@@ -446,6 +446,7 @@ def run(
         raise SystemExit(f"Without a mutant the tests of {subject.name} fail:\n{output[-3000:]}")
     limit = max(_LEAST_LIMIT_S, _SLOWER * (time.monotonic() - began))
     waiting, free, jobs = list(reversed(mutants)), list(range(len(trees))), list[_Job]()
+    again = set[Mutant]()
     while waiting or jobs:
         while waiting and free:
             mutant, slot = waiting.pop(), free.pop()
@@ -460,7 +461,19 @@ def run(
                 jobs.remove(job)
                 free.append(job.slot)
                 shutil.copy2(original / job.mutant.module, trees[job.slot] / job.mutant.module)
-                yield job.mutant, verdict_of(code)
+                try:
+                    verdict = verdict_of(code)
+                except RuntimeError as error:
+                    # Such as a moment without memory; what comes twice comes of the mutant.
+                    if job.mutant in again:
+                        output = (trees[job.slot] / "output.txt").read_text("utf-8", "replace")
+                        raise SystemExit(
+                            f"The tests of {job.mutant} cannot be run: {error}.\n{output[-3000:]}"
+                        ) from None
+                    again.add(job.mutant)
+                    waiting.append(job.mutant)
+                    continue
+                yield job.mutant, verdict
 
 
 def table(ended: Sequence[tuple[str, Mutant, str]], original: Path) -> str:

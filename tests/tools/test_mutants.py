@@ -86,7 +86,7 @@ def test_modules_and_tests_that_subjects_name_are_there() -> None:
 def test_what_ended_how_says_what_became_of_a_mutant() -> None:
     assert [mutants.verdict_of(code) for code in (0, 1, 2, -11, -14)] == [SURVIVED, KILLED, KILLED, KILLED, TIMED_OUT]
     for code in (3, 4, 5):
-        with pytest.raises(SystemExit, match=f"pytest ended with {code}"):
+        with pytest.raises(RuntimeError, match=f"pytest ended with {code}"):
             mutants.verdict_of(code)
 
 
