@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PyQt6 import sip
+from PyQt6.QtWidgets import QApplication
 
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
@@ -51,6 +52,21 @@ def pytest_collection_modifyitems(items):
             # Qt's offscreen platform says this of every window that has a smallest size.
             item.add_marker(pytest.mark.qt_log_ignore("does not support propagateSizeHints", extend=True))
 
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Hold what a test has left on screen: it is painted once more before it is closed.
+
+    Nobody else holds a plot when its test has returned: Python's collector, which may come while it is painted, took
+    its axis from under the painter.
+    """
+    try:
+        return (yield)
+    finally:
+        _SHOWN[:] = QApplication.topLevelWidgets()
+
+
+_SHOWN = []
 
 STUDIES = {}
 """Studies of atomics that were made, by what was counted."""
