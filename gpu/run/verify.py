@@ -67,7 +67,7 @@ def compare(result: Array, reference: Array, tolerance: float | Array) -> tuple[
 def _chunks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     """Yield matching pieces of arrays of the same shape, none of them empty."""
     if all(each.flags.c_contiguous for each in arrays):
-        arrays = tuple(each.reshape(-1) for each in arrays)
+        arrays = tuple(each.ravel() for each in arrays)
     rows, size = len(arrays[0]), arrays[0].size
     if not size:
         return

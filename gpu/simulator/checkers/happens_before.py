@@ -159,8 +159,8 @@ class HappensBefore:
         From here on each lane has a time for every lane of its warp: what that lane did before it is known.
         """
         if self._known is None:
-            rows = self._warp_time.reshape(-1, WARP)
-            self._known = np.minimum(rows[:, :, None], rows[:, None, :]).reshape(-1, WARP)
+            # Until now whole warps met.
+            self._known = np.repeat(self._warp_time.reshape(-1, WARP), WARP, axis=0)
         _, group = np.unique((warps << WARP) | groups, return_inverse=True)
         order = np.argsort(group, kind="stable")
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -180,7 +180,7 @@ class HappensBefore:
         warp_time = self._warp_time[lanes]
         if self._known is not None:
             others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
-            self._releases[0].add(others.reshape(-1), time, self._known[lanes].reshape(-1))
+            self._releases[0].add(others.ravel(), time, self._known[lanes].ravel())
             warp_time = np.full_like(warp_time, _FIRST)
         known = (self._touched[lanes], warp_time, self._barrier[lanes // self._per_block])
         for release, upto in zip(self._releases, known, strict=True):
@@ -203,7 +203,7 @@ class HappensBefore:
             warp = self._known[lane].copy()
         else:
             first = lane // WARP * WARP
-            warp = np.minimum(self._warp_time[lane], self._warp_time[first : first + WARP])
+            warp = self._warp_time[first : first + WARP].copy()
         acquired = self._acquired is not None and bool(self._acquired[lane])
         barrier = int(self._barrier[lane // self._per_block])
         return VectorClock(self.first_thread + lane, time, self._per_block, barrier, warp, acquired)
@@ -216,10 +216,7 @@ class HappensBefore:
         if self.has_warp_times:
             neighbors = np.flatnonzero(theirs // WARP == lanes // WARP)
             mine, others = lanes[neighbors], theirs[neighbors]
-            if self._known is None:
-                met = np.minimum(self._warp_time[mine], self._warp_time[others])
-            else:
-                met = self._known[mine, others % WARP]
+            met = self._warp_time[mine] if self._known is None else self._known[mine, others % WARP]
             ordered[neighbors] |= events[neighbors] < met
         return ordered
 
@@ -244,7 +241,5 @@ class HappensBefore:
 
 def _words(bits: Array) -> Array:
     """Return the lanes of each warp as the bits of one number."""
-    words: Array = (
-        np.packbits(bits.reshape(-1, WARP), axis=1, bitorder="little").view("<u4").reshape(-1).astype(np.int64)
-    )
+    words: Array = np.packbits(bits.reshape(-1, WARP), axis=1, bitorder="little").view("<u4").ravel().astype(np.int64)
     return words

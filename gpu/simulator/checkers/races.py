@@ -64,7 +64,8 @@ class RaceChecker(Observer):
     def __init__(self) -> None:
         self._findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False
-        self.launch_begins("", (1, 1, 1), (1, 1, 1))
+        self._start()
+        self._forget()
 
     @property
     def findings(self) -> list[Finding]:
@@ -73,12 +74,7 @@ class RaceChecker(Observer):
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         if not self._is_child:
-            self._tree = LaunchTree()
-            self._time = 1
-            self._sites: list[AccessSite] = []
-            self._number_of_site: dict[int, int] = {}
-            self._site_of_event = np.zeros(1024, np.int32)
-            self._values: dict[int, tuple[int, Any]] = {}
+            self._start()
         self._is_child = False
         self._forget()
 
@@ -101,6 +97,15 @@ class RaceChecker(Observer):
         self._forget()
         if not self._tree.has_children:
             self._values.clear()
+
+    def _start(self) -> None:
+        """Start with a launch by the host."""
+        self._tree = LaunchTree()
+        self._time = 1
+        self._sites: list[AccessSite] = []
+        self._number_of_site: dict[int, int] = {}
+        self._site_of_event = np.zeros(1024, np.int32)
+        self._values: dict[int, tuple[int, Any]] = {}
 
     def _forget(self) -> None:
         """Start with a grid that has not done anything."""

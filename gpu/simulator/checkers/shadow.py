@@ -112,7 +112,7 @@ class Shadow:
             cells = cells + (self._base if lanes.size == self._base.size else self._base.take(lanes))
         if count > 1:
             lanes = np.repeat(lanes, count)
-            cells = (cells[:, None] + np.arange(count)).reshape(-1)
+            cells = (cells[:, None] + np.arange(count)).ravel()
         return lanes, cells
 
     def _split(self, cell: int) -> None:

@@ -122,5 +122,5 @@ def _words(batch: BlockBatch, access: Access, size: int) -> tuple[Array, Array, 
         words = words + geometry.block_of_lane[lanes] * (size // geometry.blocks // word)
     if count > 1:
         lanes = np.repeat(lanes, count)
-        words = (words[:, None] + np.arange(count)).reshape(-1)
+        words = (words[:, None] + np.arange(count)).ravel()
     return lanes, words, word

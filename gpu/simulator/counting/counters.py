@@ -303,7 +303,7 @@ class Counters(Observer):
             self._atomics[key] = np.zeros((blocks, per_block), np.int64)
         if blocks > 1:
             elements = elements + batch.geometry.block_of_lane * per_block
-        _count(self._atomics[key].reshape(-1), elements if mask.full else elements.take(mask.lanes))
+        _count(self._atomics[key].ravel(), elements if mask.full else elements.take(mask.lanes))
 
     def _settle(self, keys: Iterable[tuple[FlatMemory, int]]) -> None:
         """Keep of some memories' atomics no more than which address had the most."""

@@ -170,7 +170,7 @@ def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
 def _turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
     """Return the longest queue of each row, and who waits at the first turn, at the second and so on: a bit a lane."""
     width = ordered.shape[1]
-    waiting = _packed(ordered.reshape(-1) >= 0, width)
+    waiting = _packed(ordered.ravel() >= 0, width)
     behind = waiting & ~_packed(first, width)
     longest, turns = np.zeros(ordered.shape[0], np.int64), []
     while (left := waiting != 0).any():
@@ -265,7 +265,7 @@ def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Passes:
 def _in_pairs(warps: Warps, elements: Array) -> Array:
     """Return in which active warps each lane wants what its neighbor wants, or else the next but one does."""
     active = warps.words[warps.active]
-    flat = warps.rows().of(elements).reshape(-1)
+    flat = warps.rows().of(elements).ravel()
     paired = np.zeros(active.size, np.bool_)
     # Bit p of `same` says that lane p wants what lane p - step wants; the lower lanes of the pairs do not matter.
     for step, lower in ((1, 0x55555555), (2, 0x33333333)):
@@ -314,7 +314,7 @@ def _nearest_active(rows: Array, active: Array) -> Array:
 
 def _in_order(rows: Array) -> tuple[Array, Array]:
     """Return the rows sorted, and flat which value is the first of its kind in its row."""
-    flat = rows.reshape(-1)
+    flat = rows.ravel()
     falls = np.empty(flat.size, np.bool_)
     np.less(flat[1:], flat[:-1], out=falls[1:])
     falls[:: rows.shape[1]] = False
@@ -326,7 +326,7 @@ def _in_order(rows: Array) -> tuple[Array, Array]:
 
 def _firsts(ordered: Array) -> Array:
     """Return flat which value of sorted rows is the first of its kind in its row."""
-    flat = ordered.reshape(-1)
+    flat = ordered.ravel()
     first = np.empty(flat.size, np.bool_)
     np.not_equal(flat[1:], flat[:-1], out=first[1:])
     first[:: ordered.shape[1]] = True

@@ -139,7 +139,7 @@ class TraceArrays:
             nodes = memory.nodes_of(flat * dtype.itemsize // memory.unit, write)
             return TraceAccess(action, lanes, array, element, values, values, nodes)
         raw, nodes = memory.written(write, dtype.itemsize)
-        after = np.ascontiguousarray(raw).view(dtype).reshape(-1)
+        after = np.ascontiguousarray(raw).view(dtype).ravel()
         values = data.values.vector(found.value, lanes.size) if found.value >= 0 else after
         return TraceAccess(action, lanes, array, element, values, after, nodes.astype(np.int64))
 

@@ -157,7 +157,7 @@ def arrays_of(data: TraceData) -> dict[str, Array]:
         "initial": np.concatenate([np.empty(0, np.uint8), *initial]),
         "written_units": np.concatenate([np.empty(0, np.int32), *(memory.index for memory in memories)]),
         "written_nodes": np.concatenate([np.empty(0, np.int32), *(memory.nodes for memory in memories)]),
-        "written_values": np.concatenate([np.empty(0, np.uint8), *(memory.values.reshape(-1) for memory in memories)]),
+        "written_values": np.concatenate([np.empty(0, np.uint8), *(memory.values.ravel() for memory in memories)]),
         "written_borders": np.concatenate([np.empty(0, np.int32), *(memory.borders for memory in memories)]),
     }
 

@@ -130,5 +130,5 @@ class TraceMemory:
     def _apply(self, state: Array, start: int, end: int) -> None:
         whole = state.size // self.unit * self.unit
         kind = f"V{self.unit}" if self.unit not in (1, 2, 4, 8) else f"u{self.unit}"
-        values = np.ascontiguousarray(self.values[start:end]).reshape(-1).view(kind)
+        values = np.ascontiguousarray(self.values[start:end]).ravel().view(kind)
         state[:whole].view(kind)[self.index[start:end]] = values

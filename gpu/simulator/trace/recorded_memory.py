@@ -117,7 +117,7 @@ class RecordedMemory:
         self.borders.append(self.index.size)
         pieces = self.per(values.dtype)
         if pieces > 1:
-            flat = (flat[:, None] * pieces + np.arange(pieces)).reshape(-1)
+            flat = (flat[:, None] * pieces + np.arange(pieces)).ravel()
             nodes = np.repeat(nodes, pieces)
         self.index.add(flat)
         self.nodes.add(nodes)
@@ -148,7 +148,7 @@ class RecordedMemory:
         shadow[: parts.size] = parts
         self._shadow = shadow
         index, nodes = Growing(np.int32), Growing(np.int32)
-        index.add((self.index.array()[:, None] * pieces + np.arange(pieces)).reshape(-1))
+        index.add((self.index.array()[:, None] * pieces + np.arange(pieces)).ravel())
         nodes.add(np.repeat(self.nodes.array(), pieces))
         self.index, self.nodes = index, nodes
         self.borders = array("i", [border * pieces for border in self.borders])
