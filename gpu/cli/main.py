@@ -18,6 +18,7 @@ from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE
 from gpu.declaration.text_parameters import BinEdges, Text
 from gpu.errors import CompileError, KernelError, LockstepError
+from gpu.process.temporaries import own_temporaries
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
 
@@ -128,7 +129,7 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     cli_simulate.add_options(simulating)
-    simulating.set_defaults(command=_simulate)
+    simulating.set_defaults(command=_tidily(_simulate))
 
     contending = commands.add_parser(
         "atomics",
@@ -141,12 +142,22 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
     benchmark.add_options(benching)
-    benching.set_defaults(command=lambda options: benchmark.run(options, desktop.measure))
+    benching.set_defaults(command=_tidily(lambda options: benchmark.run(options, desktop.measure)))
 
     touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
     touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
-    touring.set_defaults(command=lambda options: desktop.tour(options.folder))
+    touring.set_defaults(command=_tidily(lambda options: desktop.tour(options.folder)))
     return parser
+
+
+def _tidily(command: Command) -> Command:
+    """Return a command whose temporary files are gone with it, however it ends."""
+
+    def run(options: argparse.Namespace) -> int:
+        with own_temporaries():
+            return command(options)
+
+    return run
 
 
 def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -164,7 +175,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        own.set_defaults(command=_run, pattern=pattern)
+        own.set_defaults(command=_tidily(_run), pattern=pattern)
         own.add_argument("--engine", choices=NAMES, default="auto", help="auto takes a GPU where one can be used")
         own.add_argument(
             "--executor",
@@ -298,7 +309,7 @@ def _add_atomics(parser: argparse.ArgumentParser) -> None:
     from gpu.cli import atomics as cli_atomics
 
     cli_atomics.add_options(parser)
-    parser.set_defaults(command=_atomics)
+    parser.set_defaults(command=_tidily(_atomics))
 
 
 def _atomics(options: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """Arrays that two processes share, without a copy: files that both map into memory.
 
 Files, not `multiprocessing.shared_memory`: a mapped array stays valid for as long as anybody looks at it, the same on
-every system, and what a killed process leaves behind is a folder that its parent removes.
+every system, and what a killed process leaves behind is a folder that its parent, or the next start, removes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
+from gpu.files import scratch
 
 Array = npt.NDArray[Any]
 
@@ -49,16 +50,18 @@ class SharedFolder:
     Parameters
     ----------
     path : str or None
-        An existing folder, for the process that joins; None makes a new one, which `close` removes.
+        An existing folder, for the process that joins; None makes a new one, which `close` removes, or InputError
+        says why not.
     label : str
-        How the names of this process's files begin. Every process that joins needs one of its own: a process number
-        will not do, because systems give them again while the arrays of a dead process are still in use.
+        How the names of this process's files begin, and of folders in it. Every process that joins needs one of its
+        own: a process number will not do, because systems give them again while the arrays of a dead process are still
+        in use.
     """
 
     def __init__(self, path: str | None = None, *, label: str = "host") -> None:
-        self._owned = path is None
+        self._own = _new_folder() if path is None else None
         self._label = label
-        self.path = path or tempfile.mkdtemp(prefix="lockstep-", dir=_memory_backed_folder())
+        self.path = self._own.path if self._own is not None else str(path)
         self._numbers = itertools.count()
         self._adopted: weakref.WeakValueDictionary[str, SharedArray] = weakref.WeakValueDictionary()
         self._stuck: set[str] = set()
@@ -108,7 +111,10 @@ class SharedFolder:
         with contextlib.suppress(OSError):
             for file in os.scandir(self.path):
                 if file.name.startswith(f"{label}-") and self._adopted.get(file.path) is None:
-                    _remove(file.path, self._stuck)
+                    if file.is_dir(follow_symlinks=False):
+                        scratch.remove(file.path)
+                    else:
+                        _remove(file.path, self._stuck)
 
     def _retry(self) -> None:
         for path in tuple(self._stuck):
@@ -117,8 +123,8 @@ class SharedFolder:
 
     def close(self) -> None:
         """Remove the folder, where this process made it."""
-        if self._owned:
-            shutil.rmtree(self.path, ignore_errors=True)
+        if self._own is not None:
+            self._own.close()
 
 
 def _claim(file: int, size: int) -> None:
@@ -140,6 +146,16 @@ def _remove(path: str, stuck: set[str]) -> None:
         stuck.add(path)
     except OSError:
         pass
+
+
+def _new_folder() -> scratch.ScratchFolder:
+    memory = _memory_backed_folder()
+    if memory is not None:
+        with contextlib.suppress(OSError):
+            scratch.remove_forgotten(tempfile.gettempdir())
+        with contextlib.suppress(InputError):
+            return scratch.ScratchFolder(memory)
+    return scratch.ScratchFolder()
 
 
 def _memory_backed_folder() -> str | None:

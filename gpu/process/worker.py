@@ -19,6 +19,7 @@ from gpu.declaration.pattern import Progress
 from gpu.errors import EngineLostError, LockstepError
 from gpu.messages.requests import Event, Failure, Ready
 from gpu.messages.shared_arrays import SharedFolder
+from gpu.process.temporaries import put_in
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two Progress events."""
@@ -33,6 +34,7 @@ def main(connection: Any, folder_path: str, label: str, engine_name: str) -> Non
     threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
     with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
         faulthandler.enable(report)
+        put_in(_temporary_folder(folder_path, label))
         _serve(connection, SharedFolder(folder_path, label=label), engine_name)
         faulthandler.disable()
 
@@ -40,6 +42,13 @@ def main(connection: Any, folder_path: str, label: str, engine_name: str) -> Non
 def crash_report(folder_path: str, label: str) -> Path:
     """Return the file that a crashing process writes its last stack to."""
     return Path(folder_path, f"{label}-crash.txt")
+
+
+def _temporary_folder(folder_path: str, label: str) -> str:
+    """Return a new folder for temporary files, which goes with this process."""
+    path = Path(folder_path, f"{label}-temporary")
+    path.mkdir()
+    return str(path)
 
 
 def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:

@@ -112,9 +112,10 @@ def test_result_files_go_with_their_handles(fake: Listener):
     _, event = fake.next()
     assert isinstance(event, Result)
     array = event.arrays["result"].open()
-    assert len(files(fake)) == 2 + 1  # input, result (which is the picture as well); and the place for a crash's stack
+    # Input, result (which is the picture as well); and the places for temporary files and for a crash's stack.
+    assert len(files(fake)) == 2 + 2
     del event, image
-    assert until(lambda: len(files(fake)) == 1)
+    assert until(lambda: len(files(fake)) == 2)
     assert array[2, 3] == 11
 
 

@@ -1,0 +1,44 @@
+"""Where this process, and what it starts, puts temporary files: one folder, which is gone however the process ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+
+from gpu.errors import InputError
+from gpu.files.scratch import ScratchFolder
+from gpu.process.guard import Guard
+
+_NAMES = ("TMPDIR", "TEMP", "TMP")
+
+
+@contextlib.contextmanager
+def own_temporaries() -> Iterator[None]:
+    """Have a folder for temporary files; where none can be made what a command does without them goes on."""
+    try:
+        folder = ScratchFolder()
+    except InputError:
+        yield
+        return
+    guard = Guard(folder.path)
+    before = {name: os.environ.get(name) for name in _NAMES}, tempfile.tempdir
+    put_in(folder.path)
+    try:
+        yield
+    finally:
+        for name, value in before[0].items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        tempfile.tempdir = before[1]
+        folder.close()
+        guard.dismiss()
+
+
+def put_in(folder: str) -> None:
+    """Let temporary files be made in a folder: Python's, clang's and those of the compilers that are started."""
+    os.environ.update(dict.fromkeys(_NAMES, folder))
+    tempfile.tempdir = folder
