@@ -80,8 +80,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         target, before = _target(Path(path))
         unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
         try:
-            with open(unfinished, "xb") as file:
+            nameless = _without_name(target.parent)
+            with nameless or open(unfinished, "xb") as file:
                 yield file
+                if nameless is not None:
+                    file.flush()
+                    _give_name(file, unfinished)
             if before is not None and stat.S_ISREG(before):
                 unfinished.chmod(stat.S_IMODE(before))
             unfinished.replace(target)
@@ -89,6 +93,23 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with contextlib.suppress(OSError):
                 unfinished.unlink(missing_ok=True)
             raise
+
+
+def _without_name(folder: Path) -> IO[bytes] | None:
+    """Return a new file of which nothing is left when its process is killed; None where the system has none."""
+    kind = getattr(os, "O_TMPFILE", 0)
+    if not kind or not Path("/proc/self/fd").is_dir():
+        return None
+    try:
+        handle = os.open(folder, kind | os.O_WRONLY, 0o666)
+    except OSError:
+        return None  # this file system has none, or the reason will be met again
+    return open(handle, "wb")
+
+
+def _give_name(file: IO[bytes], path: Path) -> None:
+    # With a folder's handle, which an absolute path ignores, os.link follows the link that /proc has.
+    os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno(), follow_symlinks=True)
 
 
 def check_target(path: str | os.PathLike[str]) -> None:

@@ -8,6 +8,7 @@ import os
 import random
 import socket
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -291,3 +292,41 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
         export.save(str(path), np.zeros(5))
     assert np.load(path).tolist() == [0, 1, 2]
     assert list(tmp_path.iterdir()) == [path]
+
+
+KILLED = """
+import sys, time
+from gpu.files.opening import replacing
+with replacing(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="this system has no files without names")
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing_and_the_file_as_it_was(tmp_path):
+    target = tmp_path / "result.csv"
+    target.write_text("before")
+    command = [sys.executable, "-c", KILLED, str(target)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[3], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.kill()
+    assert [path.name for path in tmp_path.iterdir()] == ["result.csv"]
+    assert target.read_text() == "before"
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_new_file_has_the_mode_that_any_has_and_a_replaced_one_its_own(tmp_path, monkeypatch, nameless):
+    if not nameless:
+        monkeypatch.setattr(opening, "_without_name", lambda folder: None)
+    (tmp_path / "any").touch()
+    (tmp_path / "old").touch(0o600)
+    for name in ("new", "old"):
+        with opening.replacing(tmp_path / name) as file:
+            file.write(b"all")
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "any").stat().st_mode
+    assert stat.S_IMODE((tmp_path / "old").stat().st_mode) == (0o666 if sys.platform == "win32" else 0o600)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["any", "new", "old"]
