@@ -6,8 +6,10 @@ import argparse
 import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PyQt6.QtGui import QIcon
@@ -15,6 +17,9 @@ from PyQt6.QtWidgets import QApplication
 
 from gui.painting.style import ICONS
 from gui.qt.later import every
+
+if TYPE_CHECKING:
+    from gui.window.main_window import MainWindow
 
 _HEARTBEAT_MS = 200
 _MADE_MS = 10_000
@@ -44,6 +49,28 @@ def _say_what_matters(kind: QtMsgType, context: QMessageLogContext, message: str
         print(message, file=sys.stderr)
 
 
+def _end_by_signals(end: Callable[[], None]) -> None:
+    """Let Ctrl+C in the terminal, the terminal's end and a polite kill be heard; a second one ends the process."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup asks
+
+    def hear(*_: object) -> None:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
+        end()
+
+    for number in heard:
+        signal.signal(number, hear)
+
+
+def _leave(window: MainWindow, app: QApplication) -> None:
+    if reason := window.leave():
+        with suppress(OSError):  # the terminal may be gone
+            print(f"lockstep: {reason}", file=sys.stderr, flush=True)
+    app.exit()  # a dialog that is open would hold a mere quit() up
+
+
 def main(argv: Sequence[str] = ()) -> int:
     """Open the window; `argv` may name an image and an engine. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
@@ -63,10 +90,9 @@ def main(argv: Sequence[str] = ()) -> int:
     QTimer.singleShot(0, lambda: window.begin(given.image.absolute() if given.image else None))
     # What is there when all pages are made stays: Python's collector, which stops everything, need not go through it.
     QTimer.singleShot(_MADE_MS, gc.freeze)
-    # Ctrl+C in the terminal closes the window as its button does. Python hears signals only between its own steps, so
-    # a timer takes one now and then.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: window.close())
+    app.commitDataRequest.connect(lambda _: window.kept.keep())  # the session ends, and waits for nobody's answer
+    _end_by_signals(lambda: _leave(window, app))
+    # Python hears signals only between its own steps, so a timer takes one now and then.
     heartbeat = every(_HEARTBEAT_MS, lambda: None, app)
     heartbeat.start()
     return app.exec()

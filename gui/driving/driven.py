@@ -31,12 +31,13 @@ def driven(engine: str) -> Iterator[MainWindow]:
     from gui.app import application
 
     app = application()
+    from gui.editor.drafts import Drafts
     from gui.model.settings import SavedSettings
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
         memory = SavedSettings(Path(scratch, "settings.json"))
-        window = MainWindow(memory, engine)
+        window = MainWindow(memory, engine, drafts=Drafts(Path(scratch, "drafts")))
         try:
             window.resize(*SIZE)
             window.show()

@@ -47,12 +47,13 @@ def take(folder: Path) -> None:
     from gui.app import application
 
     app = application()
+    from gui.editor.drafts import Drafts
     from gui.model.settings import SavedSettings
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
         memory = SavedSettings(Path(scratch, "settings.json"))
-        window = MainWindow(memory, "simulator")
+        window = MainWindow(memory, "simulator", drafts=Drafts(Path(scratch, "drafts")))
         try:
             window.resize(*SIZE)
             window.show()

@@ -24,18 +24,19 @@ class Banner(QFrame):
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.action = button("", name="Action")
         self._act: Callable[[], object] = lambda: None
+        self._refuse: Callable[[], object] = lambda: None
         self._about: tuple[str, ...] = ()
         self.action.clicked.connect(self._take_action)
         self.more = button("Details", "flat", tip="Show the evidence")
         self.more.setCheckable(True)
-        self.dismiss = button("Dismiss", "flat", tip="Close this message")
+        self.dismiss = button("Dismiss", "flat")
         self.detail = QPlainTextEdit()
         role(self.detail, "code")
         self.detail.setReadOnly(True)
         self.detail.setAccessibleName("Details")
         self.detail.setTabChangesFocus(True)
         self.more.toggled.connect(self.detail.setVisible)
-        self.dismiss.clicked.connect(self.hide)
+        self.dismiss.clicked.connect(self._dismiss)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 8, 8)
         layout.setSpacing(3)
@@ -53,10 +54,12 @@ class Banner(QFrame):
         detail: str = "",
         tone: str = "bad",
         action: tuple[str, Callable[[], object]] | None = None,
+        instead: tuple[str, Callable[[], object]] | None = None,
         about: tuple[str, ...] = (),
     ) -> None:
         """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does.
 
+        `instead` is the same for the button that closes the message, which does nothing else unless that is given.
         `about` names what may end it, which `over` is given.
         """
         self._about = about
@@ -64,6 +67,10 @@ class Banner(QFrame):
         self.action.setText(text)
         self.action.setAccessibleName(text)
         self.action.setVisible(bool(text))
+        closing, self._refuse = instead or ("Dismiss", lambda: None)
+        self.dismiss.setText(closing)
+        self.dismiss.setAccessibleName(closing)
+        self.dismiss.setToolTip("" if instead else "Close this message")
         restyle(self, "banner", tone)
         self.message.setText(message)
         self.advice.setText(advice)
@@ -79,6 +86,10 @@ class Banner(QFrame):
         """Take back a message about something that is no more as it was."""
         if what in self._about:
             self.hide()
+
+    def _dismiss(self) -> None:
+        self.hide()
+        self._refuse()
 
     def _take_action(self) -> None:
         self.hide()

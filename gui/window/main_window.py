@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayou
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure
+from gui.editor.drafts import Drafts
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
 from gui.model.jobs import HostFactory, Jobs, engine_host, spelled
@@ -27,6 +28,7 @@ from gui.window.actions import Actions
 from gui.window.appearance import Appearance
 from gui.window.files import Files
 from gui.window.header import WindowHeader
+from gui.window.kept_edits import KeptEdits
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
@@ -48,6 +50,8 @@ class MainWindow(QMainWindow):
         The engine to start with; "" means the one that is remembered.
     factory, survey : callable
         Make the engine's host and look for devices; tests have their own.
+    drafts : Drafts
+        Where edits are kept when the window must go.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class MainWindow(QMainWindow):
         engine: str = "",
         factory: HostFactory = engine_host,
         survey: Survey = survey_devices,
+        drafts: Drafts | None = None,
     ) -> None:
         super().__init__()
         self.memory = memory or SavedSettings()
@@ -81,6 +86,7 @@ class MainWindow(QMainWindow):
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
         self.preparation = Preparation(self.pages, self.stack, self.bench)
         self.own = OwnKernel(self.stack, self.bench.sources, lambda: self.bench.side_jobs)
+        self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
         self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.messages)
         self.running = Running(self.bench, self.pages, self.own, self.messages)
         self.actions_ = Actions(self, self.memory, self.appearance, self.files, self.own, self.pages, self.running)
@@ -104,6 +110,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         # The margins are the style sheet's: a hidden banner leaves no gap.
+        column.addWidget(self.kept.banner)
         column.addWidget(self.banner)
         column.addWidget(self.stack, 1)
         body = QHBoxLayout()
@@ -178,6 +185,7 @@ class MainWindow(QMainWindow):
         there = remembered is not None and os.path.isfile(remembered)
         wanted = image or (remembered if there else None) or DEFAULT_SAMPLE
         self.bench.open(wanted, DEFAULT_SAMPLE)
+        self.kept.offer()
         self._ask_for_thumbnails()
         self.status.look_for_gpu()
         self.page.setFocus()
@@ -331,7 +339,7 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(0, lambda: self.files.open(path))
 
     def closeEvent(self, event: QCloseEvent | None) -> None:
-        unsaved = [] if self._discard else self.bench.sources.unsaved
+        unsaved = [] if self._discard else self.kept.lost_in_the_end
         if unsaved and event is not None:
             event.ignore()
             dialog = UnsavedDialog(self, unsaved)
@@ -339,6 +347,8 @@ class MainWindow(QMainWindow):
             dialog.discard_wanted.connect(self._discard_and_close)
             dialog.open()
             return
+        if not self.kept.holds:
+            self.kept.forget()
         self.memory.pattern = self.bench.chosen
         for name, settings in self.bench.settings.items():
             self.memory.store_settings(name, settings.variant, settings.params)
@@ -352,6 +362,13 @@ class MainWindow(QMainWindow):
         self.hide()
         finish_background()
 
+    def leave(self) -> str:
+        """Close without a question, as when the system ends: edits are kept, or a sentence says why they are not."""
+        reason = self.kept.keep()
+        self._discard = True
+        self.close()
+        return reason
+
     def _save_and_close(self) -> None:
         for document in self.bench.sources.unsaved:
             target = ask_target(self, document)
@@ -364,6 +381,7 @@ class MainWindow(QMainWindow):
 
     def _discard_and_close(self) -> None:
         self._discard = True
+        self.kept.forget()
         self.close()
 
 

@@ -276,7 +276,14 @@ def rests_ms():
 
 
 @pytest.fixture
-def make_window(qtbot, memory, monkeypatch, rests_ms):
+def drafts(tmp_path):
+    from gui.editor.drafts import Drafts
+
+    return Drafts(tmp_path / "drafts")
+
+
+@pytest.fixture
+def make_window(qtbot, memory, drafts, monkeypatch, rests_ms):
     from gui.window.main_window import MainWindow
 
     for name, interval in zip(("IDLE_MS", "REST_MS"), rests_ms, strict=True):
@@ -285,7 +292,7 @@ def make_window(qtbot, memory, monkeypatch, rests_ms):
     windows = []
 
     def make(memory=memory, **options):
-        window = MainWindow(memory, "null", factory=FakeHost, survey=list, **options)
+        window = MainWindow(memory, "null", factory=FakeHost, survey=list, drafts=drafts, **options)
         windows.append(window)
         with qtbot.waitExposed(window):
             window.show()

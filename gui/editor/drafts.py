@@ -1,0 +1,133 @@
+"""Texts that were edited and not saved when the window had to go: kept in the platform's data folder, and found again.
+
+A draft is a text file: a line that says what it is a draft of, and the text. So it can be read without Lockstep too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from PyQt6.QtCore import QStandardPaths
+
+from gpu.errors import InputError
+from gpu.files.opening import os_errors, read_bytes, replacing
+from gpu.files.sources import MOST_BYTES
+from gui.editor.document import KernelDocument
+
+_MARK = "// A draft of Lockstep's: "
+_FIRST_LINE_BYTES = 2**16
+_MOST_DRAFTS = 100
+"""More than these are not looked at."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A text that was kept.
+
+    Parameters
+    ----------
+    file : str
+        The kernel file that it is a text of: a name under `kernels/`, or a path.
+    origin : str
+        The digest of what that file held when it was edited.
+    text : str
+    path : Path
+        Where it is kept.
+    """
+
+    file: str
+    origin: str
+    text: str
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Return the file's name without its folder."""
+        return Path(self.file).name
+
+    def is_of(self, text: str) -> bool:
+        """Whether this text is what was edited."""
+        return self.origin == _digest(text)
+
+
+class Drafts:
+    """The drafts of a folder.
+
+    Parameters
+    ----------
+    folder : Path or None
+        None means the platform's folder for a user's data.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _data_folder() / "Lockstep" / "drafts"
+
+    def found(self) -> list[Draft]:
+        """Return what is kept, the oldest first; what is no draft is passed over."""
+        drafts = []
+        with suppress(OSError):
+            paths = sorted(self._folder.glob("*.cu"), key=lambda path: path.lstat().st_mtime_ns)
+            for path in paths[-_MOST_DRAFTS:]:
+                draft = _read(path)
+                if draft is not None:
+                    drafts.append(draft)
+        return drafts
+
+    def keep(self, documents: Sequence[KernelDocument]) -> set[Path]:
+        """Keep what documents hold, a file for each, and return the files.
+
+        Raises
+        ------
+        InputError
+            Where one cannot be kept; the others are.
+        """
+        kept, refused = set(), None
+        for document in documents:
+            try:
+                kept.add(self._keep(document))
+            except InputError as error:
+                refused = refused or InputError(f"The edits of {document.path.name} could not be kept: {error.message}")
+        if refused is not None:
+            raise refused
+        return kept
+
+    def _keep(self, document: KernelDocument) -> Path:
+        # Another window may keep another text of the same file.
+        name = f"{document.path.stem}-{_digest(document.file + document.text)[:16]}.cu"
+        path = self._folder / name
+        head = json.dumps({"file": document.file, "origin": _digest(document.original)})
+        with os_errors(str(self._folder), "made"):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(f"{_MARK}{head}\n{document.text}".encode(errors="surrogatepass"))
+        return path
+
+    def discard(self, paths: Iterable[Path]) -> None:
+        """Remove drafts."""
+        for path in paths:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _read(path: Path) -> Draft | None:
+    try:
+        head, _, text = read_bytes(path, MOST_BYTES + _FIRST_LINE_BYTES).decode(errors="replace").partition("\n")
+        about = json.loads(head.removeprefix(_MARK)) if head.startswith(_MARK) else None
+    except (InputError, ValueError, RecursionError):
+        return None
+    if not isinstance(about, dict) or not all(isinstance(about.get(key), str) for key in ("file", "origin")):
+        return None
+    return Draft(about["file"], about["origin"], text, path)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _data_folder() -> Path:
+    return Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation))
