@@ -335,6 +335,13 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class Halted:
+    """The engine's process, of this number, was stopped from outside in the middle of work; None: it goes on."""
+
+    process: int | None
+
+
+@dataclass(frozen=True)
 class Result:
     """A request succeeded.
 
@@ -392,4 +399,4 @@ class Failure:
     position: SourcePosition | None = None
 
 
-Event = Ready | Progress | Result | Failure
+Event = Ready | Halted | Progress | Result | Failure

@@ -19,14 +19,18 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Event, Failure, Ready, Request, Result
+from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import worker
 from gpu.process.crash import describe_death
 from gpu.process.guard import Guard
+from gpu.process.halt import is_halted
 
 MAX_FUTILE_STARTS = 3
 """Processes in a row that may die without having served a job, before the host gives up."""
+
+LOOK_S = 1.0
+"""Seconds between two looks at whether a process that has something to do was stopped from outside."""
 
 _CANCELLED = Failure("cancelled", "Stopped.")
 _SPAWN = multiprocessing.get_context("spawn")
@@ -45,6 +49,7 @@ class _Child:
     connection: Connection
     label: str
     ready: bool = field(default=False)
+    halted: bool = field(default=False)
 
     def kill(self) -> None:
         """End the process, and the compilers and such that it has started."""
@@ -65,7 +70,7 @@ class EngineHost:
     deliver : callable
         Called with (job, event) on a thread of the host's; it must return soon. Job 0 stands for the engine itself:
         Ready after every start, Failure of kind "engine" when it cannot start; the next `submit` or `start` tries
-        again.
+        again. Halted where it was stopped from outside while it had something to do, and when that is over.
 
     Attributes
     ----------
@@ -232,7 +237,11 @@ class EngineHost:
             child.connection.send((job.number, job.payload))
 
     def _listen(self, child: _Child) -> None:
-        self._sleep([child.connection, child.process.sentinel])
+        with self._lock:
+            busy = self._running is not None or bool(self._queue)
+        come = self._sleep([child.connection, child.process.sentinel], LOOK_S if busy or child.halted else None)
+        if child.halted or not come:
+            self._look_at(child)
         try:
             while child.connection.poll():
                 number, event, leaving = child.connection.recv()
@@ -247,12 +256,22 @@ class EngineHost:
         if wait([child.process.sentinel], 0) and not child.connection.poll():
             self._mourn(child)
 
-    def _sleep(self, others: list[Any]) -> None:
-        """Wait until there is something to do."""
-        if self._alarm in wait([self._alarm, *others]):
+    def _sleep(self, others: list[Any], seconds: float | None = None) -> bool:
+        """Wait until there is something to do; return False where nothing came in so many seconds."""
+        come = wait([self._alarm, *others], seconds)
+        if self._alarm in come:
             with self._lock:
                 self._alarm.recv_bytes()
                 self._rung = False
+        return bool(come)
+
+    def _look_at(self, child: _Child) -> None:
+        """Tell whether a silent process has been stopped from outside, which looks like work otherwise."""
+        process = child.process.pid
+        halted = process is not None and is_halted(process)
+        if halted != child.halted:
+            child.halted = halted
+            self._tell(0, Halted(process if halted else None))
 
     def _take(self, child: _Child, number: int, event: Event) -> None:
         if number == 0:
@@ -310,6 +329,8 @@ class EngineHost:
             child.kill()
         child.connection.close()
         child.process.join(5)
+        if child.halted:
+            self._tell(0, Halted(None))
         if self._guard:
             self._guard.watch(None)
         stack = ""

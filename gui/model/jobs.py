@@ -16,7 +16,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
-from gpu.messages.requests import Event, Failure, Ready, Request, Result
+from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gui.qt.later import queue
 
@@ -76,6 +76,8 @@ class Jobs(QObject):
     """A sentence of the engine's process on this user's folders, when it is heard first."""
     broken = pyqtSignal(object)
     """Failure: the engine's process cannot work."""
+    halted = pyqtSignal(object)
+    """The number of the engine's process, which was stopped from outside and waits; None when that is over."""
     busy_changed = pyqtSignal(bool)
     _arrived = pyqtSignal(int, int, object)
 
@@ -194,6 +196,8 @@ class Jobs(QObject):
                 self.ready.emit(event.device)
             elif isinstance(event, Failure):
                 self.broken.emit(event)
+            elif isinstance(event, Halted):
+                self.halted.emit(event.process)
             return
         if self._flying is None or self._flying[0] != number:
             return

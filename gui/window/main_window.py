@@ -68,7 +68,8 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(factory, self)
         # The engine's process takes a moment to come up: it does so while the window is built.
         self.jobs.start(self.engine)
-        self.bench = Workbench(self.jobs, self, side=Jobs(factory, self))
+        self._side = Jobs(factory, self)
+        self.bench = Workbench(self.jobs, self, side=self._side)
         for name, pattern in self.bench.patterns.items():
             self.bench.restore(name, self.memory.variant(pattern), self.memory.params(pattern))
         self.appearance = Appearance(self.memory, self)
@@ -159,6 +160,8 @@ class MainWindow(QMainWindow):
         self.jobs.noted.connect(self._notes.append)
         self.jobs.ready.connect(lambda device: self.header.show_libraries(bench.pattern, device.no_library))
         self.jobs.broken.connect(self._show_no_engine)
+        for jobs in (self.jobs, self._side):
+            jobs.halted.connect(lambda process, jobs=jobs: self.messages.show_halt(process, jobs.stop))
         self.jobs.busy_changed.connect(self._show_busy)
         bench.clearance.changed.connect(self._show_busy)
         bench.clearance.refused.connect(

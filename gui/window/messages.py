@@ -39,6 +39,19 @@ class Messages(QObject):
         text = ("text",) if failure.kind in ("compile", "launch") else ()
         self.banner.say(failure.message, failure.advice, where + failure.detail, about=(*about, *text))
 
+    def show_halt(self, process: int | None, start_anew: Callable[[], object]) -> None:
+        """Say that the engine's process was stopped from outside, until it goes on or another takes over."""
+        if process is None:
+            self.banner.over("halt")
+            return
+        self.banner.say(
+            "The engine's process was stopped from outside, and waits.",
+            f"Stop starts it anew; or let it go on (`kill -CONT {process}` in a terminal).",
+            tone="warn",
+            action=("Stop", start_anew),
+            about=("halt",),
+        )
+
     def show_refusal(self, refusal: Refusal, run_all_the_same: Callable[[], object]) -> None:
         """Say why an edited kernel does not run on the GPU, and offer to run it all the same."""
         self.status.say("")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from contextlib import closing
@@ -11,13 +12,15 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import Failure, LoadImage, Ready, Result, RunPattern
+from gpu.messages.requests import Failure, Halted, LoadImage, Ready, Result, RunPattern
+from gpu.process import host
 from gpu.process.host import MAX_FUTILE_STARTS, EngineHost
 from tests.gpu.process.hosting import Listener, guards, is_alive, listening, until
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 FAKE = "tests.gpu.fake_engines:Fake"
+LOOK_S = 0.1
 
 
 @pytest.fixture
@@ -246,6 +249,40 @@ def test_a_job_submitted_right_after_cancel_is_served(fake: Listener):
             events.append(fake.next())
         assert events[-1][0] == after
         assert isinstance(events[-1][1], Result)
+
+
+@posix
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_process_that_is_stopped_from_outside_is_told(fake: Listener, goes_on: bool, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(host, "LOOK_S", LOOK_S)
+    (process,) = children()
+    os.kill(process, signal.SIGSTOP)
+    assert fake.is_silent(1.5 * LOOK_S), "it has nothing to do"
+    number = fake.do("copy")
+    assert fake.next() == (0, Halted(process))
+    assert fake.is_silent(2 * LOOK_S), "it is told once"
+    if goes_on:
+        os.kill(process, signal.SIGCONT)
+        assert fake.next() == (0, Halted(None))
+        assert isinstance(fake.next()[1], Result)
+        number = fake.do("endless")
+    fake.host.cancel()
+    events = [fake.next() for _ in range(2 + (not goes_on))]
+    assert (number, Failure("cancelled", "Stopped.")) in events
+    assert isinstance(events[-1][1], Ready)
+    assert goes_on or (0, Halted(None)) in events
+    assert_works(fake)
+
+
+@posix
+@pytest.mark.parametrize("deed", ["endless", "endless-with-python-locked"])
+def test_a_process_that_works_and_says_nothing_is_not_taken_for_a_stopped_one(
+    fake: Listener, deed: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(host, "LOOK_S", LOOK_S)
+    fake.do(deed)
+    fake.wait_for_progress(deed)
+    assert fake.is_silent(2.5 * LOOK_S)
 
 
 def test_cancel_gets_out_of_a_start_that_hangs():

@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton,
 from gpu import __version__
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
-from gpu.messages.requests import Failure, LoadImage, SaveArray, StepPattern
+from gpu.messages.requests import Failure, Halted, LoadImage, SaveArray, StepPattern
 from gui.model.settings import SavedSettings
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import FakeHost, settle
@@ -704,3 +704,28 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     qtbot.wait(100)
     assert all(not column.verticalScrollBar().maximum() for column in (left, right))
     assert header.variant.shown_text() == header.variant.currentText()
+
+
+def test_an_engine_that_is_stopped_from_outside_is_told_until_it_goes_on_or_another_takes_over(qtbot, window):
+    window.host.patient = True
+    window.run()
+    for process, end in ((4711, lambda: window.host.deliver(0, Halted(None))), (4712, window.banner.action.click)):
+        window.host.deliver(0, Halted(process))
+        qtbot.waitUntil(window.banner.isVisible)
+        assert window.banner.message.text() == "The engine's process was stopped from outside, and waits."
+        assert f"kill -CONT {process}" in window.banner.advice.text()
+        end()
+        qtbot.waitUntil(window.banner.isHidden)
+    assert window.host.cancels == 1
+    window.host.patient = False
+
+
+def test_an_engine_that_checks_and_is_stopped_from_outside_is_told_as_well(qtbot, window):
+    side = window.bench.side_jobs
+    FakeHost.made[-1].deliver(0, Halted(4711))
+    qtbot.waitUntil(window.banner.isVisible)
+    assert side.started
+    window.banner.say("Something else.")
+    FakeHost.made[-1].deliver(0, Halted(None))
+    qtbot.wait(20)
+    assert window.banner.isVisible()
