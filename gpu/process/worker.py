@@ -19,6 +19,7 @@ from gpu.declaration.pattern import Progress
 from gpu.errors import EngineLostError, LockstepError
 from gpu.messages.requests import Event, Failure, Ready
 from gpu.messages.shared_arrays import SharedFolder
+from gpu.process.limits import confine, limit_memory
 from gpu.process.temporaries import put_in
 
 PROGRESS_INTERVAL = 0.05
@@ -31,6 +32,7 @@ def main(connection: Any, folder_path: str, label: str, engine_name: str) -> Non
     Every message to the host is (job, event, leaving); `leaving` says that this process ends now and wants a successor.
     """
     _leave_the_terminal()
+    confine()
     threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
     with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
         faulthandler.enable(report)
@@ -62,6 +64,8 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
     except Exception as error:
         connection.send((0, _no_engine(error), True))
         return
+    if engine.device.engine == "simulator":
+        limit_memory()
     connection.send((0, Ready(engine.device, complaint()), False))
     with contextlib.closing(engine), contextlib.ExitStack() as kept:
         kept.callback(forget, engine)
