@@ -47,9 +47,9 @@ def limit_memory() -> None:
 
     Not where CUDA runs: it reserves more addresses than there is memory.
     """
-    import psutil  # asks for Unix's modules where there are some
-
-    most = psutil.virtual_memory().total
+    if sys.platform == "win32":
+        return
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):  # such as "max"; there is no such file outside of a container
         most = min(most, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     _lower("RLIMIT_DATA", most)

@@ -14,7 +14,7 @@ from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import BodiesPresentation, CountsPresentation, ImagePresentation, Kind
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Device
-from gpu.errors import Diagnostic
+from gpu.errors import Diagnostic, InputError
 from gpu.files import arrays as array_files
 from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
@@ -85,7 +85,10 @@ class Workbench(QObject):
         Its process starts when it is first asked for.
         """
         if not self._side.started:
-            self._side.start("simulator")
+            try:
+                self._side.start("simulator")
+            except InputError as error:  # what is asked of it waits until that works
+                self.problem.emit(Failure("input", error.message, error.advice))
         return self._side
 
     @property

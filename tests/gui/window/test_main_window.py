@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,11 @@ from PyQt6.QtGui import QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
 
 from gpu import __version__
+from gpu.cli.main import Desktop
+from gpu.cli.main import main as command_line
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
+from gpu.errors import InputError
 from gpu.messages.requests import Failure, Halted, LoadImage, SaveArray, StepPattern
 from gui.model.settings import SavedSettings
 from gui.window.main_window import MainWindow
@@ -729,3 +733,27 @@ def test_an_engine_that_checks_and_is_stopped_from_outside_is_told_as_well(qtbot
     FakeHost.made[-1].deliver(0, Halted(None))
     qtbot.wait(20)
     assert window.banner.isVisible()
+
+
+def test_where_no_second_engine_can_start_that_is_said_and_tried_again(qtbot, window, monkeypatch):
+    def refuse(*anything):
+        raise InputError("There is no folder for temporary files: no space left on device.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.gui.conftest.SharedFolder", refuse)
+        assert not window.bench.side_jobs.started
+        assert window.banner.message.text().startswith("There is no folder for temporary files")
+    assert window.bench.side_jobs.started
+
+
+def test_without_a_folder_for_temporary_files_no_window_opens(monkeypatch, memory, capsys):
+    def open_window():
+        MainWindow(memory, "null", survey=list)
+
+    monkeypatch.setattr("gpu.messages.shared_arrays._memory_backed_folder", lambda: None)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    assert command_line([], Desktop(open_window, tour=None, measure=None)) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("lockstep: There is no folder for temporary files: ")
+    assert said.count("\n") == 1
