@@ -13,16 +13,13 @@ blue:
 
 from __future__ import annotations
 
-import logging
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import PIL.Image
 
 from gpu.errors import InputError
 from gpu.files import netpbm, png
@@ -38,11 +35,6 @@ READABLE = (".pgm", ".ppm", ".pbm", ".pnm", ".png", ".jpg", ".jpeg", ".tif", ".t
 WRITABLE = (".pgm", ".ppm", ".png")
 
 _STRIP_PIXELS = 2**16
-
-# The limit is ours, checked on every header: Pillow's own warns at a third of it.
-PIL.Image.MAX_IMAGE_PIXELS = None
-# A damaged file is told in one sentence, not in a decoder's complaints.
-logging.getLogger("PIL").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)
@@ -81,9 +73,7 @@ def read_image(path: str | os.PathLike[str]) -> Image:
                 return Image(*netpbm.read(path, name, LIMIT_PIXELS))
             if path.suffix.lower() in (".pgm", ".ppm", ".pbm", ".pnm") and start[:1] == b"P":
                 raise InputError(f"{name} is not a PGM or PPM file: it begins with {start[:2]!r}, not with P1 to P6.")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return Image(*decode(path, name, LIMIT_PIXELS))
+            return Image(*decode(path, name, LIMIT_PIXELS))
         except MemoryError:
             raise InputError(f"{name} needs more memory than there is.") from None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -23,7 +24,7 @@ from gpu.files.opening import reading
 Pixels = npt.NDArray[Any]
 
 MAGICS = tuple(f"P{digit}".encode() for digit in range(1, 7))
-_WHITESPACE = b" \t\n\v\f\r"
+_WHITESPACE = (b" ", b"\t", b"\n", b"\v", b"\f", b"\r")
 _BLOCK_BYTES = 2**20
 _LONGEST_HEADER = 2**16
 
@@ -76,7 +77,7 @@ class Header:
 
 def is_netpbm(start: bytes) -> bool:
     """Whether a file that begins so is one of the six formats."""
-    return start[:2] in MAGICS and (len(start) == 2 or start[2:3] in (*map(bytes, zip(_WHITESPACE)), b"#"))
+    return start[:2] in MAGICS and (len(start) == 2 or start[2:3] in (*_WHITESPACE, b"#"))
 
 
 def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
@@ -119,7 +120,7 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
         elif header.plain:
             pixels = _read_plain(file, header, name)
         else:
-            pixels = _read_raw(file, header)
+            pixels = _read_raw(file, header, name)
     if header.bitmap:
         return pixels, 255
     brightest = int(pixels.max())
@@ -188,32 +189,41 @@ def _skip_comment_after_maxval(file: IO[bytes], header: Header, size: int) -> in
     return header.offset
 
 
-def _read_raw(file: IO[bytes], header: Header) -> Pixels:
+def _read_raw(file: IO[bytes], header: Header, name: str) -> Pixels:
+    data = np.fromfile(file, np.uint8, header.least_bytes)
+    if data.size != header.least_bytes:  # it has become shorter
+        raise cut_short(name, header.width, header.height, header.least_bytes, data.size)
     if header.magic == "P4":
-        row_bytes = -(-header.width // 8)
-        packed = np.fromfile(file, np.uint8, header.least_bytes).reshape(header.height, row_bytes)
+        packed = data.reshape(header.height, -(-header.width // 8))
         pixels = np.unpackbits(packed, axis=1, count=header.width)
         return np.subtract(255, np.multiply(pixels, 255, out=pixels), out=pixels)
-    pixels = np.fromfile(file, header.dtype, header.samples).reshape(header.shape)
+    pixels = data.view(header.dtype).reshape(header.shape)
     if header.dtype.itemsize == 2 and np.little_endian:
         pixels.byteswap(inplace=True)
     return pixels
 
 
-def _blocks(file: IO[bytes]) -> Any:
-    """Yield a plain raster in blocks that end at whitespace, comments taken out."""
-    rest = b""
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield a plain raster in blocks that end at whitespace, comments taken out; one without any is no numbers."""
+    rest, comment = b"", b""
     while block := file.read(_BLOCK_BYTES):
-        block = rest + block
-        end = max(block.rfind(b"\n"), block.rfind(b"\r"))
-        if end < 0 and b"#" not in block:
-            end = max(block.rfind(character) for character in _WHITESPACE)
-        if end < 0:
-            rest = block
-            continue
-        rest = block[end + 1 :]
-        yield re.sub(rb"#[^\r\n]*", b" ", block[: end + 1])
-    yield re.sub(rb"#[^\r\n]*", b" ", rest)
+        block = comment + block
+        comment = b"#" if block.rfind(b"#") > max(block.rfind(b"\n"), block.rfind(b"\r")) else b""
+        block = rest + (_without_comments(block) if b"#" in block else block)
+        # Text may follow the pixels, in lines of its own.
+        end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        end = end or max(block.rfind(character) for character in _WHITESPACE) + 1 or len(block)
+        rest = block[end:]
+        yield block[:end]
+    yield rest
+
+
+def _without_comments(block: bytes) -> bytes:
+    letters = np.frombuffer(block, np.uint8)
+    places = np.arange(letters.size, dtype=np.int32)
+    lines = np.maximum.accumulate(np.where((letters == ord("\n")) | (letters == ord("\r")), places, -1))
+    comments = np.maximum.accumulate(np.where(letters == ord("#"), places, -1))
+    return np.where(comments > lines, np.uint8(ord(" ")), letters).tobytes()
 
 
 def _read_plain(file: IO[bytes], header: Header, name: str) -> Pixels:
@@ -241,7 +251,7 @@ def _read_plain_bitmap(file: IO[bytes], header: Header, name: str) -> Pixels:
     pixels = np.empty(header.samples, np.uint8)
     filled = 0
     for block in _blocks(file):
-        digits = block.translate(None, _WHITESPACE)
+        digits = block.translate(None, b"".join(_WHITESPACE))
         if stray := re.search(rb"[^01]+", digits):
             raise InputError(f"{name} holds {_excerpt(stray[0])} where 0 or 1 should be.")
         values = np.frombuffer(digits, np.uint8)[: header.samples - filled]

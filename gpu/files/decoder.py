@@ -1,0 +1,299 @@
+"""Decode an image file with Pillow, in a process of its own: python decoder.py PIXELS PACKAGES, the file as its input.
+
+What a stranger's file makes a decoder do ends with this process: its memory and its time are limited, and what the
+libraries below Pillow print goes nowhere. It answers with a line of JSON, a refusal or what follows, and the pixels,
+strip by strip. `gpu.files.pillow` starts it and reads that. Nothing but Pillow is imported, to start quickly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import PIL.Image
+    import PIL.ImageFile
+
+MOST_BYTES = 2**30
+"""Bytes that decoding takes at most, whatever the picture."""
+
+BYTES_PER_PIXEL = 24
+"""Bytes a pixel that decoding takes at most, in the worst case WebP; others take 1 to 4, or 8 with 16-bit colors."""
+
+STRIP_BYTES = 2**22
+"""Bytes of a strip, about: the pixels come as whole rows."""
+
+_OF_PYTHON_BYTES = 2**28
+_SMALL_PIXELS, _SMALL_BYTES = 2**22, 2**25
+_LEAST_SECONDS, _PIXELS_PER_SECOND = 5, 4 * 2**20
+# Pillow knows more formats; some of them start other programs, and none of those is a picture to filter.
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
+_WEBP_BYTES_PER_PIXEL = 20
+_TIFF_BITS, _TIFF_COMPRESSION, _TIFF_PHOTOMETRIC, _ORIENTATION = 258, 259, 262, 274
+_WHITE_IS_ZERO = 0
+# The most that one byte of a file can become: deflate's limit, JPEG's one bit a block of 64 pixels, and a string of
+# LZW that is as long as there are codes, of 12 bits.
+_DEFLATE_RATIO = 1032
+_JPEG_PIXELS_PER_BYTE = 512
+_LZW_PIXELS_PER_BYTE = 4096
+
+# The raw modes with which Pillow keeps the high byte of each 16-bit value, and those that give it the low byte.
+_LOW_BYTES = {
+    f"{colors};16{end}": f"{colors};16{other}" for colors in ("RGB", "RGBA", "RGBX") for end, other in ("LB", "BL")
+}
+_LOW_BYTES |= {f"{mode[:-1]}N": low for mode, low in _LOW_BYTES.items() if mode[-1] == sys.byteorder[0].upper()}
+_GRAY_ALPHA = "LA;16B"
+_SAMPLES = {"1": 1, "L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+
+
+class _RefusedError(Exception):
+    """The picture is not decoded; the message is a sentence's second half, after the file's name."""
+
+
+def is_small(file: IO[bytes]) -> bool:
+    """Whether a file is a PNG or plain JPEG of at most 4 Mpixel, which takes little time whatever is in it.
+
+    A process of its own would take longer than such a picture. Other formats are bounded by no size: a few bytes of
+    WebP or a progressive JPEG may be seconds of work, and libtiff prints what it thinks.
+    """
+    if os.fstat(file.fileno()).st_size > _SMALL_BYTES:
+        return False
+    with _quiet(), contextlib.suppress(Exception), _opened(file, ("PNG", "JPEG")) as image:
+        width, height = image.size
+        return 0 < width * height <= _SMALL_PIXELS and not image.info.get("progressive")
+    return False
+
+
+def answer(file: IO[bytes], out: IO[bytes], limit: int, *, alone: bool) -> None:
+    """Decode an image and write the answer.
+
+    Parameters
+    ----------
+    file : file
+        A regular file, of which Pillow may use the number too.
+    out : file
+        A line of JSON: {"refusal": text}, or {"width", "height", "samples", "type" (NumPy's), "planes" (1; or 2: after
+        each strip another one with the low bytes), "alpha", "maxval", "inverted", "orientation"}; then the strips, each
+        of as many whole rows as `rows_of_strip` says, the last one maybe shorter.
+    limit : int
+        The most pixels.
+    alone : bool
+        Whether this process is for this picture only, and can be limited.
+    """
+    import PIL.Image
+
+    try:
+        with _quiet(), _opened(file) as image:
+            _check_size(image, os.fstat(file.fileno()).st_size, limit)
+            if alone:
+                _limit_to(image.size[0] * image.size[1])
+            _decode(image, file, out)
+    except _RefusedError as refusal:
+        _say(out, refusal=str(refusal))
+    except PIL.Image.DecompressionBombError:
+        most = MOST_BYTES // _WEBP_BYTES_PER_PIXEL // 2**20
+        _say(out, refusal=f"is too large: of WebP at most {most} Mpixel are taken. Save it as PNG or JPEG.")
+    except MemoryError:
+        _say(out, refusal="needs more memory than its pixels do, or than there is.")
+    except PIL.UnidentifiedImageError:
+        _say(out, refusal="is not an image that can be read: no PGM, PPM, PNG, JPEG or TIFF.")
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # Pillow's decoders raise a dozen kinds on a damaged file
+        reason = " ".join((str(error) or type(error).__name__).split("\n")[0].split())[:200].rstrip(".")
+        _say(out, refusal=f"is damaged or cut short: {reason}.")
+
+
+def rows_of_strip(width: int) -> int:
+    """Return how many rows a strip has, of a picture so wide."""
+    return max(1, STRIP_BYTES // (4 * width))
+
+
+def _say(out: IO[bytes], **facts: object) -> None:
+    out.write(json.dumps(facts).encode() + b"\n")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """A damaged file is told in one sentence, not in a decoder's complaints."""
+    logging.getLogger("PIL").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def _opened(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.ImageFile.ImageFile]:
+    import PIL.BmpImagePlugin
+    import PIL.GifImagePlugin
+    import PIL.Image
+    import PIL.JpegImagePlugin
+    import PIL.PngImagePlugin
+    import PIL.TiffImagePlugin
+    import PIL.WebPImagePlugin
+
+    file.seek(0)
+    # The limit is ours, checked on every header: only WebP's decoder takes memory before that.
+    is_webp = file.read(12)[8:] == b"WEBP"
+    PIL.Image.MAX_IMAGE_PIXELS = MOST_BYTES // _WEBP_BYTES_PER_PIXEL // 2 if is_webp else None
+    # By a name, Pillow would map the file: that reads turned TIFFs with the wrong row length, and a file that shrinks
+    # meanwhile would end the process.
+    file.seek(0)
+    with PIL.Image.open(file, formats=[name for name in formats if name in PIL.Image.OPEN]) as image:
+        yield image
+
+
+def _check_size(image: PIL.ImageFile.ImageFile, file_bytes: int, limit: int) -> None:
+    width, height = image.size
+    if width < 1 or height < 1:
+        raise _RefusedError(f"has no pixels: its header says {width} x {height}.")
+    mpixel = f"{width} x {height} is {width * height / 2**20:.0f} Mpixel"
+    if width * height > limit:
+        raise _RefusedError(f"is too large: {mpixel}, and at most {limit // 2**20} are taken.")
+    needed = _least_bytes(image, width * height)
+    if needed > file_bytes:
+        raise _RefusedError(
+            f"is cut short: its header promises {width} x {height} pixels, at least {needed} bytes, "
+            f"and {file_bytes} are there."
+        )
+    most = MOST_BYTES // _bytes_per_pixel(image)
+    if width * height > most:
+        raise _RefusedError(f"is too large: {mpixel}, and of its kind at most {most // 2**20} are taken.")
+
+
+def _least_bytes(image: PIL.ImageFile.ImageFile, pixels: int) -> int:
+    """Return the fewest bytes in which the format can hold so many pixels; 0 where there is no such bound."""
+    if image.format == "PNG":
+        bits = 1 if image.mode in ("1", "P") else 8
+        return pixels * bits // 8 // _DEFLATE_RATIO
+    if image.format in ("JPEG", "MPO"):
+        return pixels // _JPEG_PIXELS_PER_BYTE
+    if image.format == "GIF":
+        _, _, right, bottom = (image.tile[0].extents if image.tile else None) or (0, 0, 0, 0)
+        return right * bottom // _LZW_PIXELS_PER_BYTE
+    if image.format == "BMP" and image.tile and image.tile[0].codec_name == "raw":
+        return pixels * (1 if image.mode in ("1", "P", "L") else 16) // 8
+    if image.format == "TIFF":
+        tags: Any = image.tag_v2  # type: ignore[attr-defined]
+        if tags.get(_TIFF_COMPRESSION, 1) == 1:
+            return pixels * int(sum(tags.get(_TIFF_BITS, (1,)))) // 8
+    return 0
+
+
+def _bytes_per_pixel(image: PIL.ImageFile.ImageFile) -> int:
+    """Return what Pillow takes for a pixel, and what the libraries below it are known to take besides."""
+    if image.format == "WEBP":
+        return _WEBP_BYTES_PER_PIXEL
+    of_pillow = 1 if image.mode in ("1", "L", "P") else 2 if image.mode.startswith("I;16") else 4
+    if _raw_mode(image) in _LOW_BYTES:
+        of_pillow *= 2
+    coefficients = 2 * len(image.getbands()) if image.info.get("progressive") else 0
+    return of_pillow + coefficients
+
+
+def _limit_to(pixels: int) -> None:
+    """Limit what this process may take to what so many pixels can need."""
+    with contextlib.suppress(ImportError):  # on Windows only who started it can end it
+        import resource
+
+        most = min(MOST_BYTES, _OF_PYTHON_BYTES // 4 + pixels * BYTES_PER_PIXEL)
+        _lower(resource.RLIMIT_AS, _OF_PYTHON_BYTES + most)
+        _lower(resource.RLIMIT_CPU, _LEAST_SECONDS + pixels // _PIXELS_PER_SECOND)
+
+
+def _lower(kind: int, most: int) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(kind)
+    if soft == resource.RLIM_INFINITY or most < soft or kind == resource.RLIMIT_CPU:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> None:
+    mode, raw_mode = image.mode, _raw_mode(image)
+    planes = [image]
+    form: dict[str, object] = {"type": "u1", "alpha": False, "maxval": 255, "inverted": False}
+    with contextlib.ExitStack() as kept:
+        if mode.startswith("I;16"):
+            tags = getattr(image, "tag_v2", {})
+            form["type"] = ">u2" if mode == "I;16B" or (mode == "I;16N" and sys.byteorder == "big") else "<u2"
+            form["maxval"] = 4095 if raw_mode == "I;12" else 65535
+            form["inverted"] = tags.get(_TIFF_PHOTOMETRIC) == _WHITE_IS_ZERO
+        elif mode in ("I", "F"):
+            kind = "floating-point" if mode == "F" else "signed or 32-bit"
+            raise _RefusedError(f"holds {kind} values; save it with 8 or 16 bits a value, unsigned.")
+        elif raw_mode == _GRAY_ALPHA:
+            _take_raw(image, "RGBA")
+            form |= {"type": ">u2", "alpha": True, "maxval": 65535}
+        elif raw_mode in _LOW_BYTES and mode in ("RGB", "RGBA"):
+            form |= {"alpha": mode == "RGBA", "maxval": 65535}
+        elif mode in ("LA", "RGBA"):
+            form["alpha"] = True
+        elif (mode == "P" and "transparency" in image.info) or mode in ("PA", "La", "RGBa"):
+            mode, form["alpha"] = "RGBA", True
+        elif mode not in ("L", "RGB"):
+            mode = "L" if mode == "1" else "RGB"
+        image.load()
+        # Before the file is opened once more: reading EXIF moves in it.
+        form["orientation"] = _orientation(image)
+        if raw_mode in _LOW_BYTES and form["maxval"] == 65535 and mode in ("RGB", "RGBA"):
+            other = kept.enter_context(_opened(file))
+            _take_raw(other, _LOW_BYTES[raw_mode])
+            other.load()
+            planes.append(other)
+        samples = 2 if raw_mode == _GRAY_ALPHA else 1 if mode.startswith("I;16") else _SAMPLES[mode]
+        width, height = image.size
+        _say(out, width=width, height=height, samples=samples, planes=len(planes), **form)
+        rows = rows_of_strip(width)
+        for first in range(0, height, rows):
+            for plane in planes:
+                strip = plane.crop((0, first, width, min(first + rows, height)))
+                needs_converting = mode in _SAMPLES and strip.mode != mode and raw_mode != _GRAY_ALPHA
+                out.write((strip.convert(mode) if needs_converting else strip).tobytes())
+
+
+def _orientation(image: PIL.Image.Image) -> int:
+    """Return EXIF's orientation, 1 to 8; a broken EXIF block is no reason to refuse a picture."""
+    with contextlib.suppress(Exception):
+        return int(image.getexif().get(_ORIENTATION, 1))
+    return 1
+
+
+def _raw_mode(image: PIL.ImageFile.ImageFile) -> str:
+    """Return how the pixels lie in the file, in Pillow's words."""
+    arguments = image.tile[0].args if image.tile else ""
+    first = arguments[0] if isinstance(arguments, tuple) and arguments else arguments
+    return first if isinstance(first, str) else ""
+
+
+def _take_raw(image: PIL.ImageFile.ImageFile, raw_mode: str) -> None:
+    """Have other bytes of each pixel decoded; `raw_mode` is as wide as the file's own."""
+    tiles = []
+    for tile in image.tile:
+        arguments = (raw_mode, *tile.args[1:]) if isinstance(tile.args, tuple) else raw_mode
+        tiles.append(tile._replace(args=arguments))
+    image.tile = tiles
+
+
+def _main(limit: int, packages: str) -> None:
+    sys.path.append(packages)
+    with contextlib.suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _lower(resource.RLIMIT_AS, _OF_PYTHON_BYTES + MOST_BYTES)
+        _lower(resource.RLIMIT_CPU, _LEAST_SECONDS)
+    # Not number 0, which Pillow takes for no file.
+    with open(os.dup(0), "rb") as file, open(1, "wb") as out, contextlib.suppress(BrokenPipeError):
+        answer(file, out, limit, alone=True)
+
+
+if __name__ == "__main__":
+    _main(int(sys.argv[1]), sys.argv[2])
