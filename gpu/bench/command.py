@@ -10,6 +10,7 @@ from typing import Any
 
 from gpu.bench.record import FEWEST
 from gpu.errors import InputError
+from gpu.files import opening
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     """
     if options.repetitions < 1:
         raise InputError("--repetitions is a whole number from 1.")
+    opening.check_target(options.document)
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)

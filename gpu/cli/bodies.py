@@ -15,8 +15,7 @@ from gpu.cli.judged import judged
 from gpu.declaration.pattern import Inputs, Params, Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Engine
-from gpu.errors import InputError
-from gpu.files import images
+from gpu.files import images, opening
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.forces import Motion, motion_of
@@ -70,7 +69,7 @@ def run(
         nbody_files.check_target(target)
     inputs, about = _read(pattern, params, source, seed)
     pattern.accept(inputs, params)
-    folder = _folder(frames)
+    folder = None if frames is None else opening.folder(frames)
     forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
     edited = judged(pattern, variant, kernel, inputs, forces_alone, seed=seed)
     if edited.ended:
@@ -100,17 +99,6 @@ def _read(pattern: Pattern, params: Params, source: str | None, seed: int) -> tu
     origin = Path(source).name if source else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
     count = len(inputs["bodies"])
     return inputs, f"{origin}, {count} bod{'y' if count == 1 else 'ies'}"
-
-
-def _folder(frames: str | None) -> Path | None:
-    if frames is None:
-        return None
-    folder = Path(frames)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{frames} cannot be made a folder for frames: {error.strerror or error}.") from None
-    return folder
 
 
 def _simulate(

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -17,7 +18,7 @@ from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern,
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE
 from gpu.declaration.text_parameters import BinEdges, Text
-from gpu.errors import CompileError, KernelError, LockstepError
+from gpu.errors import CompileError, InputError, KernelError, LockstepError
 from gpu.process.temporaries import own_temporaries
 
 OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
@@ -34,6 +35,8 @@ exit codes:
 _PARAMETER = "parameter "
 """How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
 
+_LONGEST_LINE = 2000
+
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -45,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)")
 
     def error(self, message: str) -> NoReturn:
-        self.exit(REFUSED, f"{self.prog}: {message} (--help tells more)\n")
+        self.exit(REFUSED, f"{_on_one_line(f'{self.prog}: {message} (--help tells more)')}\n")
 
 
 class Desktop(NamedTuple):
@@ -75,8 +78,10 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         What stands after the program's name.
     desktop : Desktop
     """
+    _open_what_is_closed()
     try:
         options = _parser(desktop).parse_args(arguments)
+        _refuse_empty_names(options)
         command: Command = options.command
         code = command(options)
         sys.stdout.flush()
@@ -88,12 +93,38 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
         return REFUSED
     except BrokenPipeError:
-        # Who reads has gone, as `head` does. Python flushes once more when it ends: let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who reads has gone, as `head` does.
+        _write_nowhere()
         return FAILED
+    except OSError as error:
+        # Files have their own sentences: what is left is what is printed.
+        _write_nowhere()
+        print(f"lockstep: The output cannot be written: {(error.strerror or str(error)).lower()}.", file=sys.stderr)
+        return REFUSED
     except KeyboardInterrupt:
         print(interrupts.SENTENCE, file=sys.stderr)
         return STOPPED
+
+
+def _open_what_is_closed() -> None:
+    """Let what is written to a stream that is closed go nowhere; the next file to be opened would stand in for it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _write_nowhere() -> None:
+    """Have what is still to be printed go nowhere: Python flushes once more when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse_empty_names(options: argparse.Namespace) -> None:
+    """Refuse a file without a name, such as what a script's variable left: it is not the same as none."""
+    for name in ("input", "output", "frames", "folder"):
+        if getattr(options, name, None) == "":
+            raise InputError(f"{'DIR' if name == 'folder' else f'--{name}'} is empty: it is a name that is wanted.")
 
 
 def _parser(desktop: Desktop) -> argparse.ArgumentParser:
@@ -266,10 +297,16 @@ def _complain(error: LockstepError, *, evidence: bool = False) -> None:
     position = f"{error.position}: " if isinstance(error, KernelError) and error.position else ""
     if error.message.startswith(position):
         position = ""
-    sentence = " ".join(f"{position}{error.message} {error.advice}".split())
-    print(f"lockstep: {sentence}", file=sys.stderr)
+    print(_on_one_line(f"lockstep: {position}{error.message} {error.advice}"), file=sys.stderr)
     if error.detail and (evidence or isinstance(error, CompileError)):
         print(error.detail, file=sys.stderr)
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text as a line that no file's name, or whatever else was typed, can break or color."""
+    line = " ".join(text.split())
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE // 2]} … {line[-_LONGEST_LINE // 2 :]}"
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
-from gpu.files.opening import name_of, os_errors, reading
+from gpu.files.opening import lines_of, reading
 
 Array = npt.NDArray[Any]
 
@@ -23,6 +24,10 @@ ENDINGS = (".npy", ".csv", ".txt")
 MOST_BYTES = 2**34
 """Bytes of the largest file of numbers: twice 2^30 elements of eight bytes, more than any pattern takes."""
 
+MOST_NUMBERS = 2**30
+"""Numbers of the largest array that any pattern takes."""
+
+_LONGEST_LINE = 2**24
 _COMMENT = "#"
 _SHOWN = 24
 _PIECE_BYTES = 2**24
@@ -68,14 +73,15 @@ def read_npy(path: str | Path) -> Array:
         Where it cannot be read, or is no whole .npy file of numbers.
     """
     path = Path(path)
-    with reading(path, MOST_BYTES) as file, os_errors(name_of(path), "read"):
+    with reading(path, MOST_BYTES) as file:
         try:
             shape, fortran_order, dtype = _npy_header(file)
         except Exception as error:  # NumPy parses the header as Python's text, and fails in a dozen ways
             raise _no_npy(path, str(error)) from None
+        shape = tuple(map(int, shape))  # True is an integer to Python, and none to NumPy
         count = math.prod(shape)
         there = os.fstat(file.fileno()).st_size - file.tell()
-        if dtype.hasobject or min(shape, default=0) < 0 or count * dtype.itemsize > there:
+        if dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0 or count * dtype.itemsize > there:
             raise _no_npy(path, f"Its header says {dtype} of shape {shape}, and {there} bytes follow.")
         found = np.empty(count, dtype)
         left = found.view(np.uint8).data if found.nbytes else memoryview(b"")
@@ -117,9 +123,13 @@ def _numbers(path: Path, dimensions: int) -> Array:
         wanted = "an array of one dimension" if dimensions == 1 else "a matrix"
         raise InputError(f"{path.name} holds {shape}; {wanted} is wanted.")
     if found.dtype.kind not in "biuf":
-        raise InputError(f"{path.name} holds {found.dtype}; whole or floating-point numbers are wanted.")
+        kind = str(found.dtype)[:_SHOWN]
+        raise InputError(f"{path.name} holds {kind}; whole or floating-point numbers are wanted.")
+    if found.size > MOST_NUMBERS:
+        raise InputError(f"{path.name} holds {found.size} numbers; at most {MOST_NUMBERS} are taken.")
     if found.dtype.kind == "f":
-        return found.astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # of more bits than float64 has
+            return found.astype(np.float64, copy=False)
     if found.dtype == np.uint64 and found.size and int(found.max()) > np.iinfo(np.int64).max:
         return found.astype(np.float64)
     return found.astype(np.int64, copy=False)
@@ -127,8 +137,8 @@ def _numbers(path: Path, dimensions: int) -> Array:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield each line that says something, with its number."""
-    with reading(path, MOST_BYTES) as file, os_errors(name_of(path), "read"):
-        for place, line in enumerate(file, 1):
+    with reading(path, MOST_BYTES) as file:
+        for place, line in lines_of(file, path.name, _LONGEST_LINE):
             try:
                 text = line.decode("utf-8-sig" if place == 1 else "utf-8").split(_COMMENT, 1)[0].strip()
             except UnicodeDecodeError:
@@ -138,31 +148,28 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _read_text(path: Path) -> Array:
-    whole: list[int] = []
-    numbers: list[float] = []
+    # Not lists: a number in one takes four times as much.
+    whole, numbers = array("q"), array("d")
     for place, text in _lines(path):
         numbers.append(_number(path, place, text))
         if len(whole) == len(numbers) - 1 and _is_whole(text):
             whole.append(int(text))
-    if len(whole) == len(numbers):
-        return np.array(whole, np.int64)
-    return np.array(numbers, np.float64)
+    return np.array(whole, np.int64) if len(whole) == len(numbers) else np.array(numbers, np.float64)
 
 
 def _read_rows(path: Path) -> Array:
-    rows: list[list[float]] = []
-    whole = True
+    numbers, whole = array("d"), True
+    columns: int | None = None
     for place, text in _lines(path):
         parts = text.replace(",", " ").split()
-        rows.append([_number(path, place, part) for part in parts])
+        columns = len(parts) if columns is None else columns
+        numbers.extend(_number(path, place, part) for part in parts)
         whole = whole and all(map(_is_whole, parts))
-        if len(rows[-1]) != len(rows[0]):
-            raise InputError(
-                f"{path.name}, line {place}: {len(rows[-1])} numbers, where the first row has {len(rows[0])}."
-            )
-    if not rows:
+        if len(parts) != columns:
+            raise InputError(f"{path.name}, line {place}: {len(parts)} numbers, where the first row has {columns}.")
+    if not numbers or not columns:
         raise InputError(f"{path.name} is empty; a matrix is wanted.")
-    found = np.array(rows, np.float64)
+    found = np.array(numbers, np.float64).reshape(-1, columns)
     # Past 2^53 the floats are not the numbers that stood there.
     return found.astype(np.int64) if whole and np.abs(found).max(initial=0) < 2**53 else found
 

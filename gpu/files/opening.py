@@ -52,13 +52,23 @@ def reading(path: str | os.PathLike[str], most: int | None = None) -> Iterator[I
         except BaseException:
             os.close(handle)
             raise
-    with open(handle, "rb") as file:
+    with os_errors(name, "read"), open(handle, "rb") as file:
         yield file
+
+
+def lines_of(file: IO[bytes], name: str, longest: int) -> Iterator[tuple[int, bytes]]:
+    """Yield a file's lines with their numbers; InputError for one of more than `longest` bytes."""
+    place = 0
+    while line := file.readline(longest + 1):
+        place += 1
+        if len(line) > longest:
+            raise InputError(f"{name}, line {place}, is too long: at most {_size(longest)} are taken.")
+        yield place, line
 
 
 def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     """Return all of a regular file of at most `most` bytes; InputError with one sentence where that cannot be."""
-    with reading(path, most) as file, os_errors(name_of(path), "read"):
+    with reading(path, most) as file:
         data = file.read(most + 1)
     if len(data) > most:  # it has grown
         raise InputError(f"{name_of(path)} is too large: at most {_size(most)} are taken.")
@@ -112,6 +122,17 @@ def _give_name(file: IO[bytes], path: Path) -> None:
     os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno(), follow_symlinks=True)
 
 
+def folder(path: str | os.PathLike[str]) -> Path:
+    """Return a folder for new files, made where it is not there; InputError where that cannot be."""
+    name = name_of(path)
+    with os_errors(name, "made a folder"):
+        made = Path(path)
+        made.mkdir(parents=True, exist_ok=True)
+        if not os.access(made, os.W_OK | os.X_OK):
+            raise InputError(f"{name} cannot be written to: permission denied.")
+    return made
+
+
 def check_target(path: str | os.PathLike[str]) -> None:
     """Raise InputError where `replacing` could not write to `path` anyway: before work that would be in vain."""
     with os_errors(name_of(path), "written"):
@@ -150,10 +171,12 @@ _SHOWN = 300
 
 @contextlib.contextmanager
 def os_errors(name: str, verb: str) -> Iterator[None]:
-    """Turn what the operating system says of a file into one sentence; `verb` is "read" or "written"."""
+    """Turn what the operating system says of a file into one sentence; `verb` is "read", or what else was wanted."""
     try:
         yield
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if verb != "read":
+            raise InputError(f"{name} cannot be {verb}: {str(error.strerror).lower()}.") from None
         raise InputError(f"There is no file {name}.") from None
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, which no open() opens

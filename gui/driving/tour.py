@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpu.files import opening
 from gpu.messages.requests import Failure, Report
 from gui.driving.driven import driven, wait
 
@@ -79,8 +80,7 @@ def tour(folder: str | Path, engine: str = "auto", *, patience_s: float = PATIEN
     int
         0 if every result was right (or wrong where a variant is there to show that), else 1.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = opening.folder(folder)
     with driven(engine) as window:
         stops = _walk(window, folder, patience_s)
     write_results(folder, stops)

@@ -26,6 +26,7 @@ MAXIMUM = 2**20
 _SHOWN = 24
 _MOST_BYTES = 2**28
 """Of a file: a line of 256 bytes for each of the bodies."""
+_LONGEST_LINE = 2**16
 _HEADER = [("time", "f8"), ("bodies", "i4"), ("dimensions", "i4"), ("gas", "i4"), ("dark", "i4"), ("stars", "i4")]
 # Of each kind only the mass, the place and the velocity are taken, which stand first.
 _WORDS = {"gas": 12, "dark": 9, "stars": 11}
@@ -125,7 +126,7 @@ def accept_bodies(bodies: Array, name: str) -> Array:
 def _read_text(path: Path) -> Array:
     rows: list[list[float]] = []
     with opening.reading(path, _MOST_BYTES) as file:
-        for place, line in enumerate(file, 1):
+        for place, line in opening.lines_of(file, path.name, _LONGEST_LINE):
             try:
                 text = line.decode("utf-8-sig" if place == 1 else "utf-8").split("#", 1)[0].strip()
             except UnicodeDecodeError:
@@ -163,7 +164,7 @@ def _row(fields: list[str], where: str) -> list[float]:
 def _read_npy(path: Path) -> Array:
     found = read_npy(path)
     if found.dtype.kind not in "iuf":
-        raise InputError(f"{path.name} holds {found.dtype}; real numbers are wanted.")
+        raise InputError(f"{path.name} holds {str(found.dtype)[:_SHOWN]}; real numbers are wanted.")
     return accept_bodies(found, path.name)
 
 

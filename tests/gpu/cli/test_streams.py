@@ -1,0 +1,93 @@
+"""Where a command's words go, and names that are none: one line, whatever was typed and whoever reads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu.cli import main as cli
+from tests.gpu.cli.desktops import NO_WINDOW
+
+ROOT = Path(__file__).parents[3]
+unix = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is full here")
+
+
+def shell(line: str) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", "-c", line.replace("lockstep", f"{sys.executable} main.py")], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.returncode, done.stderr
+
+
+@unix
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("lockstep list >/dev/full", 2, "lockstep: The output cannot be written: no space left on device.\n"),
+        ("lockstep list >&-", 0, ""),
+        ("lockstep list --wrong 2>&-", 2, ""),
+        ("lockstep list <&- | head -1", 0, ""),
+        ("set -o pipefail; lockstep list --json | true", 1, ""),
+    ],
+)
+def test_where_nobody_can_listen(line, code, said):
+    assert shell(line) == (code, said)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    try:
+        code = cli.main(arguments, NO_WINDOW)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert err[:-1].isprintable()
+    assert len(err) < 2100
+    return err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "reduction", "--input", ""),
+        ("run", "convolution", "--input", ""),
+        ("run", "nbody", "--input", ""),
+        ("atomics", "--input", ""),
+        ("run", "reduction", "--n", "9", "--output", ""),
+        ("run", "nbody", "--frames", ""),
+        ("tour", ""),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_empty_is_not_the_same_as_none(capsys, arguments):
+    assert "is empty: it is a name that is wanted" in refusal(capsys, *arguments)
+
+
+@pytest.mark.parametrize("word", ["a\nb", "\x1b[2J\x1b[31mred", "\u202egnp", "\udcff\udcfe", "x" * 10_000])
+def test_what_was_typed_breaks_no_line_and_colors_no_terminal(capsys, tmp_path, word):
+    refusal(capsys, "run", "reduction", word)
+    refusal(capsys, word)
+    refusal(capsys, "run", "reduction", "--n", word)
+    refusal(capsys, "run", "reduction", "--seed", word)
+    refusal(capsys, "run", "reduction", "--input", word)
+    refusal(capsys, "run", "reduction", "--n", "9", "--output", word)
+    refusal(capsys, "run", "convolution", "--input", word)
+    if len(word) < 200:
+        (tmp_path / f"{word}.csv").write_text("not a number")
+        refusal(capsys, "run", "reduction", "--input", str(tmp_path / f"{word}.csv"))
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "x" * 300, "loop/x"])
+def test_a_folder_that_cannot_be_made(capsys, tmp_path, name):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    said = refusal(capsys, "run", "nbody", "--bodies", "9", "--steps", "1", "--frames", str(tmp_path / name))
+    assert "cannot be made a folder: " in said
+
+
+def test_a_page_of_measurements_that_cannot_be_written(capsys, tmp_path):
+    assert "is a folder" in refusal(capsys, "bench", "simulator", "--document", str(tmp_path))
