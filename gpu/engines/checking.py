@@ -10,9 +10,9 @@ import numpy.typing as npt
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import LaunchError
+from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.module import SimulatedModule
 
@@ -33,6 +33,7 @@ class CheckingEngine(SimulatorEngine):
         super().__init__("lockstep")
         self.findings: list[Finding] = []
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
+        self._heaps = HeapRecords()
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
         return self._built(file, defines)
@@ -55,7 +56,7 @@ class CheckingEngine(SimulatorEngine):
             for (name, _), argument in zip(kernel.parameters, arguments, strict=False)
             if isinstance(argument, SimulatedBuffer) and argument in self._unwritten
         ]
-        checkers = (RaceChecker(), UninitializedChecker(unwritten))
+        checkers = every_checker(unwritten, self._heaps)
         try:
             kernel.launch(
                 grid,

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind
-from gpu.simulator.checkers.findings import Finding, finding_of
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.every import every_checker
+from gpu.simulator.checkers.findings import Finding, finding_of, in_order
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.schedule import ROUND_ROBIN
@@ -170,7 +169,7 @@ def _launch(
     counters: Counters,
 ) -> list[Finding]:
     """Run a kernel before the eyes of counters and checkers, and return what these find."""
-    checkers = (RaceChecker(), UninitializedChecker(uninitialized))
+    checkers = every_checker(uninitialized)
     failure: list[Finding] = []
     try:
         kernel.launch(*launch, **options, observers=(counters, *checkers))
@@ -178,14 +177,14 @@ def _launch(
         if not error.kind:
             raise
         failure.append(finding_of(error))
-    return sum((checker.findings for checker in checkers), failure)
+    return failure + in_order(found for checker in checkers for found in checker.findings)
 
 
 def _findings_of(trace: Trace) -> list[Finding]:
     """Return what was found during a trace in the order in which it is reported without one."""
     findings = [found.finding for found in trace.findings]
     failure = [findings.pop()] if trace.failure else []
-    return failure + sorted(findings, key=lambda finding: finding.kind != "race")
+    return failure + in_order(findings)
 
 
 def _module(path: Path, source: str | None, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:

@@ -265,6 +265,16 @@ class Fence:
 
 
 @dataclass(frozen=True)
+class HeapCall:
+    """What observers are told of the heap: `size` bytes have been allocated at an address, or, without, it is freed."""
+
+    type: Type
+    pointer: Expression
+    size: Expression | None
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Print:
     """`printf`: a text for each lane. An argument may be a string that is written out."""
 
@@ -365,6 +375,7 @@ Expression = (
     | Atomic
     | Warp
     | Fence
+    | HeapCall
     | Print
     | Assertion
     | Call

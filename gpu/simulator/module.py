@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from gpu.errors import CompileError, KernelError, LaunchError
 from gpu.simulator import ir
+from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import finding_of
-from gpu.simulator.checkers.races import RaceChecker
-from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
@@ -55,6 +55,7 @@ class SimulatedModule:
         self._kernels: dict[str, SimulatedKernel] = {}
         self._compiled: dict[str, CompiledKernel] = {}
         self._variables: dict[str, PointerValue] = {}
+        self._heaps = HeapRecords()
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -125,7 +126,7 @@ class SimulatedModule:
             How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
             `Trace.stopped` then says where the recording ended.
         checked : bool
-            Whether to look for races and for reads of what nobody wrote: `Trace.findings`.
+            Whether the checkers watch: `Trace.findings`.
         uninitialized : collection of str
             The parameters whose arrays start without values.
         observers : sequence of Observer
@@ -139,7 +140,7 @@ class SimulatedModule:
         """
         plain = self.kernel(name)
         recorder = Recorder(max_lane_events)
-        checkers = (RaceChecker(), UninitializedChecker(uninitialized)) if checked else ()
+        checkers = every_checker(uninitialized, self._heaps) if checked else ()
         dated = FindingEvents(recorder, checkers)
         message = ""
         failure: tuple[TraceFinding, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpu.errors import LaunchError, SourcePosition
@@ -14,12 +15,13 @@ class Finding:
     Parameters
     ----------
     kind : str
-        "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "endless", "assertion" or
-        "other".
+        "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "use-after-free",
+        "double-free", "invalid-free", "endless", "assertion" or "other".
     message : str
         What happened, in compute-sanitizer's words where it has some.
     positions : tuple of SourcePosition
-        The source line, or for a race both.
+        The source line; of a race both, of memory that was freed also where, and of a piece of the heap also where it
+        was allocated.
     threads : tuple of str
         Such as "thread (3,0,0) in block (0,0,0)", one for each position.
     count : int
@@ -31,6 +33,14 @@ class Finding:
     positions: tuple[SourcePosition, ...]
     threads: tuple[str, ...] = ()
     count: int = 1
+
+
+_ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-free")
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order in which they are reported: by kind, and of a kind as they were found."""
+    return sorted(findings, key=lambda each: _ORDER.index(each.kind) if each.kind in _ORDER else len(_ORDER))
 
 
 def finding_of(error: LaunchError) -> Finding:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import SourcePosition
+from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.happens_before import HappensBefore
 from gpu.simulator.checkers.launch_tree import LaunchTree, Place
@@ -20,7 +21,7 @@ from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observe import Access, Observer
+from gpu.simulator.executor.observe import Access
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -42,7 +43,7 @@ class _Now:
     cells: Array
 
 
-class RaceChecker(Observer):
+class RaceChecker(Checker):
     """Finds data races in shared and global memory, within a warp, within a block and between blocks.
 
     Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`. Accesses of

@@ -11,23 +11,26 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.heap import HEAP
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.memory import DeviceMemory, FlatMemory, LocalMemory
-from gpu.simulator.executor.observe import Access, Observer
+from gpu.simulator.executor.observe import Access, HeapCall
 
 Array = npt.NDArray[Any]
 
 _WIDEST = 16
+_WRITTEN = 0xFF
 _WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-class UninitializedChecker(Observer):
+class UninitializedChecker(Checker):
     """Finds reads of bytes that nobody has written.
 
-    Shared memory and a thread's own arrays start without a value each time. Global memory has one from the beginning,
-    but for arrays that are said not to; what a launch writes there is known in the next one, where the array is the
-    same.
+    Shared memory, a thread's own arrays and what malloc gives start without a value each time. Other global memory has
+    one from the beginning, but for arrays that are said not to; what a launch writes there is known in the next one,
+    where the array is the same.
 
     Parameters
     ----------
@@ -59,6 +62,18 @@ class UninitializedChecker(Observer):
                 self._report(batch, access, lanes[missing])
         if access.site.action != "read":
             view[words] = np.iinfo(view.dtype).max
+
+    def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
+        heap = call.memory
+        if call.size is None or not isinstance(heap, FlatMemory):
+            return
+        shadow = self._shadows.get(heap)
+        if shadow is None:
+            shadow = self._shadows[heap] = np.full(_padded(heap.data.size), _WRITTEN, np.uint8)
+        lanes = call.mask.lanes
+        starts, sizes = (np.broadcast_to(each, batch.geometry.lanes)[lanes] for each in (call.offset, call.size))
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            shadow[start : start + size] = 0
 
     def _shadow_of(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
         """Return which bytes of a memory are written, or None where all are."""
@@ -92,10 +107,11 @@ class UninitializedChecker(Observer):
         lane = int(lanes[0])
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
         who = batch.describe(lane)
+        what = "memory from malloc" if memory.name == HEAP else f"element {int(element)} of {memory.name}"
         self._findings[key] = Finding(
             "uninitialized",
             f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {who} at "
-            f"{PurePath(position.file).name}:{position.line}: element {int(element)} of {memory.name}",
+            f"{PurePath(position.file).name}:{position.line}: {what}",
             (position,),
             (who,),
             lanes.size,

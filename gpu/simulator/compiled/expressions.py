@@ -142,6 +142,8 @@ class ExpressionWriter:
             case ir.Fence():
                 asm.emit("fence seq_cst")
                 return "0"
+            case ir.HeapCall():
+                return "0"
             case ir.Assertion():
                 return self._assert(frame, expression)
             case ir.Call():

@@ -10,6 +10,7 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.call_frame import CallFrame
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
+from gpu.simulator.executor.observe import HeapCall
 from gpu.simulator.executor.pointers import PointerValue, unobserved
 from gpu.simulator.executor.printf import format_c
 from gpu.simulator.executor.running import RunningBatch
@@ -59,6 +60,15 @@ def tell_fence(frame: CallFrame, name: str, mask: LaneMask, named: Any) -> None:
     """Let an observer know of a fence; lanes that go together have nothing left to order."""
     if frame.batch.observer is not None:
         frame.batch.observer.fence(frame.batch, name, mask, named)
+
+
+def tell_heap_call(
+    frame: CallFrame, mask: LaneMask, address: PointerValue, size: Any, position: SourcePosition
+) -> None:
+    """Let an observer know of memory that lanes have got from the heap, or that they give back, whose size is None."""
+    if frame.batch.observer is not None:
+        for part, lanes in address.parts(mask):
+            frame.batch.observer.heap_call(frame.batch, HeapCall(position, part.memory, part.offset, size, lanes))
 
 
 def read_clock(frame: CallFrame, dtype: np.dtype[Any]) -> Any:

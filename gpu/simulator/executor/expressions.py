@@ -13,7 +13,7 @@ from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.barriers import pass_barrier, pass_grid_barrier
 from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.children import launch_lanes
-from gpu.simulator.executor.effects import assert_lanes, print_lanes, read_clock, tell_fence
+from gpu.simulator.executor.effects import assert_lanes, print_lanes, read_clock, tell_fence, tell_heap_call
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
@@ -155,6 +155,8 @@ class ExpressionCompiler:
             case ir.Fence(_, name, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask))
+            case ir.HeapCall(_, pointer, size, position):
+                return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
                 return self._print(text, arguments)
             case ir.Assertion(_, condition, text, position):
@@ -257,6 +259,12 @@ class ExpressionCompiler:
             return difference if isinstance(difference, np.ndarray) else np.int64(difference)
 
         return run
+
+    def _heap_call(self, pointer: ir.Expression, size: ir.Expression | None, position: SourcePosition) -> Evaluator:
+        address, bytes_of = self.expression(pointer), self.expression(size) if size is not None else None
+        return lambda frame, mask: tell_heap_call(
+            frame, mask, address(frame, mask), bytes_of and bytes_of(frame, mask), position
+        )
 
     def _print(self, text: str, arguments: tuple[ir.Expression | str, ...]) -> Evaluator:
         values = [argument if isinstance(argument, str) else self.expression(argument) for argument in arguments]

@@ -80,6 +80,30 @@ class Access:
         return np.full(self.mask.count, self.element, np.int64)
 
 
+@dataclass(frozen=True)
+class HeapCall:
+    """A call of malloc or free by the lanes of a mask.
+
+    Parameters
+    ----------
+    position : SourcePosition
+    memory : DeviceMemory or None
+        What the pointer leads into; None where it is null, or no pointer at all.
+    offset : int or array
+        Its offset there in bytes, one for all lanes, or one a lane of the batch; without a memory, the pointer as a
+        number.
+    size : scalar, array or None
+        How many bytes were allocated; None where the pointer is freed.
+    mask : LaneMask
+    """
+
+    position: SourcePosition
+    memory: DeviceMemory | None
+    offset: Any
+    size: Any
+    mask: LaneMask
+
+
 class Observer:
     """Sees a launch as it happens. Every method may be left as it is."""
 
@@ -122,6 +146,9 @@ class Observer:
 
         `named` are the lanes that `__syncwarp` names: one uint32 for all threads, or one a lane; None for all lanes.
         """
+
+    def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
+        """Take note of memory that malloc has given out, or that is given back."""
 
     def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         """Take note that a thread launches a kernel, which runs later."""
@@ -187,6 +214,10 @@ class Observers(Observer):
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         for observer in self._observers:
             observer.fence(batch, name, mask, named)
+
+    def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
+        for observer in self._observers:
+            observer.heap_call(batch, call)
 
     def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
         for observer in self._observers:

@@ -126,12 +126,15 @@ class PointerValue:
 
     def parts(self, mask: LaneMask) -> list[tuple[PointerValue, LaneMask]]:
         """Return the memories that lanes point into, each with its lanes."""
+        if not self.mixed:
+            return [(self, mask)]
         numbers = self.offset >> _OFFSET_BITS
         parts = []
         for number in np.unique(numbers[mask.lanes]):
             lanes = LaneMask((numbers == number) & mask.bits)
-            offset = self.offset - (int(number) << _OFFSET_BITS) - _ZERO_OFFSET
-            parts.append((PointerValue(_memory_of.get(int(number)), offset), lanes))
+            memory = _memory_of.get(int(number))
+            offset = self.offset if memory is None else self.offset - (int(number) << _OFFSET_BITS) - _ZERO_OFFSET
+            parts.append((PointerValue(memory, offset), lanes))
         return parts
 
     def _element(

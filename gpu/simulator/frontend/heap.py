@@ -49,11 +49,12 @@ def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def delete(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower `delete`: what is freed is not given out again, and nothing else happens."""
+    """Lower `delete` to a call of `free`."""
     (operand,) = expressions_of(cursor)
     if name := destructor(operand.type.canonical.pointee):
         raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
-    return lower.discarded(operand)
+    function = lower.scope.function_called(lower.scope.unit.known("free"), start_of(cursor))
+    return ir.Call(function.type, function, (lower.converted(operand, function.parameters[0][1]),))
 
 
 def _holds_nothing(initial: Cursor, declared: ClangType) -> bool:

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observe import Access, Observer
+from gpu.simulator.executor.observe import Access, HeapCall, Observer
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.types import TraceFinding
-
-
-class Checker(Protocol):
-    """What finds mistakes by looking at accesses."""
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What was found so far, in the order in which it was."""
 
 
 class FindingEvents(Observer):
@@ -34,6 +25,13 @@ class FindingEvents(Observer):
         self._events: list[tuple[Checker, list[int]]] = [(checker, []) for checker in checkers]
 
     def access(self, batch: BlockBatch, access: Access) -> None:
+        self._look()
+
+    def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        """Date what is new."""
         for checker, events in self._events:
             new = len(checker.findings) - len(events)
             if new:
@@ -42,6 +40,7 @@ class FindingEvents(Observer):
     @property
     def findings(self) -> list[TraceFinding]:
         """What was found, by event."""
+        self._look()  # what the end of the launch has brought to light
         found = [
             TraceFinding(event, finding)
             for checker, events in self._events

@@ -195,6 +195,8 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", "assert", "", _terms(condition))
         case ir.Fence(_, name, lanes):
             return Term("call", name, "", _terms(lanes))
+        case ir.HeapCall(_, pointer, size):
+            return Term("call", "free" if size is None else "malloc", "", _terms(pointer))
         case ir.GridBarrier():
             return Term("other", "grid.sync()")
         case ir.Clock():

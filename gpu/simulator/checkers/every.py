@@ -1,0 +1,23 @@
+"""All checkers together, as whoever runs a kernel checked lets them watch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gpu.simulator.checkers.checker import Checker
+from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
+
+
+def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None = None) -> tuple[Checker, ...]:
+    """Return a checker of each kind for one launch.
+
+    Parameters
+    ----------
+    uninitialized : collection of str
+        The parameters of the kernel whose arrays start without values.
+    heaps : HeapRecords or None
+        What earlier launches allocated and freed; None where there were none.
+    """
+    return RaceChecker(), UninitializedChecker(uninitialized), HeapChecker(heaps)
