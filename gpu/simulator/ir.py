@@ -261,6 +261,7 @@ class Fence:
 
     type: Type
     name: str
+    position: SourcePosition
     lanes: Expression | None = None
 
 

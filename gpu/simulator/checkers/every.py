@@ -8,6 +8,7 @@ from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.warp_masks import WarpMaskChecker
 
 
 def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None = None) -> tuple[Checker, ...]:
@@ -20,4 +21,4 @@ def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None
     heaps : HeapRecords or None
         What earlier launches allocated and freed; None where there were none.
     """
-    return RaceChecker(), UninitializedChecker(uninitialized), HeapChecker(heaps)
+    return RaceChecker(), UninitializedChecker(uninitialized), HeapChecker(heaps), WarpMaskChecker()

@@ -16,7 +16,7 @@ class Finding:
     ----------
     kind : str
         "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "use-after-free",
-        "double-free", "invalid-free", "endless", "assertion" or "other".
+        "double-free", "invalid-free", "warp-mask", "endless", "assertion" or "other".
     message : str
         What happened, in compute-sanitizer's words where it has some.
     positions : tuple of SourcePosition
@@ -35,7 +35,7 @@ class Finding:
     count: int = 1
 
 
-_ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-free")
+_ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-free", "warp-mask")
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.call_frame import CallFrame
+from gpu.simulator.executor.exchanges import ALL_LANES, shuffled_from
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
-from gpu.simulator.executor.observe import HeapCall
+from gpu.simulator.executor.observe import HeapCall, WarpMeeting
 from gpu.simulator.executor.pointers import PointerValue, unobserved
 from gpu.simulator.executor.printf import format_c
 from gpu.simulator.executor.running import RunningBatch
@@ -56,10 +58,29 @@ def _of_lane(batch: RunningBatch, value: Any, lane: int) -> Any:
     return value[lane] if isinstance(value, np.ndarray) else value
 
 
-def tell_fence(frame: CallFrame, name: str, mask: LaneMask, named: Any) -> None:
+def tell_fence(frame: CallFrame, name: str, mask: LaneMask, named: Any, position: SourcePosition) -> None:
     """Let an observer know of a fence; lanes that go together have nothing left to order."""
     if frame.batch.observer is not None:
         frame.batch.observer.fence(frame.batch, name, mask, named)
+        if name == "__syncwarp":
+            _tell_meeting(frame, name, mask, ALL_LANES if named is None else named, position)
+
+
+def tell_exchange(
+    name: str, position: SourcePosition, frame: CallFrame, mask: LaneMask, named: Any, by: Sequence[Any]
+) -> None:
+    """Let an observer know of values that lanes of a warp exchange; `by` says of a shuffle from where to where."""
+    if frame.batch.observer is not None:
+        sources = shuffled_from(name, by, frame.batch.geometry.lanes) if name.startswith("__shfl") else None
+        _tell_meeting(frame, name, mask, named, position, sources)
+
+
+def _tell_meeting(
+    frame: CallFrame, name: str, mask: LaneMask, named: Any, position: SourcePosition, sources: Any = None
+) -> None:
+    observer, ended = frame.batch.observer, (frame.kernel or frame).returned
+    assert observer is not None
+    observer.warp_meets(frame.batch, WarpMeeting(position, name, mask, named, ended, sources))
 
 
 def tell_heap_call(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
+
+ALL_LANES = np.uint32(0xFFFFFFFF)
+"""The mask that names all lanes of a warp."""
 
 _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << _LANE.astype(np.uint32)
@@ -82,10 +85,25 @@ def _ballot(bits: Array) -> Array:
 
 def _shuffle(op: str, values: list[Any], lanes: int) -> Any:
     """Return the value of another lane; where that lies outside of the section of `width` lanes, the lane's own."""
-    value, by = values[0], _rows(values[1], lanes).astype(np.int64)
+    value, *others = values
     if not isinstance(value, np.ndarray):
         return value
-    width = _rows(values[2] if len(values) > 2 else np.int32(WARP), lanes).astype(np.int64)
+    return np.take_along_axis(value.reshape(-1, WARP), shuffled_from(op, others, lanes), axis=1).reshape(-1)
+
+
+def shuffled_from(op: str, others: Sequence[Any], lanes: int) -> Array:
+    """Return which lane of its warp each lane reads in a shuffle: numbers from 0, shape (warps, 32).
+
+    Parameters
+    ----------
+    op : str
+    others : sequence
+        By how much, and, where it is given, the width of the sections, one value or one a lane.
+    lanes : int
+        Of the batch.
+    """
+    by = _rows(others[0], lanes).astype(np.int64)
+    width = _rows(others[1] if len(others) > 1 else np.int32(WARP), lanes).astype(np.int64)
     first = _LANE // width * width
     if op == "__shfl_sync":
         source = first + by % width
@@ -96,7 +114,8 @@ def _shuffle(op: str, values: list[Any], lanes: int) -> Any:
     else:
         source = _LANE ^ by
     inside = (source < first + width) & ((source >= first) | (op == "__shfl_xor_sync"))
-    return np.take_along_axis(value.reshape(-1, WARP), np.where(inside, source, _LANE), axis=1).reshape(-1)
+    found: Array = np.where(inside, source, _LANE)
+    return found
 
 
 def _match_any(rows: Array, taking_part: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.barriers import pass_barrier, pass_grid_barrier
 from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.children import launch_lanes
-from gpu.simulator.executor.effects import assert_lanes, print_lanes, read_clock, tell_fence, tell_heap_call
+from gpu.simulator.executor.effects import (
+    assert_lanes,
+    print_lanes,
+    read_clock,
+    tell_exchange,
+    tell_fence,
+    tell_heap_call,
+)
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
@@ -152,9 +160,9 @@ class ExpressionCompiler:
             case ir.Warp(scalar, op):
                 dtype = scalar.dtype
                 return lambda frame, mask: exchanges.run(op, frame.batch, mask, []).astype(dtype, copy=False)
-            case ir.Fence(_, name, lanes):
+            case ir.Fence(_, name, position, lanes):
                 named = self.expression(lanes) if lanes is not None else None
-                return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask))
+                return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask), position)
             case ir.HeapCall(_, pointer, size, position):
                 return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
@@ -289,6 +297,7 @@ class ExpressionCompiler:
             self.bare.expression(named),
             self.expression(given),
             [self.bare.expression(other) for other in others],
+            partial(tell_exchange, op, position),
         )
 
     # Memory.

@@ -81,6 +81,33 @@ class Access:
 
 
 @dataclass(frozen=True)
+class WarpMeeting:
+    """A `__syncwarp`, or an operation by which lanes of a warp exchange values, that the lanes of a mask come to.
+
+    Parameters
+    ----------
+    position : SourcePosition
+    name : str
+        Such as "__syncwarp" or "__shfl_down_sync".
+    mask : LaneMask
+        The lanes that are here.
+    named : scalar or array
+        The lanes that each of them says take part: uint32, one for all lanes, or one a lane of the batch.
+    ended : LaneMask or None
+        The lanes whose threads have ended.
+    sources : array or None
+        Of a shuffle, the number in its warp of the lane that each lane reads: shape (warps, 32).
+    """
+
+    position: SourcePosition
+    name: str
+    mask: LaneMask
+    named: Any
+    ended: LaneMask | None
+    sources: Array | None = None
+
+
+@dataclass(frozen=True)
 class HeapCall:
     """A call of malloc or free by the lanes of a mask.
 
@@ -146,6 +173,9 @@ class Observer:
 
         `named` are the lanes that `__syncwarp` names: one uint32 for all threads, or one a lane; None for all lanes.
         """
+
+    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
+        """Take note that lanes come to a `__syncwarp`, or exchange values."""
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         """Take note of memory that malloc has given out, or that is given back."""
@@ -214,6 +244,10 @@ class Observers(Observer):
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         for observer in self._observers:
             observer.fence(batch, name, mask, named)
+
+    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
+        for observer in self._observers:
+            observer.warp_meets(batch, meeting)
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         for observer in self._observers:

@@ -28,6 +28,8 @@ Leaves = Sequence[tuple[int, Leaf]]
 Barrier = Callable[[CallFrame, LaneMask, Any], tuple[LaneMask, Any]]
 """What lets lanes wait at a barrier of their block with a vote each, and returns who arrived and how they voted."""
 
+TellExchange = Callable[[CallFrame, LaneMask, Any, Sequence[Any]], None]
+
 
 class PlainValues:
     """Values as they are. What another algebra replaces says what a value is to the rest of the compiler.
@@ -149,17 +151,25 @@ class PlainValues:
     # Between lanes.
 
     def exchange(
-        self, op: str, dtype: np.dtype[Any], named: Evaluator, given: Evaluator, others: Sequence[Evaluator]
+        self,
+        op: str,
+        dtype: np.dtype[Any],
+        named: Evaluator,
+        given: Evaluator,
+        others: Sequence[Evaluator],
+        tell: TellExchange,
     ) -> Evaluator:
         """Return the closure of an exchange between the lanes of a warp.
 
         `named` is which lanes take part, `given` what each brings, and `others` say from where to where; all but
-        `given` are bare.
+        `given` are bare. `tell` is called with frame, mask, the named lanes and the others.
         """
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            arguments = [named(frame, mask), given(frame, mask), *(other(frame, mask) for other in others)]
-            return exchanges.run(op, frame.batch, mask, arguments).astype(dtype, copy=False)
+            here, own = named(frame, mask), given(frame, mask)
+            by = [other(frame, mask) for other in others]
+            tell(frame, mask, here, by)
+            return exchanges.run(op, frame.batch, mask, [here, own, *by]).astype(dtype, copy=False)
 
         return run
 

@@ -47,7 +47,7 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return ir.HeapCall(VOID, pointer, size[0] if size else None, start_of(cursor))
     if name in FENCES:
         lanes = [lower.value(each) for each in arguments if is_written_out(each)]
-        return ir.Fence(VOID, name, *lanes)
+        return ir.Fence(VOID, name, start_of(cursor), *lanes)
     if name in WARP_OPERATIONS or name in BLOCK_VOTES:
         values = tuple(lower.value(argument) for argument in arguments if is_written_out(argument))
         assert isinstance(type, Scalar)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpu.errors import SourcePosition
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.observe import Access, HeapCall, Observer
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.observe import Access, HeapCall, Observer, WarpMeeting
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.types import TraceFinding
 
@@ -25,6 +27,12 @@ class FindingEvents(Observer):
         self._events: list[tuple[Checker, list[int]]] = [(checker, []) for checker in checkers]
 
     def access(self, batch: BlockBatch, access: Access) -> None:
+        self._look()
+
+    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
+        self._look()
+
+    def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         self._look()
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:

@@ -193,7 +193,7 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", "printf", "", tuple(texts))
         case ir.Assertion(_, condition):
             return Term("call", "assert", "", _terms(condition))
-        case ir.Fence(_, name, lanes):
+        case ir.Fence(_, name, _, lanes):
             return Term("call", name, "", _terms(lanes))
         case ir.HeapCall(_, pointer, size):
             return Term("call", "free" if size is None else "malloc", "", _terms(pointer))

@@ -19,7 +19,7 @@ from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.values import Barrier, PlainValues
+from gpu.simulator.executor.values import Barrier, PlainValues, TellExchange
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.warp_nodes import combined_nodes, voted_nodes
@@ -207,11 +207,18 @@ class TracedValues(PlainValues):
     # Between lanes.
 
     def exchange(
-        self, op: str, dtype: np.dtype[Any], named: Evaluator, given: Evaluator, others: Sequence[Evaluator]
+        self,
+        op: str,
+        dtype: np.dtype[Any],
+        named: Evaluator,
+        given: Evaluator,
+        others: Sequence[Evaluator],
+        tell: TellExchange,
     ) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
             here, own = named(frame, mask), given(frame, mask)
             by = [other(frame, mask) for other in others]
+            tell(frame, mask, here, by)
             if op.startswith("__shfl"):
                 node = exchanges.run(op, frame.batch, mask, [here, own.node, *by])
             else:

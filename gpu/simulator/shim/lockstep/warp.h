@@ -40,11 +40,11 @@ __device__ unsigned int __reduce_and_sync(unsigned int mask, unsigned int value)
 __device__ unsigned int __reduce_or_sync(unsigned int mask, unsigned int value);
 __device__ unsigned int __reduce_xor_sync(unsigned int mask, unsigned int value);
 
-// The forms from before Volta, which old kernels use.
-#define __shfl(...) __shfl_sync(0xffffffffu, __VA_ARGS__)
-#define __shfl_up(...) __shfl_up_sync(0xffffffffu, __VA_ARGS__)
-#define __shfl_down(...) __shfl_down_sync(0xffffffffu, __VA_ARGS__)
-#define __shfl_xor(...) __shfl_xor_sync(0xffffffffu, __VA_ARGS__)
-#define __ballot(predicate) __ballot_sync(0xffffffffu, predicate)
-#define __any(predicate) __any_sync(0xffffffffu, predicate)
-#define __all(predicate) __all_sync(0xffffffffu, predicate)
+// The forms from before Volta, which old kernels use: the lanes that are there take part.
+#define __shfl(...) __shfl_sync(__activemask(), __VA_ARGS__)
+#define __shfl_up(...) __shfl_up_sync(__activemask(), __VA_ARGS__)
+#define __shfl_down(...) __shfl_down_sync(__activemask(), __VA_ARGS__)
+#define __shfl_xor(...) __shfl_xor_sync(__activemask(), __VA_ARGS__)
+#define __ballot(predicate) __ballot_sync(__activemask(), predicate)
+#define __any(predicate) __any_sync(__activemask(), predicate)
+#define __all(predicate) __all_sync(__activemask(), predicate)
