@@ -432,9 +432,10 @@ class DeclareMemory:
 
 @dataclass(frozen=True)
 class Block:
-    """Statements in order."""
+    """Statements in order; where they are a `scope`, what they declare is gone when lanes leave it."""
 
     statements: tuple[Statement, ...]
+    scope: bool = False
 
 
 @dataclass(frozen=True)

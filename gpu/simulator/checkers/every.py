@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
+from gpu.simulator.checkers.lifetimes import LifetimeChecker
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.checkers.warp_masks import WarpMaskChecker
@@ -21,4 +22,4 @@ def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None
     heaps : HeapRecords or None
         What earlier launches allocated and freed; None where there were none.
     """
-    return RaceChecker(), UninitializedChecker(uninitialized), HeapChecker(heaps), WarpMaskChecker()
+    return RaceChecker(), UninitializedChecker(uninitialized), HeapChecker(heaps), WarpMaskChecker(), LifetimeChecker()

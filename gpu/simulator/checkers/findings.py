@@ -16,12 +16,12 @@ class Finding:
     ----------
     kind : str
         "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "use-after-free",
-        "double-free", "invalid-free", "warp-mask", "endless", "assertion" or "other".
+        "double-free", "invalid-free", "warp-mask", "use-after-scope", "endless", "assertion" or "other".
     message : str
         What happened, in compute-sanitizer's words where it has some.
     positions : tuple of SourcePosition
         The source line; of a race both, of memory that was freed also where, and of a piece of the heap also where it
-        was allocated.
+        was allocated; of a variable that is gone also where it was declared.
     threads : tuple of str
         Such as "thread (3,0,0) in block (0,0,0)", one for each position.
     count : int
@@ -35,7 +35,7 @@ class Finding:
     count: int = 1
 
 
-_ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-free", "warp-mask")
+_ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-free", "warp-mask", "use-after-scope")
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -7,7 +7,7 @@ of those that go on to the next one; lanes that break, continue or return wait i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,9 @@ class LockstepCompiler:
             case ir.Switch():
                 return self._switch(statement)
             case ir.Block(statements):
-                return _in_order([self.statement(inner) for inner in statements])
+                inside = _in_order([self.statement(inner) for inner in statements])
+                declared = list(_declared(statement)) if statement.scope else []
+                return self._scope(inside, declared) if declared else inside
             case ir.If():
                 return self._if(statement)
             case ir.Loop():
@@ -159,6 +161,20 @@ class LockstepCompiler:
                 store(values, frame.batch, address.moved(offset, 1), parts, 0, value(frame, mask), mask, site)
             frame.values[slot], frame.owners[slot] = values.lift(address), mask
             return mask
+
+        return step
+
+    def _scope(self, inside: Executable, declared: Sequence[ir.DeclareMemory]) -> Executable:
+        strip = self.values.strip
+
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
+            through = inside(frame, mask)
+            if frame.batch.observer is not None:
+                for each in declared:
+                    if frame.values[each.slot] is not None:
+                        memory = strip(frame.values[each.slot]).memory
+                        frame.batch.observer.local_ends(frame.batch, memory, each.position, mask)
+            return through
 
         return step
 
@@ -278,6 +294,20 @@ def local_memory(
     if batch.scheduler is not None:
         return batch.scheduler.local_memory(declaration, name, size, zeroed=zeroed, punned=punned)
     return LocalMemory(name, size, batch.geometry.lanes, zeroed=zeroed, punned=punned)
+
+
+def _declared(statement: ir.Statement) -> Iterator[ir.DeclareMemory]:
+    """Yield the variables in memory that a scope declares, those of scopes inside of it left out."""
+    match statement:
+        case ir.DeclareMemory():
+            yield statement
+        case ir.Switch(_, sections):
+            for section in sections:
+                yield from _declared(section.body)
+        case ir.Block(statements):
+            for inner in statements:
+                if not (isinstance(inner, ir.Block) and inner.scope):
+                    yield from _declared(inner)
 
 
 def _is_one_of(value: Any, cases: Sequence[int]) -> Any:

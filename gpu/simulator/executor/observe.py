@@ -14,7 +14,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import AccessSite, DeviceMemory
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory, LocalMemory
 
 Array = npt.NDArray[Any]
 
@@ -177,6 +177,9 @@ class Observer:
     def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
         """Take note that lanes come to a `__syncwarp`, or exchange values."""
 
+    def local_ends(self, batch: BlockBatch, memory: LocalMemory, declared: SourcePosition, mask: LaneMask) -> None:
+        """Take note that the lanes of `mask` leave the scope where they have declared a variable in memory."""
+
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         """Take note of memory that malloc has given out, or that is given back."""
 
@@ -248,6 +251,10 @@ class Observers(Observer):
     def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
         for observer in self._observers:
             observer.warp_meets(batch, meeting)
+
+    def local_ends(self, batch: BlockBatch, memory: LocalMemory, declared: SourcePosition, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.local_ends(batch, memory, declared, mask)
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         for observer in self._observers:

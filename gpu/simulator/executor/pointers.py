@@ -142,12 +142,7 @@ class PointerValue:
     ) -> tuple[DeviceMemory, Any]:
         """Return the memory, and which element of `size` bytes there `index` elements further is."""
         if self.memory is None:
-            raise LaunchError(
-                f"{site.position}: {batch.describe(int(mask.lanes[0]))} follows a null pointer to {site.action}.",
-                position=site.position,
-                kind="null-pointer",
-                thread=batch.describe(int(mask.lanes[0])),
-            )
+            raise self._nowhere(batch, mask, site)
         if isinstance(self.offset, np.ndarray):
             first = self.offset // size
             wrong, _ = mask.split(self.offset != first * size)
@@ -163,6 +158,19 @@ class PointerValue:
             return self.memory, first
         return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
 
+    def _nowhere(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> LaunchError:
+        numbers = np.broadcast_to(self.offset, mask.bits.size)[mask.lanes]
+        # What lies beyond null, wherever it was moved, was once the number of a memory.
+        astray = np.flatnonzero(numbers >> _OFFSET_BITS > 0)
+        who = batch.describe(int(mask.lanes[astray[0] if astray.size else 0]))
+        to = "a pointer to a variable that is gone" if astray.size else "a null pointer"
+        return LaunchError(
+            f"{site.position}: {who} follows {to} to {site.action}.",
+            position=site.position,
+            kind="use-after-scope" if astray.size else "null-pointer",
+            thread=who,
+        )
+
     def _misaligned(self, batch: RunningBatch, lane: int, size: int, site: AccessSite) -> LaunchError:
         assert self.memory is not None
         return LaunchError(
@@ -177,6 +185,11 @@ class PointerValue:
     def element(self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite) -> tuple[DeviceMemory, Any]:
         """Return the memory, and which element of `size` bytes this is the address of."""
         return self._element(batch, None, size, mask, site)
+
+
+def has_number(memory: DeviceMemory) -> bool:
+    """Whether a pointer into a memory has been kept as a number, which does not keep the memory."""
+    return memory in _number_of
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Statements:
         kind = cursor.kind
         position = start_of(cursor)
         if kind == CursorKind.COMPOUND_STMT:
-            return ir.Block(tuple(self.block(cursor)))
+            return ir.Block(tuple(self.block(cursor)), scope=True)
         if kind in (CursorKind.DECL_STMT, CursorKind.NULL_STMT):
             return ir.Block(tuple(self._statements(cursor)))
         if kind == CursorKind.IF_STMT:
@@ -121,7 +121,7 @@ class Statements:
         before = self._declarations(declared)
         decided = self._expressions.condition(condition)
         ends = ir.If(decided, ir.Block(()), ir.Jump("break", position), position, condition.text)
-        return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body))), True, position)
+        return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body)), scope=True), True, position)
 
     def _declarations(self, cursors: list[Cursor]) -> list[ir.Statement]:
         """Lower what an if, a switch or a while declares before its condition, or as that."""
@@ -139,7 +139,7 @@ class Statements:
         decided = self._expressions.condition(condition)
         chosen, other = self._statement(then), self._statement(orelse[0]) if orelse else None
         made = ir.If(decided, chosen, other, start_of(cursor), condition.text)
-        return ir.Block((*before, made)) if before else made
+        return ir.Block((*before, made), scope=True) if before else made
 
     def _for(self, cursor: Cursor) -> ir.Statement:
         first, condition, step, body = _parts_of_for(cursor)
@@ -152,7 +152,7 @@ class Statements:
             start_of(cursor),
             condition.text if condition is not None else "",
         )
-        return ir.Block((*before, loop))
+        return ir.Block((*before, loop), scope=True)
 
     def _range_for(self, cursor: Cursor) -> ir.Statement:
         """`for (auto x : array)` is a loop over an index."""
@@ -176,7 +176,7 @@ class Statements:
         loop = ir.Loop(
             ir.Binary(BOOL, "<", index, count),
             ir.Update(INT32, index, "+", one, INT32),
-            ir.Block((declared, self._statement(body))),
+            ir.Block((declared, self._statement(body)), scope=True),
             True,
             position,
         )
@@ -209,7 +209,8 @@ class Statements:
             statements += self._statements(child)
         finish()
         made = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor), value.text)
-        return ir.Block((*before, made)) if before else made
+        declares = any(isinstance(each, ir.DeclareMemory) for section in sections for each in section.body.statements)
+        return ir.Block((*before, made), scope=True) if before or declares else made
 
     def _case(self, cursor: Cursor) -> int:
         number = cursor.constant

@@ -1,0 +1,126 @@
+"""Pointers to local variables that are followed after their function or block has ended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.errors import LaunchError
+from gpu.kernel.simulate import simulate
+from gpu.simulator.checkers.findings import Finding
+from tests.gpu.simulator.running import run_kernel
+
+BEFORE = """struct S { int *p; int x[2]; };
+__device__ int *of_variable(int n) { int x = n; return &x; }
+__device__ int *of_array(int n) { int x[3] = {n, 1, 2}; return x + 1; }
+__device__ int &of_reference(int n) { int x = n; return x; }
+__device__ int *of_parameter(int n) { return &n; }
+__device__ S in_struct(int n) { int x = n; S s; s.p = &x; s.x[0] = s.x[1] = n; return s; }
+__device__ void by_pointer(int **p) { int x = 3; *p = &x; }
+__device__ S whole(int n) { S s; s.p = nullptr; s.x[0] = s.x[1] = n; return s; }
+__device__ int *same(int *p) { return p; }
+__device__ int depth(int n, int *above) { int x = n; return n ? depth(n - 1, &x) + *above : *above; }
+"""
+_FIRST_LINE = BEFORE.count("\n") + 2
+
+
+def found_in(body: str, *, schedule: str = "round-robin", traced: bool = False, block: int = 32) -> list[Finding]:
+    source = f"{BEFORE}__global__ void f(int *a) {{ int i = threadIdx.x;\n{body}\n}}"
+    simulation = simulate("test.cu", "f", 1, block, ["zeros:64"], source=source, schedule=schedule, traced=traced)
+    return [finding for finding in simulation.findings if finding.kind != "race"]
+
+
+# What is in the body, the line where the pointer is followed, that of the variable's declaration, and its name.
+WRONG: dict[str, tuple[str, int, int | str, str]] = {
+    "a variable's address returned": ("a[i] = *of_variable(i);", 1, "of_variable", "x"),
+    "an array returned": ("int *p = of_array(i);\na[i] = p[1];", 2, "of_array", "x"),
+    "a reference returned": ("a[i] = of_reference(i);", 1, "of_reference", "x"),
+    "a parameter's address returned": ("a[i] = *of_parameter(i);", 1, "of_parameter", "n"),
+    "in a struct": ("S s = in_struct(i);\na[i] = *s.p;", 2, "in_struct", "x"),
+    "through a pointer": ("int *p;\nby_pointer(&p);\na[i] = *p;", 3, "by_pointer", "x"),
+    "written": ("int *p;\nby_pointer(&p);\n*p = 1;", 3, "by_pointer", "x"),
+    "a block's": ("int *p;\n{ int x = i; p = &x; }\na[i] = *p;", 3, 2, "x"),
+    "a branch's": ("int y = 0, *p = &y;\nif (i & 1) { int x[2] = {1, 2}; p = x; }\na[i] = *p;", 3, 2, "x"),
+    "that of the round before": (
+        "int *p = a;\nfor (int k = 0; k < 3; k++) {\nint x = k;\nif (k) a[i] += *p;\np = &x; }",
+        4,
+        3,
+        "x",
+    ),
+    "that of a round that was left": (
+        "int *p;\nwhile (true) {\nint x = i; p = &x;\nif (i < 40) break; }\na[i] = *p;",
+        5,
+        3,
+        "x",
+    ),
+    "a loop's own": ("int *p;\nfor (int k = 0; k < 3; k++) p = &k;\na[i] = *p;", 3, 2, "k"),
+    "a condition's": ("int *p = nullptr;\nwhile (int x = p ? 0 : 1) p = &x;\na[i] = *p;", 3, 2, "x"),
+    "a switch's": (
+        "int y = 0, *p = &y;\nswitch (i & 3) { case 0: int x[3]; x[0] = 1; p = x; }\na[i] = *p;",
+        3,
+        2,
+        "x",
+    ),
+    "a lambda's": ("auto g = [&](int k) {\nint x = k; return &x; };\na[i] = *g(3);", 3, 2, "x"),
+    "what a lambda has captured": (
+        "int *p; { int x = i;\nauto g = [&]() { return &x; }; p = g(); }\na[i] = *p;",
+        3,
+        1,
+        "x",
+    ),
+    "kept in memory": ("__shared__ int *q[64];\n{ int x = i; q[i] = &x; }\n__syncthreads();\na[i] = *q[i];", 4, 2, "x"),
+}
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2"])
+@pytest.mark.parametrize("name", WRONG)
+def test_a_variable_that_is_gone_is_found_with_both_lines(name: str, schedule: str) -> None:
+    body, used, declared, variable = WRONG[name]
+    if isinstance(declared, str):
+        declared = next(at for at, line in enumerate(BEFORE.split("\n"), 2 - _FIRST_LINE) if f"{declared}(" in line)
+    finding = found_in(body, schedule=schedule)[0]
+    assert finding.kind == "use-after-scope"
+    assert [position.line - _FIRST_LINE + 1 for position in finding.positions] == [used, declared]
+    assert f" {variable}, declared at test.cu:" in finding.message
+
+
+def test_a_recording_has_the_finding() -> None:
+    body = WRONG["a block's"][0]
+    assert found_in(body, traced=True) == found_in(body)
+
+
+RIGHT = {
+    "passed down": "int x = i; a[i] = *same(&x);",
+    "passed down again and again": "int x = 2; a[i] = depth(5, &x);",
+    "a struct that is returned": "S s = whole(i); s.p = &s.x[1]; a[i] = *s.p;",
+    "a new one each round": "for (int k = 0; k < 3; k++) { int x = k; int *p = &x; a[i] += *p; }",
+    "another one since": "int x = 1, *p; { int y = 2; p = &y; p = &x; } a[i] = *p;",
+    "a reference to a value": "const int &r = i + 1; a[i] = r;",
+    "each of an array": "int x[3] = {1, 2, 3}; for (int &each : x) each += 1; a[i] = x[2];",
+    "an outer one from inside": "int x[4]; { int *p = x; p[0] = 1; } a[i] = x[0];",
+    "by a lambda": "int y = 1; auto g = [&](int k) { int x[2] = {k, y}; return x[1]; }; a[i] = g(3);",
+    "compared only": "int *p; { int x = i; p = &x; } a[i] = p != nullptr;",
+    "while other lanes go round": (
+        "int x = 0, *p = &x; for (int k = 0; k <= i; k++) { int y[2] = {k, k}; x += y[1]; } a[i] = *p;"
+    ),
+    "in a branch": "int x = i; int *p = &x; if (i & 1) { int y[1] = {3}; p = y; *p += 1; p = &x; } a[i] = *p;",
+    "returned early": "int x = i, *p = &x; for (int k = 0; k < 9; k++) { int y = k; if (y == i) return; } a[i] = *p;",
+}
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2"])
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_still_there_is_not_found(name: str, schedule: str) -> None:
+    assert found_in(RIGHT[name], schedule=schedule, block=64) == []
+
+
+def test_unchecked_a_stored_pointer_to_what_is_gone_is_not_called_null() -> None:
+    source = (
+        "__global__ void f(int *a) { __shared__ int *q[32]; int i = threadIdx.x;\n"
+        "for (int k = 0; k < 3; k++) { int x = k;\nif (k == 0) q[i] = &x;\nif (k == 2) a[i] = *q[i]; } }"
+    )
+    with pytest.raises(LaunchError, match=r"test.cu:4:20: thread .* follows a pointer to a variable that is gone to read"):
+        run_kernel(source, "f", np.zeros(32, np.int32))
+    for nothing in ("int *p = nullptr; a[0] = p[i];", "int *p = nullptr; p += i + 1; a[0] = *p;"):
+        [finding] = found_in(nothing)
+        assert finding.kind == "null-pointer"
