@@ -301,6 +301,7 @@ class Call:
     type: Type
     function: Function
     arguments: tuple[Expression, ...]
+    position: SourcePosition
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ class Finding:
     ----------
     kind : str
         "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "use-after-free",
-        "double-free", "invalid-free", "warp-mask", "use-after-scope", "endless", "assertion" or "other".
+        "double-free", "invalid-free", "warp-mask", "use-after-scope", "stack-overflow", "endless",
+        "assertion" or "other".
     message : str
         What happened, in compute-sanitizer's words where it has some.
     positions : tuple of SourcePosition

@@ -127,8 +127,8 @@ class ExpressionCompiler:
                 return self._atomic(expression)
             case ir.Temporary():
                 return self._temporary(expression)
-            case ir.Call(_, function, arguments):
-                return self._call(function, arguments)
+            case ir.Call():
+                return self._call(expression)
             case ir.IndirectCall():
                 return self._indirect_call(expression)
             case ir.Warp(_, _, arguments) if arguments:
@@ -436,13 +436,14 @@ class ExpressionCompiler:
 
     # Functions.
 
-    def _call(self, function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Evaluator:
+    def _call(self, expression: ir.Call) -> Evaluator:
+        function, position = expression.function, expression.position
         compiled = self._function(function)
-        evaluators = [self.expression(argument) for argument in arguments]
+        evaluators = [self.expression(argument) for argument in expression.arguments]
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             if frame.depth >= MAXIMUM_DEPTH:
-                raise _too_deep(frame, mask, function)
+                raise _too_deep(frame, mask, function, position)
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
 
         return self.values.lifted(run) if function.type == VOID else run
@@ -457,7 +458,7 @@ class ExpressionCompiler:
             result: Any = None
             for function, lanes in _called_functions(frame, mask, numbers, expression):
                 if frame.depth >= MAXIMUM_DEPTH:
-                    raise _too_deep(frame, lanes, function)
+                    raise _too_deep(frame, lanes, function, expression.position)
                 own = [values.lift(each) for each in _own_object(function)]
                 made = self._function(function).call(frame, lanes, [*own, *given])
                 result = values.merged(result, made, lanes)
@@ -504,10 +505,12 @@ def _own_object(function: ir.Function) -> list[Any]:
     return [PointerValue(None)] if function.parameters and function.parameters[0][0] == "this" else []
 
 
-def _too_deep(frame: CallFrame, mask: LaneMask, function: ir.Function) -> LaunchError:
+def _too_deep(frame: CallFrame, mask: LaneMask, function: ir.Function, position: SourcePosition) -> LaunchError:
     """Return the error of a call of `function` from a frame that is as deep as one may be."""
     return LaunchError(
-        f"{function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
-        kind="endless",
+        f"{position}: Stack overflow: {function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
+        position=position,
+        advice="Check what ends the recursion.",
+        kind="stack-overflow",
         thread=frame.batch.describe(int(mask.lanes[0])),
     )

@@ -74,7 +74,7 @@ def _call_with_body(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expre
     arguments = lowered_arguments(lower, cursor, callee)
     if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method:
         arguments.insert(0, _object(lower, cursor))
-    return ir.Call(function.type, function, tuple(arguments))
+    return ir.Call(function.type, function, tuple(arguments), start_of(cursor))
 
 
 def _indirect(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expression:
@@ -91,7 +91,7 @@ def _indirect(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expre
     functions = lower.scope.unit.functions_by_number
     if isinstance(called, ir.Const) and int(called.value) in functions:
         function = functions[int(called.value)]
-        return ir.Call(function.type, function, tuple(arguments))
+        return ir.Call(function.type, function, tuple(arguments), start_of(cursor))
     if is_reference(prototype.result):
         raise refuse(cursor, "a call through a pointer to a function that returns a reference")
     result = lower.scope.unit.types.lower(prototype.result, cursor)

@@ -58,7 +58,7 @@ def _constructed(
     function = lower.scope.function_called(constructor, position)
     this = ir.Temporary(Pointer(type), None)
     held = ir.Local(this.type, lower.scope.new_slot(), "this")
-    call = ir.Call(function.type, function, (held, *passed))
+    call = ir.Call(function.type, function, (held, *passed), position)
     made = ir.Sequence(VOID, ir.Assign(this.type, held, this), call)
     return ir.Sequence(type, made, ir.Load(type, ir.Element(type, held, None, position)))
 

@@ -33,7 +33,7 @@ def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if place is None:
         function = lower.scope.function_called(lower.scope.unit.known("malloc"), start_of(cursor))
         size = ir.Binary(_SIZE, "*", count, number_of(_SIZE, type.size))
-        place = ir.Call(function.type, function, (size,))
+        place = ir.Call(function.type, function, (size,), start_of(cursor))
     held = ir.Local(pointer, lower.scope.new_slot(), "new")
     made: ir.Expression = ir.Assign(pointer, held, convert(place, pointer, cursor))
     values: list[ir.Expression] = []
@@ -54,7 +54,8 @@ def delete(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name := destructor(operand.type.canonical.pointee):
         raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
     function = lower.scope.function_called(lower.scope.unit.known("free"), start_of(cursor))
-    return ir.Call(function.type, function, (lower.converted(operand, function.parameters[0][1]),))
+    freed = lower.converted(operand, function.parameters[0][1])
+    return ir.Call(function.type, function, (freed,), start_of(cursor))
 
 
 def _holds_nothing(initial: Cursor, declared: ClangType) -> bool:

@@ -232,10 +232,14 @@ def test_a_race_has_both_lines_and_both_threads() -> None:
     assert run(clean, "zeros:64", block=64).findings == []
 
 
-def test_recursion_without_end_is_a_finding_without_a_line() -> None:
+def test_recursion_without_end_is_a_finding_at_the_call() -> None:
     source = "__device__ int g(int n) { return g(n + 1) + 1; }\n__global__ void f(int *a) { a[0] = g(0); }"
     [finding] = run(source, "zeros:1", block=1).findings
-    assert finding.kind == "endless"
+    assert finding.kind == "stack-overflow"
+    assert [(position.line, position.column) for position in finding.positions] == [(1, 34)]
+    assert finding.message.startswith(
+        "Stack overflow: g calls itself more than 64 levels deep. Check what ends the recursion."
+    )
 
 
 def test_reading_an_empty_array_is_a_finding() -> None:
