@@ -18,12 +18,11 @@ from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import DeviceMemory, LocalMemory
 from gpu.simulator.executor.observe import Access
-from gpu.simulator.executor.pointers import has_number
 
 Array = npt.NDArray[Any]
 
-# So many variables to which a pointer was stored are kept, so that the pointer still leads to them.
-_KEPT = 64
+# So many bytes of variables that are gone are kept, so that pointers which were stored still lead to them.
+_KEPT_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class LifetimeChecker(Checker):
     def __init__(self) -> None:
         self._findings: dict[tuple[str, int, str, int], Finding] = {}
         self._ended: WeakKeyDictionary[DeviceMemory, _Ended] = WeakKeyDictionary()
-        self._kept: deque[LocalMemory] = deque(maxlen=_KEPT)
+        self._kept: deque[LocalMemory] = deque()
+        self._kept_bytes = 0
 
     @property
     def findings(self) -> list[Finding]:
@@ -49,12 +49,16 @@ class LifetimeChecker(Checker):
 
     def batch_ends(self, batch: BlockBatch) -> None:
         self._kept.clear()
+        self._kept_bytes = 0
 
     def local_ends(self, batch: BlockBatch, memory: LocalMemory, declared: SourcePosition, mask: LaneMask) -> None:
         known = self._ended.get(memory)
         self._ended[memory] = _Ended(mask.bits if known is None else known.bits | mask.bits, declared)
-        if has_number(memory):
+        if known is None:
             self._kept.append(memory)
+            self._kept_bytes += memory.bytes
+            while self._kept_bytes > _KEPT_BYTES:
+                self._kept_bytes -= self._kept.popleft().bytes
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         ended = self._ended.get(access.memory) if access.memory.space == "local" else None

@@ -127,7 +127,13 @@ class WarpMaskChecker(Checker):
         return list(self._findings.values())
 
     def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
-        here = _lanes_at(batch, meeting)
+        active, alive = _words_at(batch, meeting)
+        if not self._waiting and not isinstance(meeting.named, np.ndarray):
+            # Mostly one mask names all lanes of each warp, and these are here.
+            named = int(meeting.named)
+            if ((active == named) & (alive & named == named) | (active == 0)).all():
+                return
+        here = _lanes_of(batch, meeting, active, alive)
         apart = here.due != here.active
         if meeting.sources is not None:
             self._check_sources(batch, here, meeting.sources)
@@ -223,13 +229,17 @@ class WarpMaskChecker(Checker):
         self._findings[key] = Finding("warp-mask", message, (position,), (who,), count)
 
 
-def _lanes_at(batch: BlockBatch, meeting: WarpMeeting) -> _Here:
+def _words_at(batch: BlockBatch, meeting: WarpMeeting) -> tuple[Array, Array]:
+    """Return of each warp the lanes that are here, and those whose threads have not ended, as bits."""
     everyone, ended = batch.geometry.everyone.bits, meeting.ended
-    alive = _words(everyone if ended is None else everyone & ~ended.bits)
+    return _words(meeting.mask.bits), _words(everyone if ended is None else everyone & ~ended.bits)
+
+
+def _lanes_of(batch: BlockBatch, meeting: WarpMeeting, active: Array, alive: Array) -> _Here:
     lanes = meeting.mask.lanes
     warps = lanes // WARP
     named = np.broadcast_to(meeting.named, batch.geometry.lanes)[lanes].astype(np.uint32).astype(np.int64)
-    return _Here(meeting, lanes, named, _words(meeting.mask.bits)[warps], alive[warps])
+    return _Here(meeting, lanes, named, active[warps], alive[warps])
 
 
 def _giving_the_same(here: _Here) -> Array:

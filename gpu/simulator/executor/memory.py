@@ -204,6 +204,11 @@ class LocalMemory:
         self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
         self._sizes: set[int] = set()
 
+    @property
+    def bytes(self) -> int:
+        """What all lanes have of it."""
+        return self._data.size
+
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         if self._sizes and dtype.itemsize not in self._sizes and not self.punned:
             raise LaunchError(

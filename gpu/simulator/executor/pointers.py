@@ -187,11 +187,6 @@ class PointerValue:
         return self._element(batch, None, size, mask, site)
 
 
-def has_number(memory: DeviceMemory) -> bool:
-    """Whether a pointer into a memory has been kept as a number, which does not keep the memory."""
-    return memory in _number_of
-
-
 @contextmanager
 def unobserved(batch: RunningBatch) -> Iterator[None]:
     """Let no observer see what is accessed meanwhile."""

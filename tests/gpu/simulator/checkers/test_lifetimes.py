@@ -19,6 +19,9 @@ __device__ S in_struct(int n) { int x = n; S s; s.p = &x; s.x[0] = s.x[1] = n; r
 __device__ void by_pointer(int **p) { int x = 3; *p = &x; }
 __device__ S whole(int n) { S s; s.p = nullptr; s.x[0] = s.x[1] = n; return s; }
 __device__ int *same(int *p) { return p; }
+__device__ auto closure(int n) { int x = n; return [&x](int k) { return x + k; }; }
+struct R { int &r; };
+__device__ R in_reference(int n) { int x = n; return R{x}; }
 __device__ int depth(int n, int *above) { int x = n; return n ? depth(n - 1, &x) + *above : *above; }
 """
 _FIRST_LINE = BEFORE.count("\n") + 2
@@ -68,6 +71,8 @@ WRONG: dict[str, tuple[str, int, int | str, str]] = {
         1,
         "x",
     ),
+    "captured by a lambda that is returned": ("auto g = closure(i);\na[i] = g(1);", -4, "closure", "x"),
+    "a member that is a reference": ("R s = in_reference(i);\na[i] = s.r;", 2, "in_reference", "x"),
     "kept in memory": ("__shared__ int *q[64];\n{ int x = i; q[i] = &x; }\n__syncthreads();\na[i] = *q[i];", 4, 2, "x"),
 }
 
