@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -56,9 +57,10 @@ def _write_mp4(file: IO[bytes], frames: Iterator[Array], rate: float) -> None:
 
     first = next(frames)
     height, width = first.shape[:2]
-    # ffmpeg opens the file by its name, from which it could not tell the format.
+    # ffmpeg opens the file by a name, from which it could not tell the format.
+    name = file.name if isinstance(file.name, str) else f"/proc/{os.getpid()}/fd/{file.fileno()}"
     film: Any = imageio_ffmpeg.write_frames(
-        file.name, (width, height), fps=rate, quality=8, macro_block_size=2, output_params=["-f", "mp4"]
+        name, (width, height), fps=rate, quality=8, macro_block_size=2, output_params=["-f", "mp4"]
     )
     film.send(None)
     try:

@@ -293,7 +293,7 @@ class MainWindow(QMainWindow):
     def _say_notes(self) -> None:
         """Say once what is wrong with this user's folders, as soon as there is something else to be seen."""
         if notes := [note for note in self._notes if note]:
-            self.banner.say(*notes, tone="neutral")
+            self.banner.say(notes[0], " ".join(notes[1:]), tone="neutral")
         self._notes.clear()
 
     def _name_input(self) -> None:

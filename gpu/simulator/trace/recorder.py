@@ -278,7 +278,7 @@ class Recorder(Observer):
         if self.stopped or not any(np.any(node) for node in packed):
             return NONE
         first = self._take_nodes(mask.count)
-        if self.stopped:
+        if first is None:
             return NONE
         self._operate(first, operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands])
         numbers = np.arange(first, first + mask.count, dtype=np.int32)
@@ -310,13 +310,13 @@ class Recorder(Observer):
             *others,
         )
 
-    def _take_nodes(self, count: int) -> int:
-        """Return the first of so many new nodes; where there are no more, the recording stops."""
+    def _take_nodes(self, count: int) -> int | None:
+        """Return the first of so many new nodes; where there are no more the recording stops, and there is none."""
         first = self._next_node
         if first + count > END_OF_NODES:
             self._stop(f"{END_OF_NODES - 1} values")
-        else:
-            self._next_node += count
+            return None
+        self._next_node += count
         return first
 
     # Memory.
@@ -404,9 +404,10 @@ class Recorder(Observer):
             base = 0
             if memory.initial is not None:
                 count = memory.total // dtype.itemsize
-                base = self._take_nodes(count)
-                if self.stopped:
+                taken = self._take_nodes(count)
+                if taken is None:
                     return False
+                base = taken
                 self.inputs.add(base, count, memory.number, dtype.itemsize)
             memory.count_in(dtype.itemsize, base)
         return not self.stopped
@@ -466,18 +467,19 @@ class Recorder(Observer):
             last = np.concatenate((first[1:], [True]))
             after[order] = np.where(last, memory.content(access.memory, before.dtype)[at[order]], _next(before[order]))
             given = [np.broadcast_to(compact(node, mask), mask.count) for node in nodes]
+            base: int | None = None
             if op == "exch":
                 made = given[0]
             elif op == "cas":
                 made = _swapped(order, first, start, before, compact(operands[0], mask), given[1])
             else:
                 base = self._take_nodes(mask.count)
-                if self.stopped:
+                if base is None:
                     break
                 made = np.arange(base, base + mask.count, dtype=np.int32)
             previous = np.empty_like(start)
             previous[order] = np.where(first, start[order], _previous(made[order]))
-            if op not in ("exch", "cas"):
+            if base is not None:
                 by = [compact(operands[0], mask)]
                 self._operate(base, f"atomic {op}", mask, after, [previous, given[0]], [before, *by])
             self._note("atomic", memory, before.dtype, mask, access.element, self.values.add(before), 0)
