@@ -21,6 +21,7 @@ from PyQt6.QtWidgets import QPlainTextDocumentLayout
 from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic, InputError
 from gpu.files.opening import replacing
+from gpu.messages.verdicts import Remedy
 from gui.editor.colors import lines_within_comments, spans
 from gui.painting.theme import Look, look
 from gui.qt.later import after
@@ -67,6 +68,8 @@ class KernelDocument(QTextDocument):
         self.problems: tuple[Problem, ...] = ()
         self._found: tuple[Problem, ...] = ()
         self._of_run: tuple[Problem, ...] = ()
+        self.remedy: Remedy | None = None
+        """An edit that mends what a run of this text met with."""
         self._checked: str | None = None
         self._edited = False
         self._text: str | None = None
@@ -138,6 +141,15 @@ class KernelDocument(QTextDocument):
         cursor.endEditBlock()
         self._settle()
 
+    def mend(self) -> int | None:
+        """Make the edit that is offered, which can be undone; return its line, or None where none is offered."""
+        remedy = self.remedy
+        if remedy is None:
+            return None
+        QTextCursor(self.findBlockByNumber(remedy.line - 1)).insertText(f"{remedy.text}\n")
+        self._settle()
+        return remedy.line
+
     def show_diagnostics(self, text: str, found: Sequence[Diagnostic]) -> None:
         """Take what was found in `text`; where the text is another by now, what is found in that will come."""
         if text != self.text:
@@ -146,9 +158,10 @@ class KernelDocument(QTextDocument):
         self._found = tuple(Problem(each, self._cursor(each)) for each in found)
         self._gather()
 
-    def show_run(self, text: str, found: Sequence[Diagnostic]) -> None:
-        """Take what a run of `text` met with: nothing, where it went well."""
+    def show_run(self, text: str, found: Sequence[Diagnostic], remedy: Remedy | None = None) -> None:
+        """Take what a run of `text` met with, and what mends that: nothing, where it went well."""
         if text == self.text and (found or self._of_run):
+            self.remedy = remedy
             self._of_run = tuple(Problem(each, self._cursor(each)) for each in found)
             self._gather()
 
@@ -220,6 +233,7 @@ class KernelDocument(QTextDocument):
             return
         self._text = self._commented = self._colored = self._ahead_in = None
         self._of_run = ()
+        self.remedy = None
         self._rest.start()
         if not self._edited:
             self._tell_edited()

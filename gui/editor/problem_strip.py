@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout
 
-from gui.editor.document import Problem
+from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
 from gui.widgets.basic import button, label, restyle, role
 
@@ -17,6 +15,7 @@ class ProblemStrip(QFrame):
     """Says one problem of a text, and that there are more; hidden while the text is the file's and nothing is wrong."""
 
     next_wanted = pyqtSignal()
+    remedy_wanted = pyqtSignal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,26 +25,39 @@ class ProblemStrip(QFrame):
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.more = button("Next", "flat", tip="Go to the next problem (F8)", name="Next problem")
         self.more.clicked.connect(self.next_wanted)
+        self.remedy = button("", "flat", tip="It was tried: with it nothing is found. Ctrl+Z undoes it.", name="Mend")
+        self.remedy.clicked.connect(self.remedy_wanted)
+        self.remedy.hide()
         layout = QHBoxLayout(self)
         layout.setContentsMargins(look().px(12), look().px(3), look().px(6), look().px(3))
         layout.setSpacing(8)
         layout.addWidget(self.message, 1)
+        layout.addWidget(self.remedy, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
         self._whole = ""
         self.hide()
 
-    def show_problems(self, problems: Sequence[Problem], shown: Problem | None, *, edited: bool, checked: bool) -> None:
-        """Show a problem out of several, or that there is none in a text that is edited and checked."""
-        self.setVisible(edited or bool(problems))
+    def show_document(self, document: KernelDocument, shown: Problem | None) -> None:
+        """Show a problem out of several, or that there is none; of a text that is not checked yet, that it is not."""
+        problems = document.problems
+        self.setVisible(document.edited or bool(problems))
         self.more.setVisible(bool(problems))
-        if shown is None:
-            self._tone("good" if checked else "neutral")
-            self._say("It compiles." if checked else "Checking…")
-            return
-        self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-        self._say(f"Line {shown.line}: {shown.diagnostic.message}")
         others = len(problems) - 1
-        self.more.setText(f"Next of {len(problems)}" if others else "Show")
+        self.more.setText(f"Next of {len(problems)}" if others > 0 else "Show")
+        remedy = document.remedy
+        self.remedy.setVisible(remedy is not None)
+        if remedy is not None:
+            self.remedy.setText(f"Insert {remedy.text.strip()}")
+        if document.edited and not document.checked:
+            # What was found in the text as it was a moment ago may be mended by now.
+            self._tone("neutral")
+            self._say("Checking…")
+        elif shown is None:
+            self._tone("good")
+            self._say("It compiles.")
+        else:
+            self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
+            self._say(f"Line {shown.line}: {shown.diagnostic.message}")
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -54,7 +66,8 @@ class ProblemStrip(QFrame):
     def _say(self, text: str) -> None:
         """Show a text in two lines at most; the tool tip has all of it."""
         self._whole = text
-        room = self.width() - self.more.sizeHint().width() - look().px(40)
+        beside = sum(each.sizeHint().width() for each in (self.remedy, self.more) if not each.isHidden())
+        room = self.width() - beside - look().px(40)
         two_lines = max(round(1.8 * room), look().px(200))
         self.message.setText(self.message.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, two_lines))
         self.message.setToolTip(text)

@@ -72,6 +72,7 @@ class SourcePane(Card):
         self.code.save_wanted.connect(self.ask_save)
         self.code.cursorPositionChanged.connect(self._show_problem)
         self.strip.next_wanted.connect(self.next_problem)
+        self.strip.remedy_wanted.connect(self._mend)
         self.revert.clicked.connect(self._revert)
         self.save.clicked.connect(self.ask_save)
         self.open.clicked.connect(self.ask_open)
@@ -193,10 +194,13 @@ class SourcePane(Card):
         self._show_problem()
 
     def _show_problem(self) -> None:
-        document = self.document
-        self.strip.show_problems(
-            document.problems, self._problem_here(), edited=document.edited, checked=document.checked
-        )
+        self.strip.show_document(self.document, self._problem_here())
+
+    def _mend(self) -> None:
+        line = self.document.mend()
+        if line is not None:
+            self.code.go_to_line(line)
+            self.code.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _problem_here(self) -> Problem | None:
         """Return the problem of the cursor's line, else the first error, else the first warning."""

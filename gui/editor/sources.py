@@ -9,6 +9,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.errors import Diagnostic
 from gpu.messages.requests import Failure
+from gpu.messages.verdicts import Remedy
 from gui.editor.document import KernelDocument
 
 Check = Callable[[str, str, Callable[[tuple[Diagnostic, ...]], None]], None]
@@ -59,11 +60,13 @@ class KernelSources(QObject):
         """Return the documents whose texts would be lost with the window."""
         return [document for document in self._documents.values() if document.unsaved]
 
-    def show_run(self, file: str, ran: Mapping[str, str], found: Sequence[Diagnostic]) -> None:
-        """Show at its line what a run met with; `ran` are the run's edited texts."""
+    def show_run(
+        self, file: str, ran: Mapping[str, str], found: Sequence[Diagnostic], remedy: Remedy | None = None
+    ) -> None:
+        """Show at its line what a run met with, and offer what mends it; `ran` are the run's edited texts."""
         document = self._documents.get(file)
         if document is not None:
-            document.show_run(ran.get(file, document.original), found)
+            document.show_run(ran.get(file, document.original), found, remedy)
 
     def show_failure(self, file: str, ran: Mapping[str, str], failure: Failure) -> None:
         """Show at its line why a run failed, where that is in the file."""

@@ -125,7 +125,7 @@ class Workbench(QObject):
     def _take_check(self, request: RunPattern, check: Check) -> None:
         """Show what was found in a text, and what that makes of the run that it belongs to."""
         file = self.patterns[request.pattern].file_of(request.variant)
-        self.sources.show_run(file, request.sources, check.diagnostics)
+        self.sources.show_run(file, request.sources, check.diagnostics, check.remedy)
         ran = self.outcomes.get(request.pattern)
         known = with_check(ran, request, check) if ran is not None else None
         if known is not None:
@@ -394,7 +394,10 @@ class Workbench(QObject):
             self.run_failed.emit(event)
             return
         check = self.clearance.known(request)
-        self.sources.show_run(kernels, request.sources, check.diagnostics if check is not None else ())
+        if check is None:
+            self.sources.show_run(kernels, request.sources, ())
+        else:
+            self.sources.show_run(kernels, request.sources, check.diagnostics, check.remedy)
         if image is not None and image is not self.image:
             return
         assert event.report is not None

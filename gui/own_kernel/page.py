@@ -168,7 +168,8 @@ class OwnKernelPage(Ground):
             assert event.simulated is not None
             assert self.form.signature is not None
             arrays = {name: handle.open() for name, handle in event.arrays.items()}
-            self.sources.show_run(self.file, ran, event.simulated.check.diagnostics)
+            check = event.simulated.check
+            self.sources.show_run(self.file, ran, check.diagnostics, check.remedy)
             self.results.show_result(self.form.signature, launch.text, event.simulated, arrays)
         elif event.kind == "input":
             self.form.refuse(event.message)

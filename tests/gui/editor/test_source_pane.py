@@ -7,6 +7,7 @@ from PyQt6.QtWidgets import QFileDialog
 
 from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic
+from gpu.messages.verdicts import Remedy
 from gpu.patterns import all_patterns
 from gui.editor.kernel_lines import kernel_lines
 from gui.editor.source_pane import SourcePane
@@ -170,7 +171,7 @@ def test_a_problem_moves_with_its_line(qtbot, pane):
     found(pane, 70)
     put_cursor(pane, "// Convolution", behind=False)
     qtbot.keyClick(pane.code, Qt.Key.Key_Return)
-    assert pane.strip.message.text() == "Line 71: wrong in 70"
+    assert [(problem.line, problem.diagnostic.message) for problem in pane.code.problems] == [(71, "wrong in 70")]
 
 
 def test_what_was_found_in_an_older_text_is_not_shown(qtbot, pane):
@@ -372,3 +373,39 @@ def test_a_pane_that_is_hidden_for_a_while_shows_the_same_lines_afterwards(qtbot
 
 def test_no_kernel_is_no_line():
     assert kernel_lines("__global__ void some(int *data) {\n}", "") == (0, 0)
+
+
+def test_what_is_said_belongs_to_the_text_that_is_seen(qtbot, pane):
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, " __gl")
+    line = pane.code.textCursor().blockNumber() + 1
+    found = Diagnostic(line, 1, 5, "error", "unknown type name '__gl'")
+    pane.document.show_diagnostics(pane.document.text, [found])
+    assert pane.strip.message.text() == f"Line {line}: unknown type name '__gl'"
+    qtbot.keyClicks(pane.code, "o")
+    assert pane.strip.message.text() == "Checking…"
+    pane.document.show_diagnostics(pane.document.text, [])
+    assert pane.strip.message.text() == "It compiles."
+    qtbot.keyClick(pane.code, Qt.Key.Key_Backspace)
+    assert pane.strip.message.text() == "Checking…"
+    pane.document.show_diagnostics(pane.document.text, [found])
+    assert pane.strip.message.text() == f"Line {line}: unknown type name '__gl'"
+
+
+def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, " ")
+    text = pane.document.text
+    pane.document.show_diagnostics(text, [])
+    remedy = Remedy("Insert __syncthreads(); before line 8", 8, "    __syncthreads();")
+    pane.document.show_run(text, (Diagnostic(7, 1, 3, "error", "A race."),), remedy)
+    assert pane.strip.message.text() == "Line 7: A race."
+    assert pane.strip.remedy.isVisibleTo(pane.strip)
+    assert pane.strip.remedy.text() == "Insert __syncthreads();"
+    qtbot.mouseClick(pane.strip.remedy, Qt.MouseButton.LeftButton)
+    lines = text.split("\n")
+    assert pane.document.text == "\n".join([*lines[:7], "    __syncthreads();", *lines[7:]])
+    assert pane.code.textCursor().blockNumber() == 7
+    assert not pane.strip.remedy.isVisibleTo(pane.strip)
+    pane.document.undo()
+    assert pane.document.text == text
