@@ -57,8 +57,11 @@ def _cannot_open(error: ImportError) -> int:
 
 
 def _run() -> int:
-    from gpu.cli.main import Desktop, main
-
+    try:
+        from gpu.cli.main import Desktop, main
+    except KeyboardInterrupt:
+        print("lockstep: Stopped.", file=sys.stderr)
+        return 130
     return main(sys.argv[1:], Desktop(_open_window, _tour, _measure))
 
 

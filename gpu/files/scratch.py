@@ -19,6 +19,8 @@ from pathlib import Path
 from gpu.errors import InputError
 
 PREFIX = "lockstep-scratch-"
+MEMORY = "/dev/shm"
+"""A folder in memory, on Linux."""
 
 _HELD = "held"
 """A file that is open for as long as its folder is held, on Windows, where a folder cannot be locked."""
@@ -41,7 +43,8 @@ class ScratchFolder:
     def __init__(self, parent: str | None = None) -> None:
         try:
             where = parent or tempfile.gettempdir()
-            remove_forgotten(where)
+            for place in (where, *places()):
+                remove_forgotten(place)
             self.path, self._let_go = _make(where)
         except OSError as error:
             raise InputError(
@@ -61,6 +64,13 @@ def remove(path: str) -> None:
     """Remove a folder, even while another process adds files to it before it ends."""
     for _ in range(3):
         shutil.rmtree(path, ignore_errors=True)
+
+
+def places() -> tuple[str, ...]:
+    """Return where folders are made by default: the system's place for temporary files, and memory."""
+    with contextlib.suppress(OSError):
+        return (tempfile.gettempdir(), MEMORY)
+    return (MEMORY,)
 
 
 @cache

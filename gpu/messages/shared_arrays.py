@@ -12,7 +12,6 @@ import itertools
 import math
 import os
 import shutil
-import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,16 +150,14 @@ def _remove(path: str, stuck: set[str]) -> None:
 def _new_folder() -> scratch.ScratchFolder:
     memory = _memory_backed_folder()
     if memory is not None:
-        with contextlib.suppress(OSError):
-            scratch.remove_forgotten(tempfile.gettempdir())
         with contextlib.suppress(InputError):
             return scratch.ScratchFolder(memory)
     return scratch.ScratchFolder()
 
 
 def _memory_backed_folder() -> str | None:
-    """Return /dev/shm where it is there and roomy (containers often give it 64 MB); None for the temporary folder."""
-    folder = "/dev/shm"
+    """Return it where it is there and roomy (containers often give it 64 MB); None for the temporary folder."""
+    folder = scratch.MEMORY
     try:
         return folder if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 2**31 else None
     except OSError:

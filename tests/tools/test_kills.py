@@ -1,0 +1,18 @@
+"""A few kills; `python -m tools.kills` makes many."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tools.kills import COMMANDS, kills
+
+
+@pytest.mark.timeout(400)  # on a busy machine
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes by their environment, and into memory")
+def test_nothing_is_left_of_what_is_killed_at_a_random_moment(tmp_path):
+    victims = ("command", "command", "command", "window", "all", "command", "command", "command", "command", "engine")
+    found = list(kills(tmp_path, victims, 7, COMMANDS[-1:], every=5))
+    assert len(found) == 10
+    assert [killed for killed in found if killed.left] == []

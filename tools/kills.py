@@ -1,0 +1,258 @@
+"""Kill Lockstep at random moments, and look at what is left of it: python -m tools.kills.
+
+The command line, the window, its engine, both or all processes at once get a signal at any moment of their lives. Then
+no process of theirs may be there, no temporary file, and beside an output nothing; the output itself is what it was or
+what it should be, and the next run is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu.files.scratch import MEMORY, PREFIX
+
+ROOT = Path(__file__).resolve().parents[1]
+VICTIMS = ("command", "window", "engine", "engine and window", "all")
+SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+
+_PATIENCE_S = 60.0
+_WINDOW_S = 5.0
+"""Within this time, or more on a busy machine, a window is killed: it opens, runs, and makes its pages."""
+_MARK = "LOCKSTEP_KILLS"
+COMMANDS = (
+    ("run", "convolution", "--engine", "simulator", "--output", "image.png"),
+    ("run", "scan", "--engine", "simulator", "--n", "100000", "--output", "sums.npy"),
+    ("run", "reduction", "--engine", "simulator", "--n", "1000", "--output", "sum.csv"),
+)
+_NEXT = ("run", "reduction", "--engine", "simulator", "--n", "1000", "--json")
+_BEFORE = b"what was there before"
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What came of one kill.
+
+    Parameters
+    ----------
+    victim, by : str
+        What was killed, by which signal.
+    after_s : float
+        How long it had been running.
+    left : tuple of str
+        What was wrong then; nothing, if all is well.
+    """
+
+    victim: str
+    by: str
+    after_s: float
+    left: tuple[str, ...]
+
+
+class Ground:
+    """Folders and an environment of their own, to kill in and to look at afterwards.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty one.
+    commands : sequence of tuple of str
+        What may be killed; each ends with the name of its output.
+    """
+
+    def __init__(self, folder: Path, commands: Sequence[tuple[str, ...]]) -> None:
+        self.commands = commands
+        self.mark = uuid.uuid4().hex
+        self.temporary, self.outputs = folder / "temporary", folder / "outputs"
+        for made in (self.temporary, self.outputs):
+            made.mkdir()
+        self._environment = {
+            **os.environ,
+            _MARK: self.mark,
+            "QT_QPA_PLATFORM": "offscreen",
+            "PYTHONPATH": str(ROOT),
+            "LOCKSTEP_CACHE": str(folder / "cache"),
+            **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary)),
+            **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder / "settings")),
+        }
+        self._forgotten_before = set(_forgotten())
+        self.whole: dict[str, bytes] = {}
+        """What the commands write when they are left alone, by the file's name."""
+        self.seconds = 0.0
+        """What the slowest of them takes."""
+        for command in commands:
+            began = time.monotonic()
+            self.start(*command).communicate()
+            self.seconds = max(self.seconds, time.monotonic() - began)
+            self.whole[command[-1]] = (self.outputs / command[-1]).read_bytes()
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start `main.py` where its outputs go; its own group hears no Ctrl+C of ours."""
+        return subprocess.Popen(
+            [sys.executable, str(ROOT / "main.py"), *arguments],
+            cwd=self.outputs,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def processes(self) -> list[Any]:
+        """Return the processes that were started here and live."""
+        import psutil
+
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                ours = process.environ().get(_MARK) == self.mark
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def engines(self) -> list[Any]:
+        """Return those of them that are engines."""
+        import psutil
+
+        found = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                words = process.cmdline()
+                found += [process] if any("spawn_main" in word for word in words) else []
+        return found
+
+    def orphans(self) -> list[str]:
+        """Return the processes that are left."""
+        return [f"process {process.pid}" for process in self.processes()]
+
+    def files(self) -> list[str]:
+        """Return the files and folders that are left."""
+        left = [str(path) for path in self.temporary.iterdir()]
+        left += [path for path in _forgotten() if path not in self._forgotten_before]
+        return left + [str(path) for path in self.outputs.iterdir() if path.name not in self.whole]
+
+    def damaged(self) -> list[str]:
+        """Return the outputs that are neither as they were nor as they should be; then all are gone."""
+        found = []
+        for path in self.outputs.iterdir():
+            if path.read_bytes() not in (_BEFORE, self.whole.get(path.name)):
+                found.append(f"{path.name} is damaged")
+            path.unlink()
+        return found
+
+    def next_run(self) -> list[str]:
+        """Return what is wrong with the next run."""
+        process = self.start(*_NEXT)
+        said, _ = process.communicate()
+        with contextlib.suppress(ValueError):
+            if process.returncode == 0 and json.loads(said)["verified"] is True:
+                return []
+        return [f"the next run ended with {process.returncode}: {said.decode(errors='replace')[-300:]}"]
+
+
+def kill(ground: Ground, victim: str, by: str, moment: float, *, run_next: bool) -> Killed:
+    """Start something, kill it at a moment of its life, from 0 to 1, and look at what is left."""
+    number = getattr(signal, by)
+    if victim == "command":
+        after = moment * 1.1 * ground.seconds
+        command = random.Random(f"{moment}").choice(ground.commands)
+        if moment < 0.5:
+            (ground.outputs / command[-1]).write_bytes(_BEFORE)
+        process = ground.start(*command)
+        time.sleep(after)
+        process.send_signal(number)
+    else:
+        after = moment * max(_WINDOW_S, 3 * ground.seconds)
+        process = ground.start()
+        time.sleep(after)
+        _kill_window(ground, process, victim, number)
+    process.communicate()
+    left = _until_none(ground.orphans)
+    if victim != "all":  # where the guard was killed as well, the next start removes what is left
+        left += _until_none(ground.files)
+    left += ground.damaged()
+    if run_next:
+        left += ground.next_run() + _until_none(ground.files)
+    return Killed(victim, by, after, tuple(left))
+
+
+def _kill_window(ground: Ground, process: subprocess.Popen[bytes], victim: str, number: int) -> None:
+    import psutil
+
+    killed = {"engine": ground.engines, "engine and window": ground.engines, "all": ground.processes}
+    with contextlib.suppress(psutil.Error):
+        for each in killed.get(victim, list)():
+            each.kill()
+    if victim == "engine":
+        time.sleep(0.5)  # it starts another
+        number = signal.SIGTERM
+    process.send_signal(number)
+
+
+def _until_none(find: Callable[[], list[str]]) -> list[str]:
+    """Wait until there is nothing left; return what there still is after a long time."""
+    end = time.monotonic() + _PATIENCE_S
+    while (found := find()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+def _forgotten() -> Iterator[str]:
+    """Yield the folders in memory that nobody holds: others' Lockstep may be running beside this."""
+    import fcntl
+
+    memory = Path(MEMORY)
+    for path in memory.glob(f"{PREFIX}*") if memory.is_dir() else ():
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield str(path)
+            finally:
+                os.close(handle)
+
+
+def kills(
+    folder: Path, victims: Sequence[str], seed: int, commands: Sequence[tuple[str, ...]] = COMMANDS, every: int = 1
+) -> Iterator[Killed]:
+    """Kill each of the victims, and yield what came of it; `every` so many times the next run is looked at."""
+    chance = random.Random(seed)
+    ground = Ground(folder, commands)
+    for number, victim in enumerate(victims, 1):
+        yield kill(ground, victim, chance.choice(SIGNALS), chance.random(), run_next=number % every == 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Kill; return 0 where nothing was left ever."""
+    parser = argparse.ArgumentParser(prog="python -m tools.kills", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--times", type=int, default=200, help="how many times (200)")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments and the signals (1)")
+    options = parser.parse_args(arguments)
+    bad: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        victims = list(itertools.islice(itertools.cycle(VICTIMS), options.times))
+        for number, killed in enumerate(kills(Path(folder), victims, options.seed), 1):
+            what = f"{number}: {killed.victim} by {killed.by} after {killed.after_s:.2f} s"
+            print(f"{what}: {'; '.join(killed.left) or 'nothing left'}", flush=True)
+            bad[killed.victim] += bool(killed.left)
+    print(", ".join(f"{victim}: {bad[victim]} bad" for victim in VICTIMS))
+    return 1 if sum(bad.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
