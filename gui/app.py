@@ -49,6 +49,12 @@ def _say_what_matters(kind: QtMsgType, context: QMessageLogContext, message: str
         print(message, file=sys.stderr)
 
 
+def _end_at_once_by_ctrl_c() -> None:
+    """Until the window is there, let Ctrl+C end the process: Python's exception may be raised where it is lost."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _end_by_signals(end: Callable[[], None]) -> None:
     """Let Ctrl+C in the terminal, the terminal's end and a polite kill be heard; a second one ends the process."""
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
@@ -77,6 +83,7 @@ def main(argv: Sequence[str] = ()) -> int:
     parser.add_argument("image", nargs="?", type=Path, help="an image to open")
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
     given = parser.parse_args(list(argv))
+    _end_at_once_by_ctrl_c()
     app = application()
     from gui.window.main_window import MainWindow
 

@@ -76,6 +76,7 @@ class Ground:
     """
 
     def __init__(self, folder: Path, commands: Sequence[tuple[str, ...]]) -> None:
+        _hear_all()
         self.commands = commands
         self.mark = uuid.uuid4().hex
         self.temporary, self.outputs = folder / "temporary", folder / "outputs"
@@ -165,6 +166,14 @@ class Ground:
         return [f"the next run ended with {process.returncode}: {said.decode(errors='replace')[-300:]}"]
 
 
+def _hear_all() -> None:
+    """Let signals reach what is started here, also from a shell's background: those that are ignored are inherited."""
+    for name in SIGNALS[1:]:
+        number = getattr(signal, name)
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def kill(ground: Ground, victim: str, by: str, moment: float, *, run_next: bool) -> Killed:
     """Start something, kill it at a moment of its life, from 0 to 1, and look at what is left."""
     number = getattr(signal, by)
@@ -181,8 +190,7 @@ def kill(ground: Ground, victim: str, by: str, moment: float, *, run_next: bool)
         process = ground.start()
         time.sleep(after)
         _kill_window(ground, process, victim, number)
-    process.communicate()
-    left = _until_none(ground.orphans)
+    left = _ended(process) + _until_none(ground.orphans)
     if victim != "all":  # where the guard was killed as well, the next start removes what is left
         left += _until_none(ground.files)
     left += ground.damaged()
@@ -202,6 +210,16 @@ def _kill_window(ground: Ground, process: subprocess.Popen[bytes], victim: str, 
         time.sleep(0.5)  # it starts another
         number = signal.SIGTERM
     process.send_signal(number)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> list[str]:
+    try:
+        process.communicate(timeout=_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return ["it went on"]
+    return []
 
 
 def _until_none(find: Callable[[], list[str]]) -> list[str]:

@@ -42,9 +42,8 @@ class ScratchFolder:
 
     def __init__(self, parent: str | None = None) -> None:
         try:
-            where = parent or tempfile.gettempdir()
-            for place in (where, *places()):
-                remove_forgotten(place)
+            where = parent or place_for_temporaries()
+            _tidy_up(where)
             self.path, self._let_go = _make(where)
         except OSError as error:
             raise InputError(
@@ -66,11 +65,26 @@ def remove(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def places() -> tuple[str, ...]:
-    """Return where folders are made by default: the system's place for temporary files, and memory."""
+def _tidy_up(where: str) -> None:
+    for place in (where, MEMORY):
+        remove_forgotten(place)
     with contextlib.suppress(OSError):
-        return (tempfile.gettempdir(), MEMORY)
-    return (MEMORY,)
+        remove_forgotten(place_for_temporaries())
+
+
+def place_for_temporaries() -> str:
+    """Return the system's place for temporary files, as `tempfile.gettempdir` does; OSError where there is none.
+
+    That writes a file to try a place, which stays there when the process is killed just then.
+    """
+    if tempfile.tempdir is None:
+        for name in ("TMPDIR", "TEMP", "TMP"):
+            where = os.environ.get(name, "")
+            if Path(where).is_absolute() and Path(where).is_dir() and os.access(where, os.W_OK | os.X_OK):
+                return where
+        if sys.platform != "win32" and os.access("/tmp", os.W_OK | os.X_OK):
+            return "/tmp"
+    return tempfile.gettempdir()
 
 
 @cache

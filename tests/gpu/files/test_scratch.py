@@ -123,6 +123,7 @@ def test_where_nothing_can_be_locked_folders_are_made_and_none_is_removed(tmp_pa
 def test_no_usable_temporary_folder_is_one_sentence(monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    monkeypatch.setattr(os, "access", lambda *anything: False)
     with pytest.raises(InputError) as raised:
         ScratchFolder()
     assert raised.value.message.startswith("There is no folder for temporary files: no usable temporary directory")
@@ -136,3 +137,19 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     with pytest.raises(InputError, match="There is no folder for temporary files: no space left on device"):
         ScratchFolder(str(tmp_path))
+
+
+@pytest.mark.parametrize("names", [("TMPDIR",), ("TEMP",), ("TMPDIR", "TEMP")])
+def test_the_place_for_temporary_files_is_the_one_that_python_takes_and_no_file_is_made_to_try_it(
+    tmp_path, monkeypatch, names
+):
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    for name in names:
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / names[-1]).mkdir()  # the first one is not there, where there are two
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "_get_default_tempdir", None)
+        found = scratch.place_for_temporaries()
+    assert found == tempfile.gettempdir() == str(tmp_path / names[-1])

@@ -79,6 +79,7 @@ def test_the_environment_is_as_before_when_the_folder_is_gone(monkeypatch: pytes
 def test_without_a_folder_for_temporary_files_a_command_goes_on(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    monkeypatch.setattr(os, "access", lambda *anything: False)
     before = dict(os.environ)
     with own_temporaries():
         assert dict(os.environ) == before

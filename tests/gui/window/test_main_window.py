@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -746,13 +747,14 @@ def test_where_no_second_engine_can_start_that_is_said_and_tried_again(qtbot, wi
     assert window.bench.side_jobs.started
 
 
-def test_without_a_folder_for_temporary_files_no_window_opens(monkeypatch, memory, capsys):
+def test_without_a_folder_for_temporary_files_no_window_opens(qapp, monkeypatch, memory, capsys):
     def open_window():
         MainWindow(memory, "null", survey=list)
 
     monkeypatch.setattr("gpu.messages.shared_arrays._memory_backed_folder", lambda: None)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    monkeypatch.setattr(os, "access", lambda *anything: False)
     assert command_line([], Desktop(open_window, tour=None, measure=None)) == 2
     said = capsys.readouterr().err
     assert said.startswith("lockstep: There is no folder for temporary files: ")
