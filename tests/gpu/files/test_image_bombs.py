@@ -18,7 +18,9 @@ import pytest
 from gpu.errors import InputError
 from gpu.files import decoder, netpbm, pillow
 from gpu.files.images import read_image
+from gpu.messages.requests import LoadImage
 from tests.gpu.files.image_files import RANDOM, png, refusal, stored
+from tests.gpu.process.hosting import listening, until
 
 ROOT = Path(__file__).parents[3]
 MOST_MB = 260
@@ -28,6 +30,7 @@ _MEASURED = """
 import resource, sys
 from gpu.errors import InputError
 from gpu.files.images import read_image
+from gpu.messages.requests import LoadImage
 for path in sys.argv[1:]:
     try:
         print(read_image(path).pixels.shape)
@@ -188,3 +191,31 @@ def test_a_raw_image_that_shrinks_while_it_is_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(netpbm, "_skip_comment_after_maxval", then_shrinks)
     assert "is cut short" in refusal(path)
+
+
+def slow_jpeg() -> bytes:
+    """Return a progressive JPEG whose last scan stands there a thousand times: minutes of work in 100 KB."""
+    buffer = io.BytesIO()
+    PIL.Image.new("RGB", (3000, 3000)).save(buffer, "JPEG", progressive=True)
+    data = buffer.getvalue()
+    return data[:-2] + data[data.rindex(b"\xff\xda") : -2] * 1000 + data[-2:]
+
+
+def decoders(path: Path) -> list[str]:
+    """Return the numbers of the processes that decode: those that have this file as their input."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/0"):
+        with contextlib.suppress(OSError):
+            if link.readlink() == path:
+                found.append(link.parts[2])
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc for who decodes")
+def test_an_image_that_is_being_decoded_is_stopped_with_the_engine(tmp_path):
+    path = stored(tmp_path, slow_jpeg(), "a.jpg")
+    with listening("null") as listener:
+        listener.host.submit(LoadImage(str(path)))
+        assert until(lambda: decoders(path))
+        listener.host.cancel()
+        assert until(lambda: not decoders(path))

@@ -1,0 +1,75 @@
+"""Files of numbers, a filter's among them: .npy with a header that was changed, text with odd words."""
+
+from __future__ import annotations
+
+import io
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from gpu.files.arrays import read_array, read_npy
+from gpu.patterns import find_pattern
+from tests.odd_inputs import answer, mutated
+
+_TYPES = ("?", "i1", "<i2", ">u4", "<u8", "<f2", ">f4", "<f8", "<c8", "S3", "<U2", "V5", "<M8[s]", "i4,f4")
+_KINDS = (
+    "'<f8'",
+    "'|S0'",
+    "'O'",
+    "'|V0'",
+    "[('a','<f8')]",
+    "('<f8',(2,))",
+    "'<i9'",
+    "None",
+    "{}",
+    "'m8[7s]'",
+    "'>f16'",
+)
+_SHAPES = ("(3,)", "()", "(-1,)", "(2**9,)", "(99999999999999,)", "(0,99999999999999999999)", "(1.5,)", "3", "'a'")
+_WORDS = (
+    "1", "-2", "3.5", "1e400", "nan", "-inf", "0x1F", "1_000", "٣", "9" * 40, "9" * 5000, "1e", "\0", "\ufeff", "#", "",
+    ",", ";", "\x1b[2J", "\r", "é", "1 2", "1,2", "0." + "0" * 400 + "1", "+", "--1", "True",
+)  # fmt: skip
+
+
+def attack(random: np.random.Generator, folder: Path) -> None:
+    """Read a file of numbers as a list, as a matrix, as it is, and as a filter's coefficients."""
+    binary = random.random() < 0.6
+    path = folder / ("x.npy" if binary else "x.csv")
+    path.write_bytes(_npy(random) if binary else _text(random))
+    for dimensions in (1, 2):
+        found = answer(lambda dimensions=dimensions: read_array(path, dimensions))
+        if found is not None:
+            assert found.dtype in (np.int64, np.float64)
+            assert found.ndim == dimensions
+            assert found.nbytes <= 16 * path.stat().st_size + 16
+    if binary:
+        found = answer(lambda: read_npy(path))
+        assert found is None or found.nbytes <= path.stat().st_size
+    params = answer(lambda: find_pattern("convolution").check({"filter": "custom", "coefficients": str(path)}))
+    assert params is None or np.isfinite(params["coefficients"]).all()
+
+
+def _npy(random: np.random.Generator) -> bytes:
+    if random.random() < 0.3:
+        shape, kind = random.choice(_SHAPES), random.choice(_KINDS)
+        order = random.choice(["True", "False", "None", "1"])
+        head = f"{{'descr': {kind}, 'fortran_order': {order}, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+        version = bytes([int(random.integers(5)), 0])
+        return b"\x93NUMPY" + version + struct.pack("<H", len(head)) + head + bytes(64)
+    rows, columns = random.integers(0, 8, 2).tolist()
+    shape = (rows, columns) if random.random() < 0.6 else (rows,)
+    order = "F" if random.random() < 0.3 else "C"
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(shape, np.dtype(str(random.choice(_TYPES))), order=order))
+    return mutated(random, buffer.getvalue(), head=128)
+
+
+def _text(random: np.random.Generator) -> bytes:
+    words = [_WORDS[place] for place in random.integers(len(_WORDS), size=int(random.integers(30))).tolist()]
+    some = ["1", "2.5", "-3"] * 5 + words if random.random() < 0.5 else words
+    joined = str(random.choice([" ", ",", "\n", "\r\n", ", "])).join(some)
+    encoding = str(random.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]))
+    data = joined.encode(encoding, errors="replace")
+    return mutated(random, data) if data and random.random() < 0.5 else data

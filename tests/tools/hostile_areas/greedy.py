@@ -1,0 +1,2 @@
+def attack(random, folder):
+    return bytearray(2**31)

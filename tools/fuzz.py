@@ -1,0 +1,346 @@
+"""Attack everything that reads: python -m tools.fuzz, or `make fuzz`.
+
+An area is a module in tests/attacks with `attack(random, folder)`, which makes one hostile input in an empty folder,
+feeds it to what it attacks, and raises where anything but a good result or a refusal of one sentence came of it. They
+are seeded: one seed makes one list of inputs, whichever are run. Batches of them run in processes with limits, two at a
+time, and what failed is kept in a folder with the reason. What came of all is written to docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import importlib
+import os
+import pkgutil
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reliability.md"
+ATTACKS = "tests.attacks"
+LIMIT_S = 10.0
+"""Seconds that one attack may take."""
+
+LIMIT_BYTES = 2**30
+"""Bytes that a process of attacks may take, besides what it has when it begins."""
+
+RIGHT, TRACEBACK, HANG, MEMORY, ENDED = "right", "tracebacks", "hangs", "too much memory", "ended by a signal"
+OUTCOMES = (RIGHT, TRACEBACK, HANG, MEMORY, ENDED)
+
+_HEADING = "## Attacked"
+_BATCH, _BATCH_S = 500, 20.0
+_GRACE_S = 20.0
+_AT_ONCE = 2
+
+Attack = Callable[[np.random.Generator, Path], None]
+
+
+class _HangError(BaseException):
+    """An attack took too long; no `except Exception` of what it attacks may catch that."""
+
+
+def areas(package: str = ATTACKS) -> list[str]:
+    """Return the names of the modules that attack, in order."""
+    found = importlib.import_module(package)
+    return sorted(module.name for module in pkgutil.iter_modules(found.__path__))
+
+
+def attack_of(area: str, package: str = ATTACKS) -> Attack:
+    """Return what makes one attack of an area."""
+    attack: Attack = importlib.import_module(f"{package}.{area}").attack
+    return attack
+
+
+def generator(area: str, seed: int, number: int) -> np.random.Generator:
+    """Return what the attack of that number grows from."""
+    return np.random.default_rng([seed, zlib.crc32(area.encode()), number])
+
+
+# --- in a process of its own
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Attacks of one area, one after the other.
+
+    Parameters
+    ----------
+    area, package : str
+    seed, first, count : int
+        Those with the numbers from `first` on.
+    kept : Path
+        The folder for what fails.
+    limit_s : float
+        Seconds for each.
+    """
+
+    area: str
+    package: str
+    seed: int
+    first: int
+    count: int
+    kept: Path
+    limit_s: float = LIMIT_S
+
+    def where(self, number: int) -> Path:
+        """Return the folder of an attack that failed."""
+        return self.kept / f"{self.area}-{self.seed}-{number}"
+
+
+def attack_all(batch: Batch, told: IO[str]) -> None:
+    """Run the attacks, and tell of each that it begins and what came of it: "NUMBER" and "NUMBER OUTCOME"."""
+    attack = attack_of(batch.area, batch.package)
+    _limit_memory()
+    warnings.simplefilter("error")  # a user would see them
+    end = time.monotonic() + _BATCH_S
+    for number in range(batch.first, batch.first + batch.count):
+        told.write(f"{number}\n")
+        told.flush()
+        outcome = _attack_once(attack, batch, number)
+        told.write(f"{number} {outcome}\n")
+        told.flush()
+        if time.monotonic() > end:
+            return
+
+
+def _attack_once(attack: Attack, batch: Batch, number: int) -> str:
+    folder = batch.where(number)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    outcome = RIGHT
+    try:
+        with _alarm(batch.limit_s):
+            attack(generator(batch.area, batch.seed, number), folder)
+    except _HangError:
+        outcome = HANG
+    except MemoryError:
+        outcome = MEMORY
+    except BaseException:
+        outcome = TRACEBACK
+    if outcome == RIGHT:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        (folder / "why.txt").write_text(traceback.format_exc(), "utf-8", errors="backslashreplace")
+    return outcome
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(_number: int, _frame: object) -> None:
+        raise _HangError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _limit_memory() -> None:
+    """Let this process have no more data than it has now and as much as is allowed."""
+    import resource
+
+    status = Path("/proc/self/status")
+    data = re.search(r"VmData:\s*(\d+) kB", status.read_text()) if status.exists() else None
+    most = LIMIT_BYTES + (int(data[1]) << 10 if data else 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+# --- from outside
+
+
+@dataclass
+class Tally:
+    """What came of the attacks of one area."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    @property
+    def tried(self) -> int:
+        """How many there were."""
+        return self.outcomes.total()
+
+    @property
+    def right(self) -> bool:
+        """Whether all went well."""
+        return self.outcomes[RIGHT] == self.tried
+
+
+def run_batch(batch: Batch) -> Counter[str]:
+    """Run a batch in a process of its own; count what came of it, what ended or held up that process too."""
+    counts: Counter[str] = Counter()
+    arguments = [batch.area, batch.package, batch.seed, batch.first, batch.count, batch.kept, batch.limit_s]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tools.fuzz", "--batch", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    stuck = threading.Event()
+
+    def end() -> None:
+        stuck.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    # Where it does not return from C, no alarm of its own is heard: each line winds this one up again.
+    watch = threading.Timer(4 * _GRACE_S, end)
+    watch.start()
+    number = ""
+    for line in process.stdout:
+        watch.cancel()
+        watch = threading.Timer(batch.limit_s + _GRACE_S, end)
+        watch.start()
+        number, _, outcome = line.rstrip("\n").partition(" ")
+        if outcome:
+            counts[outcome] += 1
+            number = ""
+    process.stdout.close()
+    code = process.wait()
+    watch.cancel()
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)  # what an attack has left running
+    if number:
+        counts[HANG if stuck.is_set() else ENDED] += 1
+        why = "It did not return." if stuck.is_set() else f"Its process ended with {code}."
+        (batch.where(int(number)) / "why.txt").write_text(why, "utf-8")
+    elif code:
+        raise SystemExit(f"The attacks of {batch.area} could not be run: their process ended with {code}.")
+    return counts
+
+
+def attack_for(
+    chosen: Sequence[str], seed: int, inputs: int, seconds: float, kept: Path, *, package: str = ATTACKS
+) -> dict[str, Tally]:
+    """Attack every area for as long as every other, until there were so many inputs or the time is over."""
+    tallies = {area: Tally() for area in chosen}
+    begun = dict.fromkeys(chosen, 0)
+    lock = threading.Lock()
+    end = time.monotonic() + seconds
+
+    def work() -> None:
+        while time.monotonic() < end:
+            with lock:
+                if sum(tally.tried for tally in tallies.values()) >= inputs:
+                    return
+                area = min(chosen, key=lambda each: tallies[each].seconds)
+                tallies[area].seconds += 1e-3  # the other one takes another
+                first, begun[area] = begun[area], begun[area] + _BATCH
+            started = time.monotonic()
+            counts = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), kept))
+            with lock:
+                tallies[area].outcomes.update(counts)
+                tallies[area].seconds += time.monotonic() - started
+                print(f"{area}: {dict(counts)}", flush=True)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for done in [pool.submit(work) for _ in range(_AT_ONCE)]:
+            done.result()
+    return tallies
+
+
+# --- the page
+
+
+def table(tallies: dict[str, Tally]) -> str:
+    """Return what came of it as a table, a row an area."""
+    rows = [("area", "tried", *OUTCOMES), ("---", *["---:"] * (1 + len(OUTCOMES)))]
+    for area, tally in sorted(tallies.items()):
+        rows.append((area.replace("_", " "), *(f"{count:,}" for count in _counts(tally))))
+    total = Tally(sum((tally.outcomes for tally in tallies.values()), Counter()))
+    rows.append(("**all**", *(f"**{count:,}**" for count in _counts(total))))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _counts(tally: Tally) -> list[int]:
+    return [tally.tried, *(tally.outcomes[outcome] for outcome in OUTCOMES)]
+
+
+def write_page(path: Path, processor: str, how: str, tallies: dict[str, Tally]) -> None:
+    """Put the table in the place of the page's section; the rest of the page stays as it is."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    text = path.read_text("utf-8")
+    before, heading, rest = text.partition(f"{_HEADING}:")
+    if not heading:
+        raise SystemExit(f"{path} has no section that begins with {_HEADING}.")
+    after = re.search(r"^## ", rest, re.MULTILINE)
+    section = f"{_HEADING}: {processor}, {today}\n\n{how}\n\n{table(tallies)}\n"
+    path.write_text(before + section + ("\n" + rest[after.start() :] if after else ""), "utf-8")
+
+
+def main() -> int:
+    """Attack, write the page, and return 0 where all went well."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description="Attacks everything that reads; ARGS go here.")
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long at most (10)")
+    parser.add_argument("--inputs", type=int, default=20_000, help="how many at most (20000)")
+    parser.add_argument("--seed", type=int, help="what they grow from; another one each time")
+    parser.add_argument("--area", choices=areas(), action="append", help="only this one; the page is left as it is")
+    parser.add_argument("--kept", type=Path, help="where what failed is kept, each with why.txt (a new folder)")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
+    kept = options.kept or Path(tempfile.mkdtemp(prefix="lockstep-fuzz-"))
+    started = time.monotonic()
+    tallies = attack_for(options.area or areas(), seed, options.inputs, 60 * options.minutes, kept)
+    minutes = (time.monotonic() - started) / 60
+    print(table(tallies))
+    if not options.area:
+        from gpu.devices.processor import cores, processor_name
+
+        how = f"Seed {seed}, {minutes:.0f} minutes, {_AT_ONCE} processes at a time."
+        write_page(PAGE, f"{processor_name()}, {cores()} cores", how, tallies)
+    if all(tally.right for tally in tallies.values()):
+        with contextlib.suppress(OSError):
+            kept.rmdir()
+        return 0
+    print(f"What failed is in {kept}.")
+    return 1
+
+
+def _batch_from(words: Sequence[str]) -> Batch:
+    area, package, seed, first, count, kept, limit_s = words
+    return Batch(area, package, int(seed), int(first), int(count), Path(kept), float(limit_s))
+
+
+def _in_a_batch(words: Sequence[str]) -> None:
+    """Run a batch; nothing that is attacked finds the way to who is told."""
+    told: Any = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    with told:
+        attack_all(_batch_from(words), told)
+        sys.stdout.flush()
+        told.flush()
+        os._exit(0)  # nothing that an attack left is waited for
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--batch"]:
+        _in_a_batch(sys.argv[2:])
+    sys.exit(main())
