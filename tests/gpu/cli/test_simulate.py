@@ -161,6 +161,29 @@ def test_mistakes_end_with_1_and_json_says_which(simulate, kernel, body: str, ki
     assert f"1. {kind}" in text
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "lines"),
+    [
+        ("int *p = new int(1);\ndelete p;\na[0] = *p;", "use-after-free", [4, 3]),
+        ("int *p = new int(1);\ndelete p;\ndelete p;", "double-free", [4, 3]),
+        ("int *p;\n{ int x = 1; p = &x; }\na[0] = *p;", "use-after-scope", [4, 3]),
+        ("if (threadIdx.x < 3)\n__syncwarp();", "warp-mask", [3]),
+        ("free(a);", "invalid-free", [2]),
+    ],
+)
+def test_what_has_two_lines_is_shown_with_both(simulate, kernel, body: str, kind: str, lines: list[int]):
+    shape = ("--grid", "1", "--block", "8", "--arg", "zeros:32")
+    done = simulate(kernel(body), "f", *shape, "--json")
+    assert (done.code, done.err) == (1, "")
+    (finding,) = [each for each in json.loads(done.out)["findings"] if each["kind"] != "race"]
+    assert (finding["kind"], finding["lines"]) == (kind, lines)
+    text = simulate(kernel(body), "f", *shape).out
+    assert re.search(rf"\d\. {kind}", text)
+    for line in lines:
+        assert f"test.cu:{line}:" in text
+        assert f"    {body.split(chr(10))[line - 2]}" in text
+
+
 def test_a_loop_that_does_not_end_ends_with_1(simulate, kernel):
     done = simulate(kernel("while (a[threadIdx.x] == 0) {}"), "f", *SHAPE, "--arg", "zeros:32", "--max-steps", "500")
     assert done.code == 1

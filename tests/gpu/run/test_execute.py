@@ -438,6 +438,23 @@ def test_a_race_between_blocks_has_no_barrier_that_mends_it() -> None:
     assert check.remedy is None
 
 
+@pytest.mark.parametrize(
+    ("planted", "kind"),
+    [
+        ("int *piece = new int(1); delete piece; *piece = 2;", "use-after-free"),
+        ("if (threadIdx.x < 3) __syncwarp();", "warp-mask"),
+        ("int *gone; { int inner; gone = &inner; } *gone = 1;", "use-after-scope"),
+    ],
+)
+def test_a_check_finds_what_was_planted(planted: str, kind: str) -> None:
+    text, pattern = (KERNELS / "reduction.cu").read_text(), find_pattern("reduction")
+    edited = text.replace("__syncthreads();", f"{{ __syncthreads(); {planted} }}")
+    sources = {"reduction.cu": edited}
+    found = check_pattern(pattern, pattern.variant("shared"), {}, {"n": 512}, nothing, sources=sources)
+    assert kind in {finding.kind for finding in found}
+    assert all(edited.split("\n")[place.line - 1].strip() for finding in found for place in finding.positions)
+
+
 def test_a_text_that_does_not_compile_fails_the_check(folder) -> None:
     request = CheckPattern("reduction", "shared", {}, {}, sources={"reduction.cu": "int x = ;"})
     with pytest.raises(CompileError):

@@ -178,6 +178,31 @@ def test_of_what_was_allocated_unseen_nothing_is_claimed() -> None:
     assert checker.findings == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int *p = new int(i);\na[i] = *p;\ndelete p;\ndelete p;\nfree(a);\nfree(p + 1);\na[i] += *p;",
+        """__shared__ int *p;
+if (i == 0) p = made(64);
+__syncthreads();
+p[i] = i;
+__syncthreads();
+if (i == 9) delete[] p;
+__syncthreads();
+a[i] = p[63 - i] + p[64 + i % 2] * 0;""",
+    ],
+)
+def test_machine_code_does_with_a_mistake_what_lockstep_does(body: str) -> None:
+    module = SimulatedModule(
+        f"{BEFORE}__global__ void f(int *a) {{ int i = threadIdx.x;\n{body}\n}}", Path("test.cu"), {}
+    )
+    compiled, lockstep = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    module.compiled("f").launch((1, 1, 1), (64, 1, 1), [compiled.view(np.uint8)])
+    module.kernel("f").launch((1, 1, 1), (64, 1, 1), [lockstep.view(np.uint8)])
+    assert compiled.tolist() == lockstep.tolist()
+    assert lockstep.any()
+
+
 _STEPS = st.lists(st.tuples(st.sampled_from(["new", "delete", "write", "read"]), st.integers(0, 2)), max_size=12)
 
 
