@@ -266,7 +266,7 @@ class Fence:
 
 
 @dataclass(frozen=True)
-class HeapCall:
+class HeapChange:
     """What observers are told of the heap: `size` bytes have been allocated at an address, or, without, it is freed."""
 
     type: Type
@@ -377,7 +377,7 @@ Expression = (
     | Atomic
     | Warp
     | Fence
-    | HeapCall
+    | HeapChange
     | Print
     | Assertion
     | Call

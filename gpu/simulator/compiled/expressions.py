@@ -142,7 +142,7 @@ class ExpressionWriter:
             case ir.Fence():
                 asm.emit("fence seq_cst")
                 return "0"
-            case ir.HeapCall():
+            case ir.HeapChange():
                 return "0"
             case ir.Assertion():
                 return self._assert(frame, expression)

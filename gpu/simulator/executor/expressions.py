@@ -163,7 +163,7 @@ class ExpressionCompiler:
             case ir.Fence(_, name, position, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask), position)
-            case ir.HeapCall(_, pointer, size, position):
+            case ir.HeapChange(_, pointer, size, position):
                 return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
                 return self._print(text, arguments)

@@ -44,7 +44,7 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return ir.Clock(type)
     if name in ("__lockstep_allocated", "__lockstep_freed"):
         pointer, *size = (lower.value(each) for each in arguments)
-        return ir.HeapCall(VOID, pointer, size[0] if size else None, start_of(cursor))
+        return ir.HeapChange(VOID, pointer, size[0] if size else None, start_of(cursor))
     if name in FENCES:
         lanes = [lower.value(each) for each in arguments if is_written_out(each)]
         return ir.Fence(VOID, name, start_of(cursor), *lanes)

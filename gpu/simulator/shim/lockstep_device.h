@@ -118,7 +118,7 @@ LOCKSTEP_API void __lockstep_assert(bool condition, const char *text);
 __device__ long long clock64();
 __device__ clock_t clock();
 __device__ void __nanosleep(unsigned int nanoseconds);
-__device__ void __trap();
+__device__ inline void __trap() { __lockstep_assert(false, "__trap() is not reached"); }
 
 #include "lockstep/launches.h"
 #include "lockstep/bytes.h"

@@ -195,7 +195,7 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", "assert", "", _terms(condition))
         case ir.Fence(_, name, _, lanes):
             return Term("call", name, "", _terms(lanes))
-        case ir.HeapCall(_, pointer, size):
+        case ir.HeapChange(_, pointer, size):
             return Term("call", "free" if size is None else "malloc", "", _terms(pointer))
         case ir.GridBarrier():
             return Term("other", "grid.sync()")
