@@ -141,8 +141,9 @@ class RaceChecker(Checker):
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         memory, action = access.memory, access.site.action
-        if memory.space not in ("global", "shared") or not isinstance(memory, FlatMemory):
+        if memory.space not in ("global", "shared"):
             return
+        assert isinstance(memory, FlatMemory)
         shadow = self._shadow_of(memory, batch, access.size)
         now = _Now(batch, access, self._tick(access), shadow, *shadow.cells(batch.geometry, access))
         is_flag = access.site.volatile and memory.space == "global"

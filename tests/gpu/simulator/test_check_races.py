@@ -83,6 +83,18 @@ def test_each_lane_counts_once_whoever_else_it_races_with() -> None:
     assert (lines([found]), found.count) == ([(3, 4)], 3)
 
 
+def test_each_lane_counts_once_however_many_parts_of_an_element_it_races_for() -> None:
+    (found,) = check("if (t == 0) for (int k = 0; k < 4; ++k) ((char *)s)[k] = 1;\nif (t == 1) out[i] = s[0];",
+                     "__shared__ int s[8];")  # fmt: skip
+    assert (lines([found]), found.count) == ([(3, 4)], 1)
+
+
+def test_an_element_that_all_lanes_read_is_one_in_each_block() -> None:
+    for grid in (1, 2, 3):
+        (found,) = check("out[i] = s[0];\nif (t == 0) s[0] = 1;", "__shared__ int s[8];", grid=grid)
+        assert (lines([found]), found.count) == ([(3, 4)], grid)
+
+
 def test_a_tile_is_loaded_before_it_is_used() -> None:
     source = """__global__ void f(const float *in, float *out) {
         __shared__ float tile[8][8];
