@@ -18,6 +18,7 @@ from gpu.errors import InputError
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.file import arrays_of, save
 from gpu.simulator.trace.lanes import TraceLanes
+from gpu.simulator.trace.terms import ExecutedStatement
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.variables import TraceVariables
 from tests.gpu.simulator import statements
@@ -171,6 +172,39 @@ def test_elements_read_in_other_sizes():
 
 def ancestry_of_byte(made):
     return made.ancestry(made.node_of("out", 5, len(made.events)))
+
+
+def test_what_the_launch_has_written_by_each_step():
+    source = """
+    __global__ void k(short *out, int *a) {
+        __shared__ int s[40];
+        int t = threadIdx.x;
+        if (t > 3) s[t] = a[t];
+        __syncthreads();
+        if (t % 3 == blockIdx.x) out[blockIdx.x * 40 + t] = s[39 - t] + 1;
+        if (blockIdx.x == 1 && t == 0) s[2] = 5;
+    }
+    """
+    made, _ = trace(source, [np.zeros(80, np.int16), np.arange(40, dtype=np.int32)], grid=2, block=40)
+    written = {array.number: np.zeros(array.count, bool) for array in made.arrays}
+    assert [array.space for array in made.arrays] == ["global", "global", "shared", "shared"]
+    for event in made.events:
+        for array in made.arrays:
+            assert (made.memory.written(array, event.number) == written[array.number]).all()
+        for access in event.accesses:
+            if access.action == "write":
+                for number, element in zip(access.arrays, access.elements, strict=True):
+                    written[number][element] = True
+    assert [count.sum() for count in written.values()] == [27, 0, 36, 37]
+    for array in made.arrays:
+        assert (made.memory.written(array, len(made.events)) == written[array.number]).all()
+
+
+def test_every_event_but_a_barrier_has_a_statement():
+    source = "__global__ void k(int *a) { a[threadIdx.x] = 1; __syncthreads(); a[threadIdx.x] = 2; }"
+    made, _ = trace(source, [np.zeros(32, np.int32)])
+    assert [event.kind for event in made.events] == ["evaluate", "barrier", "evaluate"]
+    assert [event.statement == ExecutedStatement() for event in made.events] == [False, True, False]
 
 
 def test_a_trace_that_is_too_large_stops_and_the_launch_goes_on():
