@@ -147,7 +147,8 @@ class FakeHost:
             Path(request.path).write_bytes(b"saved")
             return Result({})
         if isinstance(request, StudyAtomics):
-            key = (request.params["of"], request.params["text"])
+            shapes = tuple((name, handle.shape) for name, handle in request.inputs.items())
+            key = (request.params["of"], request.params["text"], shapes)
             if key not in STUDIES:
                 STUDIES[key] = execute(NullEngine(), request, self.folder, lambda progress: None)
             return STUDIES[key]
