@@ -174,6 +174,19 @@ def ancestry_of_byte(made):
     return made.ancestry(made.node_of("out", 5, len(made.events)))
 
 
+def test_the_bytes_of_a_vector_are_elements_of_their_own():
+    source = "__global__ void k(uchar4 *a, uchar4 *b) { b[threadIdx.x] = a[31 - threadIdx.x]; }"
+    made, _ = trace(source, [np.arange(128, dtype=np.uint8), np.zeros(128, np.uint8)])
+    check_states(made)
+    (event,) = made.events
+    reads, writes = (
+        np.array([access.elements for access in event.accesses if access.action == action])
+        for action in ("read", "write")
+    )
+    assert (writes == np.arange(4)[:, None] + 4 * np.arange(32)).all()
+    assert (reads == writes[:, ::-1]).all()
+
+
 def test_what_the_launch_has_written_by_each_step():
     source = """
     __global__ void k(short *out, int *a) {
