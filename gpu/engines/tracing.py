@@ -13,8 +13,8 @@ import numpy.typing as npt
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule
 from gpu.errors import KernelError, LaunchError
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import RecordedLaunch, Recording, Shape

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of, in_order
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 

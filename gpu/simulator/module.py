@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import CompileError, KernelError, LaunchError
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import finding_of
@@ -20,7 +21,6 @@ from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.trace.data import LaunchRecord, gather

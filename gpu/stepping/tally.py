@@ -133,11 +133,11 @@ def _count(trace: Trace) -> Array:
     """Return what each event adds: shape (events, columns)."""
     made = {name: np.zeros(len(trace.events), np.int64) for name in _COLUMNS}
     made["operations"] += trace.data.events["work"]
-    apart = not trace.in_lockstep
+    together = None if trace.together is None else WARP
     own = [
         (launch.number, lane_trace)
         for launch in trace.launches
-        for lane_trace in lane_traces(trace, launch.number, apart=apart)
+        for lane_trace in lane_traces(trace, launch.number, together=together)
     ]
     for number, lane_trace in own:
         threads = np.arange(lane_trace.start, lane_trace.stop) % trace.launches[number].lanes_per_block

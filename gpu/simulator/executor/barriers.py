@@ -23,6 +23,8 @@ def pass_barrier(
     batch, gone = frame.batch, (frame.kernel or frame).returned
     if batch.scheduler is not None:
         return batch.scheduler.wait(gone, mask, position, votes)
+    if batch.registers is not None:
+        batch.registers.settle(mask)
     batch.begin(IssuedStep(position, "barrier", 0), mask)
     check_barrier(batch, batch.geometry.everyone.without(gone), mask, position)
     if batch.observer is not None:
@@ -49,6 +51,8 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
             kind="barrier",
             thread=who,
         )
+    if batch.registers is not None:
+        batch.registers.settle(mask)
     if batch.observer is not None:
         batch.observer.barrier(batch, position, mask)
         batch.observer.launch_resumes(batch)

@@ -41,6 +41,11 @@ class Geometry:
         return [LaneMask(self.everyone.bits & (own == number)) for number in range(self.lanes // WARP)]
 
     @cached_property
+    def lanes_apart(self) -> list[LaneMask]:
+        """Each lane that is a thread, alone."""
+        return [LaneMask(bits, 1) for bits in np.eye(self.lanes, dtype=bool)[self.everyone.lanes]]
+
+    @cached_property
     def block_of_lane(self) -> Array:
         """The number of each lane's block within the batch."""
         return np.repeat(np.arange(self.blocks), self.lanes_per_block)

@@ -21,7 +21,7 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.schedule import Chooser
+from gpu.simulator.executor.schedule import Order
 
 MAXIMUM_LAUNCH_DEPTH = 24
 
@@ -46,8 +46,8 @@ class HostLaunch:
     max_rounds : int or None
         How often the loops of a batch of the host's launch may go round, and those of all children together; None for
         what a batch has by itself.
-    chooser : Chooser or None
-        What says which warp goes on; None where they run in lockstep.
+    order : Order
+        The order in which warps and lanes run.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class HostLaunch:
         write: Callable[[RunningBatch], None],
         observer: Observer | None,
         max_rounds: int | None,
-        chooser: Chooser | None = None,
+        order: Order,
     ) -> None:
         self._run = run
         self.write = write
         self.observer = observer
         self._max_rounds = max_rounds or MAXIMUM_ROUNDS
-        self.chooser = chooser
+        self.order = order
         self.rounds = 0
 
     def adopt(self, batch: RunningBatch, depth: int) -> None:
@@ -119,6 +119,8 @@ def launch_lanes(
     grid, block, shared_bytes, stream = (evaluate(frame, mask) for evaluate in configuration)
     stream = stream.number()
     values = [evaluate(frame, mask) for evaluate in arguments]
+    if batch.registers is not None:
+        batch.registers.settle(mask)
     for lane in map(int, mask.lanes):
         child = ChildLaunch(
             function,

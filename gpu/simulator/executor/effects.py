@@ -10,7 +10,7 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.call_frame import CallFrame
 from gpu.simulator.executor.exchanges import ALL_LANES, shuffled_from
-from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.masks import LaneMask, union
 from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import HeapCall, WarpMeeting
 from gpu.simulator.executor.pointers import PointerValue, unobserved
@@ -59,7 +59,13 @@ def _of_lane(batch: RunningBatch, value: Any, lane: int) -> Any:
 
 
 def tell_fence(frame: CallFrame, name: str, mask: LaneMask, named: Any, position: SourcePosition) -> None:
-    """Let an observer know of a fence; lanes that go together have nothing left to order."""
+    """Let an observer know of a fence; lanes that go together have nothing left to order, others wait."""
+    if frame.batch.scheduler is not None and name == "__syncwarp":
+        met = frame.batch.scheduler.meet(name, mask, ALL_LANES if named is None else named, ())
+        if met.mask is not mask:
+            return  # who let the last of them pass has told of it
+    if frame.batch.registers is not None:
+        frame.batch.registers.settle(mask)
     if frame.batch.observer is not None:
         frame.batch.observer.fence(frame.batch, name, mask, named)
         if name == "__syncwarp":
@@ -79,6 +85,8 @@ def _tell_meeting(
     frame: CallFrame, name: str, mask: LaneMask, named: Any, position: SourcePosition, sources: Any = None
 ) -> None:
     observer, ended = frame.batch.observer, (frame.kernel or frame).returned
+    if frame.batch.scheduler is not None:
+        ended = union(ended, frame.batch.scheduler.ended)
     assert observer is not None
     observer.warp_meets(frame.batch, WarpMeeting(position, name, mask, named, ended, sources))
 

@@ -120,7 +120,7 @@ class ExpressionCompiler:
             case ir.Load(_, place):
                 return self._load(place)
             case ir.Assign(_, place, value):
-                return self._assign(place, self.expression(value))
+                return self._assign(place, self.expression(value), parts=not _runs_in_any_lane(value))
             case ir.Update():
                 return self._update(expression)
             case ir.Atomic():
@@ -314,30 +314,35 @@ class ExpressionCompiler:
 
     def _load(self, place: ir.Element) -> Evaluator:
         pointer, index = self._where(place)
-        type, site, values = place.type, AccessSite(place.position, "read", place.volatile), self.values
+        type, values, vector = place.type, self.values, vector_size(place.type)
+        site = AccessSite(place.position, "read", place.volatile, bool(vector))
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
         if isinstance(type, Pointer):
             return lambda frame, mask: load_leaf(values, frame.batch, pointer(frame, mask), None, type, mask, site)
-        parts, vector = leaves(type), vector_size(type)
+        parts = leaves(type)
         return lambda frame, mask: load(values, frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
-    def _assign(self, place: ir.Place, value: Evaluator) -> Evaluator:
+    def _assign(self, place: ir.Place, value: Evaluator, *, parts: bool) -> Evaluator:
+        """Return the closure of an assignment; `parts` where other lanes may go on before what was read is written."""
         if isinstance(place, ir.Local):
             return self._assign_variable(place.slot, value)
         pointer, index = self._where(place)
-        type, site, values = place.type, AccessSite(place.position, "write", place.volatile), self.values
+        type, values, vector = place.type, self.values, vector_size(place.type)
+        site = AccessSite(place.position, "write", place.volatile, bool(vector))
         if isinstance(type, Scalar):
             dtype, write = type.dtype, values.write
 
             def run_scalar(frame: CallFrame, mask: LaneMask) -> Any:
                 new = value(frame, mask)
+                if parts and frame.batch.scheduler is not None:
+                    frame.batch.scheduler.part()
                 write(pointer(frame, mask), frame.batch, index(frame, mask), dtype, new, mask, site)
                 return new
 
             return run_scalar
-        parts, vector = leaves(type), vector_size(type)
+        parts = leaves(type)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             new = value(frame, mask)
@@ -387,6 +392,8 @@ class ExpressionCompiler:
             address, at = pointer(frame, mask), index(frame, mask)
             old = load_leaf(values, frame.batch, address, at, leaf, mask, reading)
             new = change(mask, old, by)
+            if frame.batch.scheduler is not None:
+                frame.batch.scheduler.part()
             store_leaf(values, frame.batch, address, at, leaf, new, mask, writing)
             return old if gives_old else new
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import LaunchError
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.executor.batches import BATCH_LANES, cut, reachable, waits
@@ -22,8 +23,9 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
 from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.registers import Registers
 from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.schedule import ROUND_ROBIN, SHUFFLED_LANES, Chooser, WarpScheduler, chooser_of
+from gpu.simulator.executor.schedule import Chooser, Order, WarpScheduler, order_of
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
@@ -95,8 +97,7 @@ class SimulatedKernel:
             before they are taken for endless; None for `children.MAXIMUM_ROUNDS`. Those of the kernels that a launch
             launches count together.
         schedule : str or Chooser
-            "round-robin", all warps in lockstep, or "shuffle:SEED", each on its own, in an order that the seed decides;
-            or what decides it.
+            One of `gpu.schedules.NAMES`; or what decides which warp goes on.
 
         Raises
         ------
@@ -127,7 +128,7 @@ class SimulatedKernel:
             lambda batch: _print(batch, on_print),
             Observers(observers) if observers else None,
             max_rounds,
-            chooser_of(schedule),
+            order_of(schedule),
         )
         with np.errstate(all="ignore"):
             self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
@@ -149,7 +150,8 @@ class SimulatedKernel:
         observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
-        batches = cut(grid, block, self._batch_lanes(shuffled=tree.chooser is not None))
+        order = tree.order
+        batches = cut(grid, block, self._batch_lanes(order))
         for first, blocks in [(0, count)] if self._syncs_grid else batches:
             if blocks not in geometries:
                 geometries[blocks] = Geometry(block, blocks)
@@ -158,10 +160,14 @@ class SimulatedKernel:
             if observer is not None:
                 observer.batch_begins(batch)
             try:
-                if tree.chooser is None:
+                if order.register_seed is not None:
+                    registers = batch.registers = Registers(batch, observer, order.register_seed)
+                    self._enter(batch, values, batch.geometry.everyone)
+                    registers.settle(batch.geometry.everyone)
+                elif order.chooser is None:
                     self._enter(batch, values, batch.geometry.everyone)
                 else:
-                    scheduler = batch.scheduler = WarpScheduler(batch, tree.chooser)
+                    scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.together)
                     scheduler.run(partial(self._enter, batch, values))
             finally:
                 tree.write(batch)
@@ -174,10 +180,10 @@ class SimulatedKernel:
             observer.launch_ends()
         tree.run(children, depth + 1)
 
-    def _batch_lanes(self, *, shuffled: bool) -> int:
+    def _batch_lanes(self, order: Order) -> int:
         """Return how many lanes a batch has. One of a single block finds those that it waits for finished."""
-        if shuffled:
-            return SHUFFLED_LANES
+        if order.chooser is not None:
+            return order.batch_lanes
         return 1 if self._one_by_one else BATCH_LANES
 
     def _enter(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:

@@ -270,6 +270,8 @@ class LockstepCompiler:
         issued = IssuedStep(statement.position, "return", self._work.of(statement), statement)
 
         def step(frame: CallFrame, mask: LaneMask) -> None:
+            if frame.kernel is None and frame.batch.registers is not None:
+                frame.batch.registers.settle(mask)
             frame.batch.begin(issued, mask)
             if run is not None:
                 result = run(frame, mask)

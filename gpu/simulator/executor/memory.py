@@ -23,11 +23,15 @@ POISON = 0xFF
 
 @dataclass(frozen=True)
 class AccessSite:
-    """Where in the source an access stands, and what it does: "read", "write" or "atomic"."""
+    """Where in the source an access stands, and what it does: "read", "write" or "atomic".
+
+    It may be `volatile`, or that of a whole `vector` type at once.
+    """
 
     position: SourcePosition
     action: str
     volatile: bool = False
+    vector: bool = False
 
 
 class DeviceMemory(Protocol):

@@ -62,6 +62,9 @@ class Access:
         operand.
     used : bool
         Of an atomic, whether the lanes want to know what was there before.
+    register : bool array or None
+        Where threads keep what is in memory in registers: the lanes of the batch whose read took the value from there,
+        or whose write has stayed there; None where they keep nothing.
     """
 
     site: AccessSite
@@ -71,6 +74,7 @@ class Access:
     mask: LaneMask
     values: Any
     used: bool = True
+    register: Array | None = None
 
     @property
     def elements(self) -> Array:
@@ -140,8 +144,8 @@ class Observer:
     def batch_begins(self, batch: BlockBatch) -> None:
         """Take note of blocks that start."""
 
-    def switch(self, batch: BlockBatch, warp: int) -> None:
-        """Take note that what follows is done by a warp of the batch, which goes on where it was before.
+    def switch(self, batch: BlockBatch, part: int) -> None:
+        """Take note that what follows is done by a warp of the batch, or a part of one, which goes on where it was.
 
         Where all warps run in lockstep nothing is told.
         """
@@ -164,6 +168,9 @@ class Observer:
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         """Take note of an access to memory."""
+
+    def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
+        """Take note that a write that was told of, and stayed in registers, comes to memory for some lanes."""
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
@@ -216,9 +223,9 @@ class Observers(Observer):
         for observer in self._observers:
             observer.batch_begins(batch)
 
-    def switch(self, batch: BlockBatch, warp: int) -> None:
+    def switch(self, batch: BlockBatch, part: int) -> None:
         for observer in self._observers:
-            observer.switch(batch, warp)
+            observer.switch(batch, part)
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         for observer in self._observers:
@@ -239,6 +246,10 @@ class Observers(Observer):
     def access(self, batch: BlockBatch, access: Access) -> None:
         for observer in self._observers:
             observer.access(batch, access)
+
+    def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.written_back(batch, step, access, mask)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:

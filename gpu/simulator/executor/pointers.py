@@ -56,9 +56,13 @@ class PointerValue:
         """Return the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
-            found = memory.load(batch, element, dtype, mask, site)
+            if batch.registers is None:
+                found, register = memory.load(batch, element, dtype, mask, site), None
+            else:
+                found, register = batch.registers.load(memory, element, dtype, mask, site)
             if batch.observer is not None:
-                batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, found))
+                access = Access(site, memory, element, dtype.itemsize, mask, found, register=register)
+                batch.observer.access(batch, access)
             return found
         values = np.zeros(mask.bits.size, dtype)
         for address, part in self.parts(mask):
@@ -73,6 +77,11 @@ class PointerValue:
         """Write the elements that are `index` elements of `dtype` further."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            if batch.registers is not None:
+                access = batch.registers.store(memory, element, dtype, value, mask, site)
+                if batch.observer is not None:
+                    batch.observer.access(batch, access)
+                return
             memory.store(batch, element, dtype, value, mask, site)
             if batch.observer is not None:
                 batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, value))
@@ -94,6 +103,8 @@ class PointerValue:
         """Change elements atomically and return what was there, where that is used."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
+            if batch.registers is not None:
+                batch.registers.before_atomic(memory, element, dtype, mask)
             before = memory.atomic(batch, element, dtype, op, values, mask, site, used)
             if batch.observer is not None:
                 batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))

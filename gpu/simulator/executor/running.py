@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gpu.errors import SourcePosition
@@ -11,19 +11,56 @@ from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import LocalMemory
 from gpu.simulator.executor.observe import IssuedStep, Observer
+from gpu.simulator.executor.registers import Registers
+
+
+class Meeting:
+    """Lanes of a warp that met in the middle of a statement.
+
+    Parameters
+    ----------
+    mask : LaneMask
+        The lanes.
+    named : scalar or array
+        The lanes that they name, as bits.
+    brought : sequence
+        What they brought: each one value, or one a lane of the batch.
+    """
+
+    def __init__(self, mask: LaneMask, named: Any, brought: Sequence[Any]) -> None:
+        self.mask = mask
+        self.named = named
+        self.brought = brought
+        self._outcome: Any = None
+
+    def outcome(self, make: Callable[[], Any]) -> Any:
+        """Return what comes of the meeting, which the first that asks makes for all."""
+        if self._outcome is None:
+            self._outcome = make()
+        return self._outcome
 
 
 class Scheduler(Protocol):
-    """What lets one warp of a batch run at a time."""
+    """What lets one warp of a batch, or one part of a warp, run at a time."""
 
-    def pause(self) -> None:
-        """Let another warp go on, if it is one's turn."""
+    def pause(self, position: SourcePosition | None = None) -> None:
+        """Let another one go on, if it is one's turn; `position` is where the one that runs stands."""
+
+    def part(self) -> None:
+        """Let other lanes go on between what a statement reads and what it writes."""
 
     def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any) -> tuple[LaneMask, Any]:
-        """Wait at a barrier for the block's other warps; return the lanes that arrived, and their votes."""
+        """Wait at a barrier for the rest of the block; return the lanes that arrived, and their votes."""
+
+    def meet(self, op: str, mask: LaneMask, named: Any, brought: Sequence[Any]) -> Meeting:
+        """Wait for the lanes of the warp that are named, and return what all of them brought."""
+
+    @property
+    def ended(self) -> LaneMask | None:
+        """The lanes of those that have come to their end."""
 
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
-        """Return the memory of an array of each thread's own that the running warp declares."""
+        """Return the memory of an array of each thread's own that the running lanes declare."""
 
 
 class Parent(Protocol):
@@ -49,8 +86,10 @@ class RunningBatch(BlockBatch):
     ) -> None:
         super().__init__(geometry, grid, first, shared_bytes)
         self.observer = observer
-        # Who says which warp goes on; None where all go in lockstep.
+        # Who says which warp, or lane, goes on; None where all go in lockstep.
         self.scheduler: Scheduler | None = None
+        # What its threads keep of memory; None where each access goes there.
+        self.registers: Registers | None = None
         # What its threads have launched that has not run yet, and how many launches it is away from the host.
         self.children: list[ChildLaunch] = []
         self.parent: Parent | None = None
@@ -63,11 +102,15 @@ class RunningBatch(BlockBatch):
     def begin(self, step: IssuedStep, mask: LaneMask) -> None:
         """Tell of a statement that lanes are about to execute, when it is their turn."""
         if self.scheduler is not None:
-            self.scheduler.pause()
+            self.scheduler.pause(step.position)
+        if self.registers is not None:
+            self.registers.step = step
         if self.observer is not None:
             self.observer.step(self, step, mask)
 
     def wait_for_children(self) -> None:
         """Run what the threads have launched so far."""
         assert self.parent is not None
+        if self.registers is not None:
+            self.registers.settle(self.geometry.everyone)
         self.parent.wait(self)

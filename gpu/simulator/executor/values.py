@@ -20,7 +20,7 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.pointers import PointerValue, from_number, unobserved
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.running import Meeting, RunningBatch
 from gpu.simulator.types import INT64, Pointer, Scalar
 
 Leaf = Scalar | Pointer
@@ -168,8 +168,16 @@ class PlainValues:
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             here, own = named(frame, mask), given(frame, mask)
             by = [other(frame, mask) for other in others]
-            tell(frame, mask, here, by)
-            return exchanges.run(op, frame.batch, mask, [here, own, *by]).astype(dtype, copy=False)
+            batch, scheduler = frame.batch, frame.batch.scheduler
+            if scheduler is None:
+                tell(frame, mask, here, by)
+                return exchanges.run(op, batch, mask, [here, own, *by]).astype(dtype, copy=False)
+            met = scheduler.meet(op, mask, here, [own, *by])
+            return met.outcome(lambda: exchanged(frame, met))
+
+        def exchanged(frame: CallFrame, met: Meeting) -> Any:
+            tell(frame, met.mask, met.named, met.brought[1:])
+            return exchanges.run(op, frame.batch, met.mask, [met.named, *met.brought]).astype(dtype, copy=False)
 
         return run
 

@@ -136,6 +136,8 @@ class TraceArrays:
         if action == "read":
             content = memory.content(write)
             values = content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)[flat]
+            if found.value >= 0:  # some lanes took it from a register
+                values = data.values.vector(found.value, lanes.size)
             nodes = memory.nodes_of(flat * dtype.itemsize // memory.unit, write)
             return TraceAccess(action, lanes, array, element, values, values, nodes)
         raw, nodes = memory.written(write, dtype.itemsize)

@@ -87,14 +87,18 @@ class Recorder(Observer):
         self._frame = (0, 0)
         self._step: tuple[IssuedStep, LaneMask] | None = None
         self._interrupted = False
-        # The frame, the statement and whether it is interrupted, of the warps that others have taken turns with.
-        self._warp: int | None = None
-        self._paused: dict[int | None, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None, bool]] = {}
+        # The frame and the statement of the warps, or parts of warps, that others have taken turns with.
+        self._part: int | None = None
+        self._paused: dict[int | None, tuple[tuple[int, int], tuple[IssuedStep, LaneMask] | None]] = {}
         self._kernel_frame = 0
         self._suspended: list[tuple[Any, ...]] = []
         self._atomics: list[tuple[Access, RecordedMemory, Array]] = []
         self._numbers: WeakKeyDictionary[DeviceMemory, RecordedMemory] = WeakKeyDictionary()
         self._by_address: dict[tuple[int, int], RecordedMemory] = {}
+        # Where threads keep what is in memory in registers: the nodes of what each lane knows, by memory and byte, and
+        # the frames of the writes that have stayed there.
+        self._known_nodes: dict[tuple[int, int, int], int] = {}
+        self._kept_frames: dict[int, tuple[int, int]] = {}
         # The batches that run, the last one while those before it wait for its launch; and what each has of its own.
         self._running: list[int] = []
         self._batch_memories: list[list[RecordedMemory]] = []
@@ -121,21 +125,25 @@ class Recorder(Observer):
         self._batch_memories.append([])
         if not self.stopped:
             self.batches.add(batch.first, batch.geometry.blocks, len(self.launches) - 1)
-        self._suspended.append((self._warp, self._paused, self._kernel_frame, self._frame, self._step))
-        self._warp, self._paused, self._kernel_frame, self._step = None, {}, self._new_frame(), None
+        self._suspended.append((self._part, self._paused, self._kernel_frame, self._frame, self._step))
+        self._part, self._paused, self._kernel_frame, self._step = None, {}, self._new_frame(), None
 
     def batch_ends(self, batch: BlockBatch) -> None:
         # What a batch had of its own is never touched again: let the shadows go.
         for memory in self._batch_memories.pop():
             memory.forget()
+        self._known_nodes.clear()
+        self._kept_frames.clear()
         self._running.pop()
-        self._warp, self._paused, self._kernel_frame, self._frame, self._step = self._suspended.pop()
+        self._part, self._paused, self._kernel_frame, self._frame, self._step = self._suspended.pop()
         self.masks.forget()
 
-    def switch(self, batch: BlockBatch, warp: int) -> None:
-        self._paused[self._warp] = (self._frame, self._step, self._interrupted)
-        self._warp = warp
-        self._frame, self._step, self._interrupted = self._paused.pop(warp, ((0, 0), None, False))
+    def switch(self, batch: BlockBatch, part: int) -> None:
+        self._paused[self._part] = (self._frame, self._step)
+        self._part = part
+        self._frame, self._step = self._paused.pop(part, ((0, 0), None))
+        # What follows in the same statement comes after what others did meanwhile.
+        self._interrupted = True
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         if not self.stopped:
@@ -375,20 +383,56 @@ class Recorder(Observer):
             element = access.element if size == access.size else (access.element * access.size + offset) // size
             offset += size
             if access.site.action == "read":
-                nodes.append(self._read(batch, access.mask, memory, element, number.dtype, place))
+                nodes.append(self._read(batch, access, memory, element, number, place))
             else:
                 node = self.incoming[place] if place < len(self.incoming) else NONE
+                if access.register is not None:
+                    self._know(access, memory, memory.flat(batch, element, size, access.mask), node)
+                    if access.register.any():
+                        self._kept_frames[id(access)] = self._frame
+                        continue
                 self._write(batch, access.mask, memory, element, number, node, place)
         if self.outgoing is not None:
             self.outgoing.append((access.mask, tuple(nodes)))
 
+    def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
+        if self.stopped or id(access) not in self._kept_frames:
+            return
+        before = self._frame, self._step
+        self._frame = self._kept_frames[id(access)]
+        self.step(batch, IssuedStep(step.position, "evaluate", 0, step.executed), mask)
+        if not self.stopped:
+            memory = self._memory(batch, access.memory)
+            value = np.asarray(access.values)
+            flat = memory.flat(batch, access.element, access.size, mask)
+            nodes = np.zeros(mask.bits.size, np.int32)
+            nodes[mask.lanes] = self._remembered(access, memory, flat, mask)
+            self._write(batch, mask, memory, access.element, value if value.ndim else value[()], nodes, 0)
+        self.leave(before)
+
+    def _know(self, access: Access, memory: RecordedMemory, flat: Any, node: Any) -> None:
+        """Take note of the nodes of what lanes know of memory from now on."""
+        mask = access.mask
+        nodes = np.broadcast_to(compact(node, mask), mask.count).tolist()
+        for lane, at, each in zip(mask.lanes.tolist(), _each(flat, mask), nodes, strict=True):
+            self._known_nodes[memory.number, lane, at * access.size] = each
+
+    def _remembered(self, access: Access, memory: RecordedMemory, flat: Any, mask: LaneMask) -> list[int]:
+        """Return the nodes of what lanes know."""
+        places = zip(mask.lanes.tolist(), _each(flat, mask), strict=True)
+        return [self._known_nodes.get((memory.number, lane, at * access.size), 0) for lane, at in places]
+
     def _read(
-        self, batch: BlockBatch, mask: LaneMask, memory: RecordedMemory, element: Any, dtype: np.dtype[Any], part: int
+        self, batch: BlockBatch, access: Access, memory: RecordedMemory, element: Any, value: Any, part: int
     ) -> Any:
-        if self.outgoing is not None and not self._counted(memory, dtype):
+        mask, dtype, register = access.mask, value.dtype, access.register
+        needs_nodes = self.outgoing is not None or register is not None
+        if needs_nodes and not self._counted(memory, dtype):
             return NONE
-        self._note("read", memory, dtype, mask, element, -1, part)
-        if self.outgoing is None:
+        from_register = register is not None and register.any()
+        told = self.values.add(compact(value, mask)) if from_register else -1
+        self._note("read", memory, dtype, mask, element, told, part)
+        if not needs_nodes:
             return NONE
         flat = memory.flat(batch, element, dtype.itemsize, mask)
         nodes = memory.shadow(dtype)[flat]
@@ -396,6 +440,11 @@ class Recorder(Observer):
         if base:
             nodes = np.where(nodes == 0, flat * memory.per(dtype) + base, nodes)
         nodes = np.maximum(nodes, 0).astype(np.int32)
+        if register is not None:
+            if from_register:
+                kept = np.array(self._remembered(access, memory, flat, mask), np.int32)
+                nodes = np.where(register[mask.lanes], kept, nodes)
+            self._know(access, memory, flat, _spread(nodes, mask))
         return _spread(nodes, mask)
 
     def _counted(self, memory: RecordedMemory, dtype: np.dtype[Any]) -> bool:
@@ -496,6 +545,12 @@ def _spread(packed: Any, mask: LaneMask) -> Any:
     lanes = np.zeros(mask.bits.size, packed.dtype)
     lanes[mask.lanes] = packed
     return lanes
+
+
+def _each(flat: Any, mask: LaneMask) -> list[int]:
+    """Return an index for each lane of a mask."""
+    found: list[int] = np.broadcast_to(flat, mask.count).tolist()
+    return found
 
 
 def _next(values: Array) -> Array:

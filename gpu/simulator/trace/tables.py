@@ -40,7 +40,7 @@ class AccessRow(NamedTuple):
     """What a statement read or wrote, or one `part` of a vector.
 
     `elements` is a vector of integers, `write` the number of writes to the memory before, and `value` what an atomic
-    found; -1 for others.
+    found, or what was read where some lanes took it from a register; -1 for others.
     """
 
     event: int

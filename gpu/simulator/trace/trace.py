@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from gpu.simulator.executor.schedule import ROUND_ROBIN
+from gpu.schedules import Schedule
 from gpu.simulator.trace import file
 from gpu.simulator.trace.ancestry import Ancestry, NodeTable
 from gpu.simulator.trace.arrays import TraceArrays
@@ -94,13 +94,13 @@ class Trace:
 
     @property
     def schedule(self) -> str:
-        """The order in which warps ran: "round-robin", or "shuffle:SEED"."""
+        """The order in which it ran, one of `gpu.schedules.NAMES`."""
         return self.data.launch.schedule
 
     @property
-    def in_lockstep(self) -> bool:
-        """Whether all warps of a batch went together, rather than take turns."""
-        return self.schedule == ROUND_ROBIN
+    def together(self) -> int | None:
+        """How many lanes went together, rather than take turns: those of a warp, or one; None for all of a batch."""
+        return Schedule.of(self.schedule).kind.together
 
     @property
     def failure(self) -> str:

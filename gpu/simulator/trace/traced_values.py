@@ -18,7 +18,7 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.pointers import PointerValue
-from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.running import Meeting, RunningBatch
 from gpu.simulator.executor.values import Barrier, PlainValues, TellExchange
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
@@ -218,12 +218,20 @@ class TracedValues(PlainValues):
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
             here, own = named(frame, mask), given(frame, mask)
             by = [other(frame, mask) for other in others]
-            tell(frame, mask, here, by)
+            met = Meeting(mask, here, [own.value, own.node, *by])
+            if frame.batch.scheduler is not None:
+                met = frame.batch.scheduler.meet(op, mask, here, met.brought)
+            made: Traced = met.outcome(lambda: exchanged(frame, met))
+            return made
+
+        def exchanged(frame: CallFrame, met: Meeting) -> Traced:
+            value, node, *by = met.brought
+            tell(frame, met.mask, met.named, by)
             if op.startswith("__shfl"):
-                node = exchanges.run(op, frame.batch, mask, [here, own.node, *by])
+                node = exchanges.run(op, frame.batch, met.mask, [met.named, node, *by])
             else:
-                node = combined_nodes(self._recorder, op, frame.batch, mask, here, own.value, own.node)
-            made = exchanges.run(op, frame.batch, mask, [here, own.value, *by]).astype(dtype, copy=False)
+                node = combined_nodes(self._recorder, op, frame.batch, met.mask, met.named, value, node)
+            made = exchanges.run(op, frame.batch, met.mask, [met.named, value, *by]).astype(dtype, copy=False)
             return Traced(made, node)
 
         return run

@@ -1,4 +1,4 @@
-"""Lane traces: lanes that go through a kernel together, whole batches or, where warps run apart, single warps."""
+"""Lane traces: lanes that go through a kernel together, whole batches, or warps or single lanes that run apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
-from gpu.warp import WARP
 
 NEVER = np.iinfo(np.int64).max
 _AT_ONCE = 64
@@ -80,8 +79,8 @@ class LaneTrace:
         return found
 
 
-def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
-    """Return the lane_traces of a launch of a trace that executed anything; `apart` where each warp is one."""
+def lane_traces(trace: Trace, launch: int, *, together: int | None) -> list[LaneTrace]:
+    """Return the lane_traces of a launch of a trace that executed anything, each of so many lanes; None for all."""
     batches, masks = trace.data.events["batch"], trace.data.events["mask"]
     # A batch that launches a kernel waits, and goes on when that has ended.
     order = np.argsort(batches, kind="stable")
@@ -93,13 +92,16 @@ def lane_traces(trace: Trace, launch: int, *, apart: bool) -> list[LaneTrace]:
         if trace.lanes.launch(batch).number != launch:
             continue
         start = trace.lanes.first_block(batch) * trace.lanes.per_block(batch)
-        if not apart:
+        if together is None:
             found.append(_lane_trace(trace, start, 0, trace.lanes.count(batch), events))
             continue
         own = np.unique(masks[events])
-        warp_of = np.array([trace.lanes.of_mask(mask)[0] // WARP for mask in own.tolist()])
-        warps = warp_of[np.searchsorted(own, masks[events])]
-        found += [_lane_trace(trace, start, int(warp) * WARP, WARP, events[warps == warp]) for warp in np.unique(warps)]
+        part_of = np.array([trace.lanes.of_mask(mask)[0] // together for mask in own.tolist()])
+        parts = part_of[np.searchsorted(own, masks[events])]
+        found += [
+            _lane_trace(trace, start, int(part) * together, together, events[parts == part])
+            for part in np.unique(parts)
+        ]
     return found
 
 

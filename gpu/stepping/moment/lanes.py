@@ -164,8 +164,8 @@ class LaunchLanes:
         self._shape = (prod(launch.grid), launch.lanes_per_block // WARP, WARP)
         self._absent = np.zeros(self._shape, bool)
         self._absent.reshape(self._shape[0], -1)[:, prod(launch.block) :] = True
-        self._apart = not trace.in_lockstep
-        self._lane_traces = lane_traces(trace, number, apart=self._apart)
+        self._apart = trace.together is not None
+        self._lane_traces = lane_traces(trace, number, together=trace.together)
         self._first = np.array([lane_trace.events[0] for lane_trace in self._lane_traces], np.int64)
         self._last = np.array([lane_trace.events[-1] for lane_trace in self._lane_traces], np.int64)
         lines = np.array([position.line for position in trace.data.positions], np.int64)

@@ -8,7 +8,6 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
-from gpu.warp import WARP
 
 _LAST = 2**30
 
@@ -102,11 +101,11 @@ def _outermost_first(paths: list[Array]) -> Array:
 
 
 def _warps(trace: Trace) -> tuple[Array, int]:
-    """Return the warp of each event, where warps take turns, and how many there are; one where all run in lockstep."""
-    if trace.in_lockstep:
+    """Return the warp (or lane) of each event, where they take turns, and how many there are; one in lockstep."""
+    if trace.together is None:
         return np.zeros(len(trace.events), np.int64), 1
     masks, which = np.unique(trace.data.events["mask"], return_inverse=True)
-    warps = np.array([trace.lanes.of_mask(mask)[0] // WARP for mask in masks.tolist()])
+    warps = np.array([trace.lanes.of_mask(mask)[0] // trace.together for mask in masks.tolist()])
     return warps[which], int(warps.max()) + 1
 
 

@@ -143,12 +143,13 @@ def test_random_programs_without_races(body: str, seed: int) -> None:
     assert (run(module, f"shuffle:{seed}", given, 80) == run(module, "round-robin", given, 80)).all()
 
 
-class _Shuffled(SimulatorEngine):
-    """An engine that shuffles every launch, and looks for races; what it launches another one has built."""
+class _Scheduled(SimulatorEngine):
+    """An engine that runs every launch in an order, and looks for races; what it launches another one has built."""
 
-    def __init__(self, builder: SimulatorEngine) -> None:
+    def __init__(self, builder: SimulatorEngine, schedule: str) -> None:
         super().__init__()
         self.builder = builder
+        self.schedule = schedule
         self.checker = RaceChecker()
 
     def build(self, file: str, defines: Any = None) -> Any:
@@ -157,8 +158,8 @@ class _Shuffled(SimulatorEngine):
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)
         bound = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-        options: dict[str, Any] = {"shared_bytes": shared_bytes, "schedule": "shuffle:5", "observers": [self.checker]}
-        kernel.launch(grid, block, bound, **options)
+        options: dict[str, Any] = {"shared_bytes": shared_bytes, "observers": [self.checker]}
+        kernel.launch(grid, block, bound, schedule=self.schedule, **options)
 
 
 @pytest.fixture(scope="module")
@@ -170,50 +171,76 @@ def in_turn() -> SimulatorEngine:
 UNORDERED = {("compaction", "ballot")}
 
 
-@pytest.mark.parametrize(
-    ("pattern", "variant"),
-    [
-        (name, variant.name)
-        for name, pattern in all_patterns().items()
-        for variant in pattern.variants
-        if not variant.library
-    ],
-)
-def test_the_ladders(in_turn: SimulatorEngine, pattern: str, variant: str) -> None:
-    declared = find_pattern(pattern)
-    chosen = declared.variant(variant)
+LADDERS = [
+    (name, variant.name)
+    for name, pattern in all_patterns().items()
+    for variant in pattern.variants
+    if not variant.library
+]
+
+
+def check_ladder(
+    in_turn: SimulatorEngine,
+    names: tuple[str, str],
+    block: int,
+    sizes: tuple[int, int],
+    image: tuple[int, int],
+    *schedules: str,
+) -> None:
+    """Let a variant run in some orders: each must give what lockstep does, without a finding.
+
+    `sizes` are those of what has one dimension and of what has two.
+    """
+    declared = find_pattern(names[0])
+    chosen = declared.variant(names[1])
     params = {field.name: field.default for field in declared.parameters} | dict(declared.step_params)
     # Integers, so that the order in which atomics add makes no difference.
     params |= {
         name: value
-        for name, value in (("n", 300 if declared.dimensions == 1 else 19), ("block", 64), ("dtype", "int32"))
+        for name, value in (("n", sizes[declared.dimensions - 1]), ("block", block), ("dtype", "int32"))
         if name in params
     }
     if not declared.of_images:
         inputs = declared.make_input(params, 7)
     else:
-        image = np.random.default_rng(7).integers(0, 256, (37, 61), np.uint8)
-        inputs = {"image": image, "maxval": np.array(255, np.uint8)}
-    shuffled = _Shuffled(in_turn)
-    found = [
-        run_pattern(engine, declared, chosen, inputs, params, lambda progress: None, with_reference=False).outputs
-        for engine in (in_turn, shuffled)
-    ]
-    if chosen.cautionary:
-        return
-    assert shuffled.checker.findings == []
-    for name, right in found[0].items():
-        given = found[1][name]
-        if (pattern, variant) in UNORDERED:
-            right, given = np.sort(right, axis=None), np.sort(given, axis=None)
-        assert given.tobytes() == right.tobytes()
+        pixels = np.random.default_rng(7).integers(0, 256, image, np.uint8)
+        inputs = {"image": pixels, "maxval": np.array(255, np.uint8)}
+
+    def outputs(engine: SimulatorEngine) -> Any:
+        return run_pattern(
+            engine, declared, chosen, inputs, params, lambda progress: None, with_reference=False
+        ).outputs
+
+    rights = outputs(in_turn)
+    for schedule in schedules:
+        engine = _Scheduled(in_turn, schedule)
+        found = outputs(engine)
+        if chosen.cautionary:
+            continue
+        assert engine.checker.findings == []
+        for name, right in rights.items():
+            given = found[name]
+            if names in UNORDERED:
+                right, given = np.sort(right, axis=None), np.sort(given, axis=None)
+            assert given.tobytes() == right.tobytes()
+
+
+@pytest.mark.parametrize("names", LADDERS, ids="-".join)
+def test_the_ladders(in_turn: SimulatorEngine, names: tuple[str, str]) -> None:
+    check_ladder(in_turn, names, 64, (300, 19), (37, 61), "shuffle:5")
+
+
+@pytest.mark.parametrize("names", LADDERS, ids="-".join)
+def test_the_ladders_with_lanes_apart_and_with_registers(in_turn: SimulatorEngine, names: tuple[str, str]) -> None:
+    seed = LADDERS.index(names)
+    check_ladder(in_turn, names, 16, (20, 3), (2, 5), f"lanes:{seed}", "cached:0", f"cached:{seed + 1}")
 
 
 @pytest.mark.parametrize(
     "text", ["", "shuffle", "shuffle:", "shuffle:-1", "shuffle:1.5", "Shuffle:1", "random:1", "shuffle:٣"]
 )
 def test_what_is_no_schedule(text: str) -> None:
-    with pytest.raises(InputError, match="is no schedule: it is round-robin or shuffle:SEED"):
+    with pytest.raises(InputError, match="is no schedule: it is round-robin, shuffle:SEED, lanes:SEED or cached:SEED"):
         run(build(REDUCTION), text, np.zeros(32, np.float32), 32, 128)
 
 
