@@ -27,11 +27,11 @@ from gpu.engines.base import (
     kernel_text,
 )
 from gpu.errors import LaunchError
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import POISON
-from gpu.simulator.executor.schedule import ROUND_ROBIN
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.module import SimulatedModule
 

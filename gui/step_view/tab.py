@@ -91,8 +91,8 @@ class StepTab(QWidget):
         self.panes.lanes.grid.thread_clicked.connect(self._follow)
         self.panes.memory.thread_clicked.connect(self._follow)
         self.orders.moment_wanted.connect(self._jump)
-        self.orders.can_take_several = bool(self.settings.of_several_warps)
-        self.orders.several_wanted.connect(lambda: self.settings.form.change(**self.settings.of_several_warps))
+        self.orders.parameters = self.stepped.parameters
+        self.orders.params_wanted.connect(lambda params: self.settings.form.change(**params))
         self.panes.launches.moment_wanted.connect(self._jump)
         for view in self.orders.views:
             view.thread_clicked.connect(self._follow)

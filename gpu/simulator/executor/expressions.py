@@ -120,7 +120,7 @@ class ExpressionCompiler:
             case ir.Load(_, place):
                 return self._load(place)
             case ir.Assign(_, place, value):
-                return self._assign(place, self.expression(value), parts=not _runs_in_any_lane(value))
+                return self._assign(place, self.expression(value), reads=not _runs_in_any_lane(value))
             case ir.Update():
                 return self._update(expression)
             case ir.Atomic():
@@ -324,8 +324,8 @@ class ExpressionCompiler:
         parts = leaves(type)
         return lambda frame, mask: load(values, frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
-    def _assign(self, place: ir.Place, value: Evaluator, *, parts: bool) -> Evaluator:
-        """Return the closure of an assignment; `parts` where other lanes may go on before what was read is written."""
+    def _assign(self, place: ir.Place, value: Evaluator, *, reads: bool) -> Evaluator:
+        """Return the closure of an assignment; what it `reads` may change before it writes, where lanes part."""
         if isinstance(place, ir.Local):
             return self._assign_variable(place.slot, value)
         pointer, index = self._where(place)
@@ -336,7 +336,7 @@ class ExpressionCompiler:
 
             def run_scalar(frame: CallFrame, mask: LaneMask) -> Any:
                 new = value(frame, mask)
-                if parts and frame.batch.scheduler is not None:
+                if reads and frame.batch.scheduler is not None:
                     frame.batch.scheduler.part()
                 write(pointer(frame, mask), frame.batch, index(frame, mask), dtype, new, mask, site)
                 return new

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.schedules import Schedule
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.dataflow.row import Row, Who
 
@@ -42,8 +43,12 @@ class Difference:
 def first_difference(first: Dataflow, second: Dataflow) -> Difference | None:
     """Return where two orders of one program first differ, in the order of rows; None where they nowhere do.
 
-    Where all rows agree, what the arrays hold at the end is compared too.
+    Where all rows agree, what the arrays hold at the end is compared too. Where threads keep what is in memory in
+    registers, fewer values come there: only variables, and what is left at the end, are compared.
     """
+    launches = (*first.recording.launches, *second.recording.launches)
+    if any(Schedule.of(launch.trace.schedule).kind.name == "cached" for launch in launches):
+        return _of_variables(first, second) or difference_at_the_end(first, second)
     others = dict(_keyed(second))
     for key, row in _keyed(first):
         found = _of_rows(row, others.get(key))
@@ -53,7 +58,7 @@ def first_difference(first: Dataflow, second: Dataflow) -> Difference | None:
     for key, row in others.items():
         if key not in known and row.column.size:
             return _swapped(_difference(row, 0, None, None))
-    return _at_the_end(first, second)
+    return difference_at_the_end(first, second)
 
 
 def _keyed(flow: Dataflow) -> Iterator[tuple[_Key, Row]]:
@@ -63,6 +68,12 @@ def _keyed(flow: Dataflow) -> Iterator[tuple[_Key, Row]]:
         key = (row.launch, row.position, row.storage.space, row.storage.name)
         yield (*key, seen[key]), row
         seen[key] += 1
+
+
+def _of_variables(first: Dataflow, second: Dataflow) -> Difference | None:
+    others = dict(_keyed(second))
+    pairs = ((row, others.get(key)) for key, row in _keyed(first) if row.storage.space == "register")
+    return next((found for pair in pairs if (found := _of_rows(*pair)) is not None), None)
 
 
 def _of_rows(row: Row, other: Row | None) -> Difference | None:
@@ -107,8 +118,8 @@ def _swapped(found: Difference) -> Difference:
     )
 
 
-def _at_the_end(first: Dataflow, second: Dataflow) -> Difference | None:
-    """Compare what is left in the arrays of each launch."""
+def difference_at_the_end(first: Dataflow, second: Dataflow) -> Difference | None:
+    """Return where what two orders leave in the arrays of their launches differs; None where it nowhere does."""
     for launch, other in zip(first.recording.launches, second.recording.launches, strict=False):
         for array in launch.trace.arrays:
             if launch.buffers[array.number] is None:

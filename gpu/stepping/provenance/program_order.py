@@ -36,7 +36,11 @@ def program_order(trace: Trace) -> tuple[Array, Array]:
     # What has the same place in a stream follows in the order of time: calls, the rest of a statement after a call.
     place = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
     place += np.concatenate((local, local[calls.site]))
-    ordinal = _ordinals(place, np.concatenate((np.arange(frame.size), calls.first)))
+    begun = _begun(trace, frame, warp)
+    counted = np.concatenate((begun == np.arange(frame.size), np.ones(calls.site.size, bool)))
+    ordinal = np.zeros(place.size, np.int64)
+    ordinal[counted] = _ordinals(place[counted], np.concatenate((np.arange(frame.size), calls.first))[counted])
+    ordinal[: frame.size] = ordinal[begun]
     own = np.stack((local, ordinal[: frame.size]), axis=1)
     above = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
     round_only = np.stack((_dense(rounds), np.zeros_like(frame)), axis=1)
@@ -107,6 +111,21 @@ def _warps(trace: Trace) -> tuple[Array, int]:
     masks, which = np.unique(trace.data.events["mask"], return_inverse=True)
     warps = np.array([trace.lanes.of_mask(mask)[0] // trace.together for mask in masks.tolist()])
     return warps[which], int(warps.max()) + 1
+
+
+def _begun(trace: Trace, frame: Array, lane: Array) -> Array:
+    """Return for each event the one that began its statement: itself, but where a lane only let others go on."""
+    begun = np.arange(frame.size)
+    if trace.together != 1:
+        return begun
+    order = np.argsort(lane, kind="stable")
+    events = trace.data.events
+    same = (np.diff(lane[order], prepend=-1) == 0) & (events["resumed"][order] != 0)
+    same &= (frame[order] == np.roll(frame[order], 1)) & ~np.roll(trace.is_kind("barrier")[order], 1)
+    same &= events["position"][order] == np.roll(events["position"][order], 1)
+    starts = np.maximum.accumulate(np.where(same, 0, np.arange(order.size)))
+    begun[order] = order[starts]
+    return begun
 
 
 def _one_by_one(trace: Trace) -> Array:

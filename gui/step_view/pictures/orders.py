@@ -1,4 +1,4 @@
-"""Two orders of the warps side by side: the same run in lockstep and shuffled, and where they first differ."""
+"""Two orders side by side: the same run in lockstep and in another order, and where they first differ."""
 
 from __future__ import annotations
 
@@ -6,51 +6,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from PyQt6.QtCore import QEvent, QObject, pyqtSignal
+from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
-from gpu.messages.requests import Failure
+from gpu.declaration.pattern import Integer, Parameter, Params, with_role
+from gpu.declaration.roles import Role
+from gpu.messages.requests import Failure, StepPattern
+from gpu.schedules import Schedule
 from gui.model.jobs import Jobs
 from gui.painting.theme import look
 from gui.painting.values import as_text, thread_name
-from gui.qt.background import in_background
 from gui.qt.events import is_of
 from gui.step_view.dataflow.view import FlowView
+from gui.step_view.pictures.other_orders import MOST_SEEDS, Comparison, SmallestSearch, other_orders, threads
 from gui.step_view.recording.models import Models
-from gui.step_view.recording.steppable import RunRequest
+from gui.step_view.recording.steppable import RunRequest, smaller
 from gui.step_view.recording.stepper import Stepper
 from gui.widgets.basic import ElidedLabel, button, label, row
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.compare import Difference
 
-MOST_SEEDS = 6
-"""How many shuffled orders are tried to find one that makes a difference."""
-ONE_WARP = "There is one warp, so no order can differ."
-
-
-def may_differ(models: Models) -> bool:
-    """Return whether any launch has more than one warp: it is their order that is shuffled."""
-    return any(np.prod(launch.trace.grid) * warps > 1
-               for launch, warps in zip(models.recording.launches, models.warps, strict=True))  # fmt: skip
-
-
-class _Comparison(QObject):
-    """Compares recordings in the background."""
-
-    found = pyqtSignal(int, object)
-
-    def start(self, number: int, first: Models, second: Models) -> None:
-        """Compare two; `found` tells the number and the Difference or None."""
-
-        def compare() -> None:
-            from gpu.stepping.dataflow.compare import first_difference
-
-            self.found.emit(number, first_difference(first.layout.dataflow, second.layout.dataflow))
-
-        in_background(compare)
+ONE_THREAD = "There is one thread, so no order can differ."
 
 
 class OrdersView(QWidget):
@@ -65,8 +43,8 @@ class OrdersView(QWidget):
     """
 
     moment_wanted = pyqtSignal(int)
-    several_wanted = pyqtSignal()
-    """More warps are asked for than there are."""
+    params_wanted = pyqtSignal(dict)
+    """Other parameters are asked for: a smaller size, at which orders differ too."""
 
     def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
         super().__init__()
@@ -77,13 +55,17 @@ class OrdersView(QWidget):
         self.models: tuple[Models | None, Models | None] = (None, None)
         self.difference: Difference | None = None
         self.settled = False
+        self._other = ""
         self._request: RunRequest | None = None
-        self._seed = 0
+        self.parameters: tuple[Parameter, ...] = ()
+        """Those of what is stepped through: one of them says how large it is."""
+        self._left: list[str] = []
+        self._tried = 0
         self._number = 0
         self._moment = 0
-        self.can_take_several = False
-        """Whether there is a size with more warps."""
-        self._comparison = _Comparison(self)
+        self._comparison = Comparison(self)
+        self.search = SmallestSearch(jobs, f"{channel}, smallest", self)
+        self._smallest: Params = {}
         self._sides = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._sides.setSpacing(4)
         for title, view in zip(self.titles, self.views, strict=True):
@@ -96,11 +78,11 @@ class OrdersView(QWidget):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(4)
-        self.several = button("Take several warps", tip="So many elements that orders can differ")
-        self.several.setProperty("small", True)
-        self.several.clicked.connect(self.several_wanted)
-        self.several.hide()
-        head = row(self.verdict, self.several)
+        self.smaller = button("", tip="Record the smallest size at which these orders differ")
+        self.smaller.setProperty("small", True)
+        self.smaller.clicked.connect(lambda: self.params_wanted.emit(self._smallest))
+        self.smaller.hide()
+        head = row(self.verdict, self.smaller)
         head.setContentsMargins(14, 0, 14, 0)
         head.setStretch(0, 1)
         whole.addLayout(head)
@@ -108,6 +90,7 @@ class OrdersView(QWidget):
         self.stepper.loaded.connect(self._take)
         self.stepper.failed.connect(self._fail)
         self._comparison.found.connect(self._show_difference)
+        self.search.found.connect(self._offer)
 
     def show_first(self, request: RunRequest, models: Models) -> None:
         """Take what is played, and record other orders of it until one differs."""
@@ -115,17 +98,18 @@ class OrdersView(QWidget):
         self.difference, self.settled = None, False
         self.views[0].open(models.layout, models.warps, several_blocks=models.several_blocks)
         self.views[1].open(None, (1,), several_blocks=False)
-        self.titles[0].setText(_spoken(request.schedule))
+        self.titles[0].setText(Schedule.of(request.schedule).title)
         self.titles[1].setText("")
         self._place()
-        self._seed = 0
-        several = may_differ(models)
-        self.several.setVisible(not several and self.can_take_several)
+        self.search.stop()
+        self.smaller.hide()
+        self._left, self._tried = other_orders(request.schedule, models), 0
+        several = threads(models) > 1
         for second in (self.titles[1], self.views[1]):
             second.setVisible(several)
         if not several:
             self.settled = True
-            self.verdict.say(ONE_WARP)
+            self.verdict.say(ONE_THREAD)
             return
         self._record()
 
@@ -140,42 +124,65 @@ class OrdersView(QWidget):
 
     def _record(self) -> None:
         assert self._request is not None
-        self._seed += 1
-        shuffled = self._request.schedule != "round-robin"
-        schedule = "round-robin" if shuffled and self._seed == 1 else f"shuffle:{self._seed}"
-        self.verdict.say(f"Recording another order: {_spoken(schedule)}…")
+        schedule = self._left.pop(0)
+        self._tried += 1
+        self.verdict.say(f"Recording another order: {Schedule.of(schedule).title}…")
         self.stepper.record(replace(self._request, schedule=schedule))
 
     def _take(self, request: RunRequest, models: Models) -> None:
         first = self.models[0]
         assert first is not None
         self.models = (first, models)
-        self.titles[1].setText(_spoken(request.schedule))
+        self.titles[1].setText(Schedule.of(request.schedule).title)
+        self._other = request.schedule
         self.views[1].open(models.layout, models.warps, several_blocks=models.several_blocks)
         self.show_moment(self._moment)
         self._number += 1
         self._comparison.start(self._number, first, models)
 
-    def _show_difference(self, number: int, difference: Difference | None) -> None:
-        if number != self._number or self.models[1] is None:
+    def _show_difference(self, number: int, difference: Difference | None, result: Difference | None) -> None:
+        first = self.models[0]
+        if number != self._number or self.models[1] is None or first is None or self._request is None:
             return
         self.difference = difference
         if difference is None:
-            if self._seed < MOST_SEEDS:
+            if self._left:
                 self._record()
                 return
             self.settled = True
-            self.verdict.say(f"No difference: {MOST_SEEDS} other orders give the same values everywhere.")
+            races = any(finding.kind == "race" for _, finding in first.recording.findings)
+            self.verdict.say(
+                f"No difference: {self._tried} other orders give the same values everywhere."
+                + (" It races all the same: others may not." if races else "")
+            )
+            if races:
+                self.search.start(smaller(self._request, self.parameters), other_orders(self._request.schedule, first))
             return
         self.settled = True
+        self.search.start(smaller(self._request, self.parameters), self._like_the_other())
         for view, at, cell in zip(self.views, difference.rows, difference.cells, strict=True):
             view.show_differing((at, cell) if at is not None and cell is not None else None)
-        self.verdict.say(self._in_words(difference))
+        self.verdict.say(self._in_words(difference, result))
         rows = difference.rows
-        if rows[0] is not None and self.models[0] is not None:
-            self.moment_wanted.emit(self.models[0].layout.rows[rows[0]].last + 1)
+        if rows[0] is not None:
+            self.moment_wanted.emit(first.layout.rows[rows[0]].last + 1)
 
-    def _in_words(self, difference: Difference) -> str:
+    def _like_the_other(self) -> list[str]:
+        """Return orders of the kind that differs, this one first."""
+        found = Schedule.of(self._other)
+        seeds = dict.fromkeys((found.seed, *range(MOST_SEEDS)))
+        return [str(replace(found, seed=seed)) for seed in seeds] if found.kind.seeded else [self._other]
+
+    def _offer(self, request: StepPattern) -> None:
+        """Offer the smallest size at which orders differ."""
+        size = with_role(self.parameters, Role.SIZE)
+        assert isinstance(size, Integer)
+        n = request.params[size.name]
+        self._smallest = {size.name: n}
+        self.smaller.setText(f"Smallest that differs: {n} {size.unit}".rstrip())
+        self.smaller.show()
+
+    def _in_words(self, difference: Difference, result: Difference | None) -> str:
         several = self.models[0] is not None and self.models[0].several_blocks
         parts = []
         for value, writer in zip(difference.values, difference.writers, strict=True):
@@ -183,7 +190,11 @@ class OrdersView(QWidget):
             if writer is not None:
                 text += f" by {thread_name(writer.block, writer.thread, several_blocks=several)}, line {writer.line}"
             parts.append(text)
-        return f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
+        text = f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
+        if result is not None and result != difference:
+            one, other = ("nothing" if value is None else as_text(value.item()) for value in result.values)
+            text += f" At the end {result.name}[{result.element}] is {one} and {other}."
+        return text
 
     def _fail(self, failure: Failure) -> None:
         self.settled = True
@@ -209,9 +220,3 @@ class OrdersView(QWidget):
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
             self.verdict.setMinimumHeight(look().px(22))
-
-
-def _spoken(schedule: str) -> str:
-    """Return an order's name as people say it."""
-    name, _, seed = schedule.partition(":")
-    return "In lockstep" if name == "round-robin" else f"Shuffled, seed {seed}"

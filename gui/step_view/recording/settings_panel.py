@@ -1,4 +1,4 @@
-"""What is recorded: a small input, the order of warps. A panel that drops down from a button."""
+"""What is recorded: a small input, the order of warps and lanes. A panel that drops down from a button."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Choice, Integer, Real, with_role
+from gpu.declaration.pattern import Integer, Real, with_role
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
-from gpu.warp import WARP
+from gpu.schedules import KINDS, Schedule
 from gui.painting.theme import look
 from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, role, row
@@ -24,7 +24,7 @@ MOST_EXAMPLE = 32
 
 
 class SettingsPanel(QFrame):
-    """The parameters of a recording, and the order in which warps run.
+    """The parameters of a recording, and the order in which warps and lanes run.
 
     Parameters
     ----------
@@ -40,8 +40,9 @@ class SettingsPanel(QFrame):
         role(self, "card")
         self.setAccessibleName("What is recorded")
         self.form = ParameterForm(stepped.parameters, columns=2)
-        self.order = Segments(("round-robin", "shuffle"), "Order of warps")
-        self.order.setToolTip("In lockstep, or each warp at a random pace: races then show other answers")
+        self.order = Segments(tuple(KINDS), "Order")
+        for kind in KINDS.values():
+            self.order.buttons[kind.name].setToolTip(f"{kind.summary[0].upper()}{kind.summary[1:]}")
         self.seed = QSpinBox()
         self.seed.setRange(0, 9999)
         self.seed.setAccessibleName("Seed of the order")
@@ -63,7 +64,7 @@ class SettingsPanel(QFrame):
         role(rule, "rule")
         rule.setFixedHeight(1)
         layout.addWidget(rule)
-        layout.addLayout(row(label("Order of warps", "caption"), self.order, label("seed", "caption"), self.seed, 0,
+        layout.addLayout(row(label("Order", "caption"), self.order, label("seed", "caption"), self.seed, 0,
                              self.again))  # fmt: skip
         self.form.changed.connect(lambda _: self.changed.emit())
         self.order.group.buttonToggled.connect(self._take_order)
@@ -79,7 +80,7 @@ class SettingsPanel(QFrame):
     @property
     def schedule(self) -> str:
         """The order, as a StepPattern has it."""
-        return "round-robin" if self.order.chosen == "round-robin" else f"shuffle:{self.seed.value()}"
+        return str(Schedule(KINDS[self.order.chosen], self.seed.value()))
 
     @property
     def text(self) -> str:
@@ -102,15 +103,6 @@ class SettingsPanel(QFrame):
                 parts[-1] += f" → {self.stepped.threads(params)}"
         return " · ".join([*parts, self.schedule])
 
-    @property
-    def of_several_warps(self) -> dict[str, Any]:
-        """The least changes that give two warps work; none where no parameters of ours say how many there are."""
-        n, block = (with_role(self.stepped.parameters, role) for role in (Role.SIZE, Role.BLOCK))
-        if n is None or not isinstance(block, Choice):
-            return {}
-        sizes = [int(option) for option in block.options if option.isdecimal() and int(option) > WARP]
-        return {n.name: 2 * min(sizes), block.name: str(min(sizes))} if sizes else {}
-
     def restore(self, params: Mapping[str, Any], schedule: str) -> None:
         """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""
         kept = {}
@@ -121,12 +113,12 @@ class SettingsPanel(QFrame):
             with suppress(InputError):
                 kept[name] = parameter.check(value)
         self.form.set_values(kept)
-        kind, _, seed = schedule.partition(":")
-        if kind == "shuffle" and seed.isdecimal() and len(seed) < 10:
+        with suppress(InputError):
+            kept_order = Schedule.of(schedule)
             with QSignalBlocker(self.seed), QSignalBlocker(self.order.group):
-                self.seed.setValue(int(seed))
-                self.order.choose("shuffle")
-            self.seed.setEnabled(True)
+                self.seed.setValue(min(kept_order.seed, self.seed.maximum()))
+                self.order.choose(kept_order.kind.name)
+            self.seed.setEnabled(kept_order.kind.seeded)
 
     def take_example(self, params: Mapping[str, Any]) -> None:
         """Record an example, where it is one that can be watched as it is."""
@@ -159,7 +151,7 @@ class SettingsPanel(QFrame):
 
     def _take_order(self, _: Any, on: bool) -> None:
         if on:
-            self.seed.setEnabled(self.order.chosen == "shuffle")
+            self.seed.setEnabled(KINDS[self.order.chosen].seeded)
             self.changed.emit()
 
     def _reseed(self) -> None:

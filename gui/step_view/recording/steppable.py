@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gpu.declaration.pattern import Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant
+from gpu.declaration.pattern import Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant, with_role
+from gpu.declaration.roles import Role
+from gpu.errors import InputError
 from gpu.messages.requests import StepKernel, StepPattern
 from gpu.messages.shared_arrays import SharedArray
 
@@ -139,6 +142,19 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         cut=pattern.step_input if pattern.of_images else _nothing_of,
         figures=figures,
     )
+
+
+def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[StepPattern]:
+    """Return what a request asks for at the powers of two below its size, the smallest first; none without a size."""
+    size = with_role(parameters, Role.SIZE)
+    if not isinstance(request, StepPattern) or not isinstance(size, Integer) or request.inputs:
+        return []
+    sizes = [2**power for power in range(1, int(request.params[size.name] - 1).bit_length())]
+    found = []
+    for n in sizes:
+        with suppress(InputError):
+            found.append(replace(request, params={**request.params, size.name: size.check(n)}))
+    return found
 
 
 def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:

@@ -29,6 +29,8 @@ class Stepper(QObject):
         Returns the queue of the simulator's process, which starts when it is first asked for.
     channel : str
         Where its requests wait.
+    priority : int
+        How urgent they are.
     """
 
     loaded = pyqtSignal(object, object)
@@ -37,9 +39,11 @@ class Stepper(QObject):
     busy_changed = pyqtSignal(bool)
     _read = pyqtSignal(int, object, object)
 
-    def __init__(self, jobs: Callable[[], Jobs], channel: str, parent: QObject | None = None) -> None:
+    def __init__(
+        self, jobs: Callable[[], Jobs], channel: str, parent: QObject | None = None, *, priority: int = 1
+    ) -> None:
         super().__init__(parent)
-        self._jobs, self._channel = jobs, channel
+        self._jobs, self._channel, self._priority = jobs, channel, priority
         self._newest = 0
         self.busy = False
         self.path = ""
@@ -63,7 +67,8 @@ class Stepper(QObject):
         if self.jobs.age(self._channel) > STALE_S:
             # What nobody waits for any more may be a kernel that never ends.
             self.jobs.stop()
-        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event), priority=1)
+        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event),
+                       priority=self._priority)  # fmt: skip
 
     def rehearse(self, request: RunRequest) -> None:
         """Record and read a run that nobody looks at, after all that somebody waits for."""
@@ -73,6 +78,12 @@ class Stepper(QObject):
                 in_background(lambda: _loaded(event.path))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
+
+    def forget(self) -> None:
+        """Tell nobody of what was asked for."""
+        self._newest += 1
+        self.jobs.drop(self._channel)
+        self._set_busy(False)
 
     def stop(self) -> bool:
         """Stop what is being recorded; return whether there was anything."""

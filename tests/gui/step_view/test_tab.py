@@ -365,13 +365,15 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     assert "Race reported" in tab.panes.verdict.toolTip()
     qtbot.mouseClick(tab.panes.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
     orders = tab.orders
-    assert "one warp" in orders.verdict._whole
-    qtbot.mouseClick(orders.several, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
-    assert tab.request.params["n"] == 128
-    assert not orders.several.isVisible()
+    assert orders.titles[1].text().startswith("Lanes apart"), "one warp has one order"
     one, other = orders.difference.values
     assert one != other
+    qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
+    before = tab.request.params["n"]
+    qtbot.mouseClick(orders.smaller, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: tab.request.params["n"] < before, timeout=60_000)
+    qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
 
 
 def test_findings_are_marked_in_time_and_in_the_code(stepping):
@@ -510,21 +512,35 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
 
 
 def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
-    monkeypatch.setattr("gui.step_view.pictures.orders.MOST_SEEDS", 2)
+    monkeypatch.setattr("gui.step_view.pictures.other_orders.MOST_SEEDS", 1)
     tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
     tab.panes.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.difference is None
     assert "No difference" in tab.orders.verdict._whole
-    assert [request.schedule for request in requests()[-2:]] == ["shuffle:1", "shuffle:2"]
+    assert [request.schedule for request in requests()[-3:]] == ["shuffle:1", "lanes:1", "cached:0"]
+    assert not tab.orders.search.running
 
 
-def test_one_warp_has_no_orders_and_that_is_said(tab):
+def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
+    """The preset's promise: another order, another sum, and the smallest size at which it is seen."""
+    tab = stepping("reduction", "volatile", n=64, block="64", input="ramp").page.step
+    tab.panes.kinds.choose("Two orders")
+    orders = tab.orders
+    qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
+    assert orders.titles[1].text() == "Lanes apart, seed 1"
+    assert "At the end partial[0] is 2016 and " in orders.verdict._whole
+    qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
+    assert orders.smaller.isVisible()
+    assert orders.smaller.text() == "Smallest that differs: 4 elements"
+
+
+def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
+    monkeypatch.setattr("gui.step_view.pictures.orders.threads", lambda models: 1)
     asked = len(requests())
     tab.panes.kinds.choose("Two orders")
     assert tab.orders.settled
-    assert "one warp" in tab.orders.verdict._whole
-    assert tab.orders.several.isVisible()
+    assert "one thread" in tab.orders.verdict._whole
     assert len(requests()) == asked
     assert tab.orders.views[0].isVisible()
     assert not tab.orders.views[1].isVisible()
@@ -532,7 +548,7 @@ def test_one_warp_has_no_orders_and_that_is_said(tab):
 
 @pytest.mark.parametrize("width", [1280, 1900])
 def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, stepping, width):
-    monkeypatch.setattr("gui.step_view.pictures.orders.MOST_SEEDS", 1)
+    monkeypatch.setattr("gui.step_view.pictures.other_orders.MOST_SEEDS", 1)
     window = stepping("scan", "kogge-stone", n=64, block="32")
     window.resize(width, 720)
     tab = window.page.step
