@@ -12,6 +12,7 @@ import numpy as np
 from gpu.errors import InputError, KernelError
 from gpu.files import opening
 from gpu.files.sources import Sources
+from gpu.schedules import KINDS, NAMES, ROUND_ROBIN
 
 if TYPE_CHECKING:
     from gpu.kernel.simulate import Simulation
@@ -71,9 +72,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--schedule",
-        metavar="round-robin|shuffle:SEED",
-        default="round-robin",
-        help="all warps in lockstep, or each on its own in an order that the seed decides (round-robin)",
+        metavar="|".join(NAMES),
+        default=ROUND_ROBIN,
+        help="; ".join(f"{name}: {kind.summary}" for name, kind in zip(NAMES, KINDS.values(), strict=True))
+        + f" ({ROUND_ROBIN})",
     )
     parser.add_argument("--trace", metavar="FILE", type=Path, help="record every step, and save that")
     parser.add_argument("--json", action="store_true", help="print JSON")

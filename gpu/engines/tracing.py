@@ -54,7 +54,7 @@ class TracingEngine(SimulatorEngine):
     Parameters
     ----------
     schedule : str
-        The order in which warps run: "round-robin", or "shuffle:SEED" for a random one.
+        The order in which warps and lanes run: one of `gpu.schedules.NAMES`.
     max_lane_events : int
         How many statements of single lanes are recorded; what is launched after that runs unrecorded.
     """

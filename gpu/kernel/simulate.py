@@ -119,8 +119,7 @@ def simulate(
     max_steps : int
         How often the loops of blocks that are simulated together may go round before they are taken for endless.
     schedule : str
-        "round-robin", where all warps go in lockstep, or "shuffle:SEED", where each goes on its own, in an order that
-        the seed decides: a race then gives other answers.
+        In which order warps and lanes run, one of `gpu.schedules.NAMES`: a race gives other answers in another one.
     traced : bool
         Whether to record every step, which `Simulation.trace` then holds.
 

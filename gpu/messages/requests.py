@@ -14,6 +14,7 @@ from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.kernels import KernelLaunch, Signature, Simulated
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check
+from gpu.schedules import ROUND_ROBIN
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class StepPattern:
     pattern, variant, params, inputs, seed, sources
         As of a RunPattern.
     schedule : str
-        The order in which warps run: "round-robin", or "shuffle:SEED" for a random one.
+        The order in which warps and lanes run: one of `gpu.schedules.NAMES`.
 
     The Result's `path` names the file of a `gpu.stepping.recording.Recording`. A launch that ends at a kernel's mistake
     is recorded up to there; the recording says which.
@@ -169,7 +170,7 @@ class StepPattern:
     params: Mapping[str, Any] = field(default_factory=dict)
     inputs: Mapping[str, SharedArray] = field(default_factory=dict)
     seed: int = 0
-    schedule: str = "round-robin"
+    schedule: str = ROUND_ROBIN
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -198,7 +199,7 @@ class StepKernel:
     """Run any kernel on the simulator and record every step of it: the Result's `path`, as of a StepPattern."""
 
     launch: KernelLaunch
-    schedule: str = "round-robin"
+    schedule: str = ROUND_ROBIN
 
 
 @dataclass(frozen=True)

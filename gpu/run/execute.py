@@ -52,6 +52,7 @@ from gpu.run import verify
 from gpu.run.check import check_request
 from gpu.run.drive import ANOTHER, Tell, accept, drive, refuse_library
 from gpu.run.frames import Frames
+from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.recording import Recording
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def record(
     *,
     sources: Mapping[str, str] | None = None,
     seed: int = 0,
-    schedule: str = "round-robin",
+    schedule: str = ROUND_ROBIN,
 ) -> Recording:
     """Run one variant on the simulator and return the recording of all its launches.
 

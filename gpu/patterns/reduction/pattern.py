@@ -400,7 +400,8 @@ PATTERN = Pattern(
         Preset(
             "A race: volatile is not enough",
             "The last warp does without __syncwarp. It relies on lanes that march together: the simulator's checkers "
-            "flag it, and in the Step tab another order of warps gives another sum.",
+            "flag it, and in the Step tab, where Two orders lets lanes part, another order gives another sum. "
+            "Without volatile, what stays in registers does so too.",
             {"input": "ramp", "n": 64, "operator": "sum", "dtype": "int32", "block": "64"},
             variant="volatile",
         ),

@@ -31,7 +31,7 @@ class LaunchRecord:
     defines : mapping of str to str
         The macros that it was compiled with.
     schedule : str
-        The order in which warps ran: "round-robin", or "shuffle:SEED".
+        The order in which warps and lanes ran, one of `gpu.schedules.NAMES`.
     failure : str
         The mistake at which the launch ended; "" where it did not.
     findings : tuple of TraceFinding

@@ -341,7 +341,7 @@ def test_help_lists_the_specifications(simulate):
 def test_a_schedule_decides_what_a_race_gives(simulate, reduce_cu: Path, tmp_path: Path):
     out, answers = tmp_path / "out.npy", set()
     options = ["--arg", "arange:256", "--arg", "zeros:1", "--arg", 256, "--dump", f"1={out}"]
-    for schedule in ("round-robin", *(f"shuffle:{seed}" for seed in range(8))):
+    for schedule in ("round-robin", *(f"shuffle:{seed}" for seed in range(8)), "lanes:1", "cached:0"):
         words = [reduce_cu, "reduce<int, 256>", "--grid", 1, "--block", 256, *options, "--schedule", schedule]
         assert simulate(*words).code == 0
         assert np.load(out)[0] == 255 * 128
@@ -388,7 +388,7 @@ def test_without_a_trace_nothing_tells_of_one(simulate, kernel):
 def test_what_is_no_schedule(simulate, kernel, given: str):
     done = simulate(kernel("a[0] = 1;"), "f", "--grid", 1, "--block", 1, "--arg", "zeros:1", "--schedule", given)
     assert (done.code, done.out) == (2, "")
-    assert f"{given!r} is no schedule: it is round-robin or shuffle:SEED, where SEED is a whole number" in done.err
+    assert f"{given!r} is no schedule: it is round-robin, shuffle:SEED, lanes:SEED or cached:SEED" in done.err
     assert len(done.err.strip().splitlines()) == 1
 
 

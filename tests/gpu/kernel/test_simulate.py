@@ -392,7 +392,7 @@ def test_a_race_gives_other_answers_in_another_schedule() -> None:
     assert right == [127 * 126 // 2] * 7
 
 
-@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2"])
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2", "lanes:2", "cached:0"])
 def test_a_trace_changes_nothing_else(schedule: str) -> None:
     for last in (0, 1):
         plain = racy_sum(last=last, schedule=schedule)
@@ -423,7 +423,8 @@ def test_what_is_printed_and_the_limit_of_steps_hold_in_a_trace() -> None:
 def test_what_is_no_schedule() -> None:
     said = refusal("__global__ void f(int *a) { }", "zeros:1", schedule="shuffle:one")
     assert said == (
-        "'shuffle:one' is no schedule: it is round-robin or shuffle:SEED, where SEED is a whole number from 0."
+        "'shuffle:one' is no schedule: it is round-robin, shuffle:SEED, lanes:SEED or cached:SEED, "
+        "where SEED is a whole number from 0."
     )
 
 
