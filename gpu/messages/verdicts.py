@@ -17,6 +17,12 @@ _MISTAKES = {
     "misaligned": "accesses memory out of alignment",
     "barrier": "has a barrier that not all threads reach",
     "endless": "does not end",
+    "use-after-free": "uses memory that was freed",
+    "double-free": "frees memory twice",
+    "invalid-free": "frees what was never allocated",
+    "warp-mask": "names the wrong lanes in a mask",
+    "use-after-scope": "uses a variable that is gone",
+    "stack-overflow": "calls itself too often",
     "assertion": "fails an assertion",
 }
 """What a kernel does, by the kind of a finding."""
@@ -206,7 +212,7 @@ def _checked(check: Check) -> str:
     """Return what was looked for, on what, and what came of it."""
     where = f" with {check.input}" if check.input else ""
     found = f"it {mistakes_in_words(check.mistakes)}" if check.mistakes else "nothing"
-    said = f"Looked for races, accesses out of bounds, reads of what nobody wrote and barriers{where}: {found}."
+    said = f"Looked for races, accesses out of bounds, reads of what nobody wrote, barriers and masks{where}: {found}."
     small = f" with {check.ordered_input}" if check.ordered_input else ""
     if check.differing:
         said += f" In another order of threads ({check.differing[0]}) the result{small} is another."
