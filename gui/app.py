@@ -8,7 +8,9 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
@@ -77,6 +79,15 @@ def _leave(window: MainWindow, app: QApplication) -> None:
     app.exit()  # a dialog that is open would hold a mere quit() up
 
 
+def _go_on(
+    say: Callable[[BaseException], object], kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Say what went wrong in a part of the window, where Qt would end all of it."""
+    sys.__excepthook__(kind, error, trace)
+    with suppress(RuntimeError):  # the banner has gone with its window
+        say(error)
+
+
 def main(argv: Sequence[str] = ()) -> int:
     """Open the window; `argv` may name an image and an engine. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
@@ -93,6 +104,7 @@ def main(argv: Sequence[str] = ()) -> int:
         # The first time it takes a good part of a large screen.
         room = screen.availableSize()
         window.resize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
+    sys.excepthook = partial(_go_on, window.messages.show_mistake)
     window.show()
     QTimer.singleShot(0, lambda: window.begin(given.image.absolute() if given.image else None))
     # What is there when all pages are made stays: Python's collector, which stops everything, need not go through it.

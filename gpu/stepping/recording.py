@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from io import BytesIO
+from math import prod
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -20,6 +21,7 @@ from gpu.errors import InputError, SourcePosition
 from gpu.files.opening import read_bytes
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import file as trace_file
+from gpu.simulator.trace.conforms import conforms
 from gpu.simulator.trace.trace import Trace
 
 VERSION = 2
@@ -205,30 +207,57 @@ class Recording:
         InputError
             It cannot be read, is damaged, or was written by another version.
         """
+        return cls.read(read_bytes(path, trace_file.MOST_BYTES), path)
+
+    @classmethod
+    def read(cls, data: bytes, path: str | Path) -> Recording:
+        """Read a file's bytes as `load` does, which says more; the path is for its sentences."""
         with trace_file.reading(path, "recording"):
-            archive = zipfile.ZipFile(BytesIO(read_bytes(path, trace_file.MOST_BYTES)))
+            archive = zipfile.ZipFile(BytesIO(data))
             if _MANIFEST not in archive.namelist():
                 trace = Trace(trace_file.read(archive, path))
                 # What it was compiled from is the file of its first statement.
                 return cls.of_launch(trace, {trace.events[0].position.file: trace.source} if trace.events else {})
-            manifest = json.loads(archive.read(_MANIFEST))
-            if manifest["version"] != VERSION:
-                raise InputError(
-                    f"{path} is a recording of version {manifest['version']}; this program reads version {VERSION}."
-                )
+            manifest = json.loads(trace_file.member(archive, _MANIFEST, trace_file.MOST_MANIFEST_BYTES))
+            trace_file.check_version(manifest["version"], VERSION, path, "recording")
             launches, first = [], 0
             for number, each in enumerate(manifest["launches"]):
-                opener = partial(_unpacked, archive, path, number)
                 shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
-                launches.append(LaunchSpan(number, first, each["count"], tuple(each["buffers"]), shapes, opener))
-                first += each["count"]
-            return cls(launches, manifest["texts"], failure=manifest["failure"], stopped=manifest["stopped"])
+                about = _AboutLaunch(each["count"], tuple(each["buffers"]), shapes)
+                if not conforms(about, _AboutLaunch):
+                    raise ValueError("a launch of other types")
+                opener = partial(_unpacked, archive, path, number, about)
+                launches.append(LaunchSpan(number, first, about.count, about.buffers, shapes, opener))
+                first += about.count
+            if not conforms(manifest["texts"], dict[str, str]):
+                raise ValueError("texts of other types")
+            return cls(launches, manifest["texts"], failure=str(manifest["failure"]), stopped=str(manifest["stopped"]))
+
+
+def damaged(path: str | Path) -> InputError:
+    """Return what is said of a file that is no recording, or a damaged one."""
+    return trace_file.damaged(path, "recording")
 
 
 def _same(trace: Trace) -> Trace:
     return trace
 
 
-def _unpacked(archive: zipfile.ZipFile, path: str | Path, number: int) -> Trace:
+@dataclass(frozen=True)
+class _AboutLaunch:
+    """What a recording's own manifest says of a launch: see `LaunchSpan`."""
+
+    count: int
+    buffers: tuple[int | None, ...]
+    shapes: tuple[Shape, ...]
+
+
+def _unpacked(archive: zipfile.ZipFile, path: str | Path, number: int, about: _AboutLaunch) -> Trace:
     with trace_file.reading(path, "recording"):
-        return Trace(trace_file.read(archive, path, f"{number}/"))
+        trace = Trace(trace_file.read(archive, path, f"{number}/"))
+        arrays = len(trace.arrays)
+        if (len(trace.events), arrays, arrays) != (about.count, len(about.buffers), len(about.shapes)):
+            raise ValueError("a launch of other sizes")
+        if any(shape and prod(shape) != array.count for shape, array in zip(about.shapes, trace.arrays, strict=True)):
+            raise ValueError("an array of another extent")
+        return trace

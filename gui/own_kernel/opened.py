@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QFileDialog, QStackedWidget
 
 from gpu.errors import InputError
 from gpu.messages.requests import Failure
+from gpu.process.inspector import Inspector
 from gui.editor.files import KERNEL_FILES, read_kernel
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
@@ -51,6 +52,7 @@ class OwnKernel(QObject):
         self._stack, self._sources, self._jobs = stack, sources, jobs
         self.page: OwnKernelPage | RecordedPage | None = None
         self._opening: RecordedPage | None = None
+        self._inspector = Inspector()
 
     @property
     def shown(self) -> OwnKernelPage | RecordedPage | None:
@@ -59,9 +61,14 @@ class OwnKernel(QObject):
 
     def ask(self) -> None:
         """Ask for a file and open it."""
+        self.prepare()
         name, _ = QFileDialog.getOpenFileName(self._stack, "Open kernel or recording", str(Path.home()), _FILES)
         if name:
             self.open(Path(name))
+
+    def prepare(self) -> None:
+        """Let what looks at recordings start: one may be opened soon."""
+        self._inspector.prepare()
 
     def open(self, path: Path) -> None:
         """Open a file; what was shown stays until it has been read, and if it cannot be."""
@@ -84,7 +91,7 @@ class OwnKernel(QObject):
     def _read(self, path: Path) -> None:
         """Read a recording, also where it is open already: it may be another by now."""
         self.said.emit(f"Opening {path.name}…")
-        self._opening = page = RecordedPage(path, self._jobs)
+        self._opening = page = RecordedPage(path, self._inspector.read, self._jobs)
         page.readable.connect(lambda: self._show_read(page))
         page.failed.connect(lambda failure: self._refuse(page, failure))
 
@@ -129,14 +136,16 @@ class OwnKernel(QObject):
             self.said.emit(f"{self.shown.path.name} {self.shown.words}".strip())
 
     def close_down(self) -> None:
-        """Let nothing play on, and give up an animation: the window closes, or another file takes the page's place."""
+        """Let nothing play on, and give up an animation: the window closes."""
         self._opening = None
         if self.page is not None:
             self.page.step.close_down()
+        self._inspector.close()
 
     def _forget(self) -> None:
-        self.close_down()
+        self._opening = None
         if self.page is not None:
+            self.page.step.close_down()
             self.page.stop()
             self._stack.removeWidget(self.page)
             self.page.deleteLater()

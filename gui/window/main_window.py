@@ -333,6 +333,7 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and _local_files(event.mimeData()):
             event.acceptProposedAction()
+            self.own.prepare()
 
     def dropEvent(self, event: QDropEvent | None) -> None:
         assert event is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -50,6 +51,14 @@ class Messages(QObject):
             tone="warn",
             action=("Stop", start_anew),
             about=("halt",),
+        )
+
+    def show_mistake(self, error: BaseException) -> None:
+        """Say that a part of the window has failed; the rest goes on."""
+        self.banner.say(
+            f"Lockstep made a mistake: {type(error).__name__}.",
+            "It goes on. Please report it with the details.",
+            "".join(traceback.format_exception(error)),
         )
 
     def show_refusal(self, refusal: Refusal, run_all_the_same: Callable[[], object]) -> None:

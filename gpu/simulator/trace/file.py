@@ -20,24 +20,13 @@ from gpu.errors import InputError, SourcePosition
 from gpu.files.opening import read_bytes
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import terms
+from gpu.simulator.trace.check import TABLES, check
 from gpu.simulator.trace.data import LaunchRecord, TraceData
 from gpu.simulator.trace.functions import Statement, TraceFunction
 from gpu.simulator.trace.memory import TraceMemory
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import (
-    ACCESS,
-    BARRIER,
-    BATCH,
-    CALL,
-    EVENT,
-    INPUT,
     MASK,
-    NO_STATEMENT,
-    NOBODY,
-    NOT_A_BRANCH,
-    OPERATION,
-    POINTER,
-    REGISTER,
 )
 from gpu.simulator.trace.types import TraceFinding, TraceLaunch
 from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValues
@@ -45,26 +34,17 @@ from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValue
 VERSION = 6
 
 MOST_BYTES = 2**30
-"""Of the largest file that is read."""
+"""Of the largest file that is read, and of all arrays in it."""
+
+MOST_MANIFEST_BYTES = 2**25
 
 _MANIFEST, _BYTES = "manifest.json", "arrays.bin"
 
-_TABLES = {
-    "events": EVENT,
-    "accesses": ACCESS,
-    "registers": REGISTER,
-    "pointers": POINTER,
-    "operations": OPERATION,
-    "barriers": BARRIER,
-    "batches": BATCH,
-    "calls": CALL,
-    "inputs": INPUT,
-}
 # As they lie in the file: the widest numbers come first, so that all are aligned. Those of all memories are together.
 _ARRAYS: dict[str, DTypeLike] = {
     "integer_starts": np.int64,
     "value_starts": np.int64,
-    **_TABLES,
+    **TABLES,
     "masks": MASK,
     "integer_steps": np.int32,
     "integer_pool": np.int32,
@@ -76,16 +56,6 @@ _ARRAYS: dict[str, DTypeLike] = {
     "mask_pool": np.uint8,
     "written_values": np.uint8,
     "initial": np.uint8,
-}
-
-# A parameter's write comes before the first event; what has no value or no node says so.
-_LEAST = {
-    "event": -1,
-    "statement": NO_STATEMENT,
-    "value": -1,
-    "nodes": -1,
-    "operands": -1,
-    "taken": min(NOT_A_BRANCH, NOBODY),
 }
 
 
@@ -117,13 +87,28 @@ def load(path: str | Path) -> TraceData:
 
 def read(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
     """Read what `write` added to the archive of that path; within `reading`, which says what is wrong with it."""
-    manifest = json.loads(archive.read(f"{folder}{_MANIFEST}"))
-    if manifest["version"] != VERSION:
-        raise InputError(f"{path} is a trace of version {manifest['version']}; this program reads version {VERSION}.")
-    arrays = _unpacked(archive.read(f"{folder}{_BYTES}"), manifest["rows"])
+    manifest = json.loads(member(archive, f"{folder}{_MANIFEST}", MOST_MANIFEST_BYTES))
+    check_version(manifest["version"], VERSION, path, "trace")
+    arrays = _unpacked(member(archive, f"{folder}{_BYTES}", MOST_BYTES), manifest["rows"])
     data = _data(manifest, arrays)
-    _check(data)
+    check(data)
     return data
+
+
+def check_version(version: object, ours: int, path: str | Path, what: str) -> None:
+    """Raise InputError for a file that another version wrote; ValueError where that is no version."""
+    if type(version) is not int or not 0 < version < 1000:
+        raise ValueError("no version")
+    if version != ours:
+        raise InputError(f"{path} is a {what} of version {version}; this program reads version {ours}.")
+
+
+def member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """Return a file of an archive: what it says of its size is looked at before anything is unpacked."""
+    about = archive.getinfo(name)
+    if about.file_size > most or about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} has {about.file_size} bytes")
+    return archive.read(about)
 
 
 @contextmanager
@@ -133,11 +118,23 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError) as error:
-        raise InputError(
-            f"{path} is not a {what}, or is damaged.",
-            advice="Record it again: Export in the Step tab, or simulate --trace.",
-        ) from error
+    except _DAMAGE as error:
+        raise damaged(path, what) from error
+
+
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError, ArithmeticError,
+    AssertionError, MemoryError, RuntimeError, Warning,
+)  # fmt: skip
+"""What reading a damaged file raises: of these RuntimeError is a recursion without end, or an archive in cipher."""
+
+
+def damaged(path: str | Path, what: str) -> InputError:
+    """Return what is said of a file that is damaged, or none of its kind."""
+    return InputError(
+        f"{path} is not a {what}, or is damaged.",
+        advice="Record it again: Export in the Step tab, or simulate --trace.",
+    )
 
 
 def arrays_of(data: TraceData) -> dict[str, Array]:
@@ -145,7 +142,7 @@ def arrays_of(data: TraceData) -> dict[str, Array]:
     memories = data.memories
     initial = [memory.initial for memory in memories if memory.initial is not None]
     return {
-        **{name: getattr(data, name) for name in _TABLES},
+        **{name: getattr(data, name) for name in TABLES},
         "integer_starts": data.integers.starts,
         "integer_steps": data.integers.steps,
         "integer_pool": data.integers.pool,
@@ -202,7 +199,7 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData
         tuple(manifest["kinds"]),
         tuple(manifest["operators"]),
         tuple(manifest["pointer_names"]),
-        **{name: arrays[name] for name in _TABLES},
+        **{name: arrays[name] for name in TABLES},
         integers=PackedIntegers(arrays["integer_starts"], arrays["integer_steps"], arrays["integer_pool"]),
         values=PackedValues(
             arrays["value_starts"],
@@ -278,33 +275,3 @@ def _split(whole: Array, sizes: list[int]) -> list[Array]:
     if borders[-1] != whole.size:
         raise ValueError("arrays of other sizes than the memories have")
     return [whole[start:end] for start, end in pairwise(borders)]
-
-
-def _check(data: TraceData) -> None:
-    """Make sure that no number in a table points outside of what it points into."""
-    limits: dict[str, int] = {
-        "kind": len(data.kinds),
-        "position": len(data.positions),
-        "function": len(data.functions),
-        "statement": len(data.statements),
-        "batch": len(data.batches),
-        "launch": len(data.launches),
-        "mask": len(data.masks.rows),
-        "taken": len(data.masks.rows),
-        "event": len(data.events),
-        "before": len(data.events) + 1,
-        "memory": len(data.memories),
-        "dtype": len(data.values.dtypes),
-        "operator": len(data.operators),
-        "name": len(data.pointer_names),
-        "elements": data.integers.starts.size,
-        "node": data.integers.starts.size,
-        "nodes": data.integers.starts.size,
-        "value": data.values.starts.size,
-        "operands": data.values.starts.size,
-    }
-    for table, dtype in _TABLES.items():
-        for column in dtype.names or ():
-            found = getattr(data, table)[column]
-            if found.size and not (_LEAST.get(column, 0) <= found.min() and found.max() < limits.get(column, 2**31)):
-                raise ValueError(f"{table}.{column}")

@@ -15,8 +15,8 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Array, Growing, Numbering, Table
 from gpu.simulator.trace.tables import MASK
 
-# The step of a vector of integers that is kept as it is.
-_EXPLICIT = -(2**31)
+EXPLICIT = -(2**31)
+"""The step of a vector of integers that is kept as it is."""
 _KEPT_MASKS = 512
 
 
@@ -40,7 +40,7 @@ class PackedIntegers:
     def vector(self, number: int, count: int) -> Array:
         """Return the first `count` numbers of a vector: int64."""
         start, step = int(self.starts[number]), int(self.steps[number])
-        if step == _EXPLICIT:
+        if step == EXPLICIT:
             return self.pool[start : start + count].astype(np.int64)
         found: Array = start + step * np.arange(count)
         return found
@@ -48,13 +48,13 @@ class PackedIntegers:
     def items(self, number: int, places: Array) -> Array:
         """Return some numbers of a vector: int64."""
         start, step = int(self.starts[number]), int(self.steps[number])
-        found: Array = self.pool[start + places].astype(np.int64) if step == _EXPLICIT else start + step * places
+        found: Array = self.pool[start + places].astype(np.int64) if step == EXPLICIT else start + step * places
         return found
 
     def each(self, numbers: Array, places: Array) -> Array:
         """Return one number of each of some vectors: int64."""
         starts, steps = self.starts[numbers], self.steps[numbers]
-        explicit = steps == _EXPLICIT
+        explicit = steps == EXPLICIT
         found: Array = starts + steps * places
         found[explicit] = self.pool[(starts + places)[explicit]]
         return found
@@ -180,7 +180,7 @@ class Integers:
         first, step = int(values[0]), int(values[1]) - int(values[0])
         if int(values[-1]) - first == step * (values.size - 1) and bool((values[1:] - values[:-1] == step).all()):
             return first, step
-        return self.pool.add(values), _EXPLICIT
+        return self.pool.add(values), EXPLICIT
 
 
 class Values:

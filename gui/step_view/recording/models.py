@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.declaration.pattern import Array
-from gpu.stepping.segments import Segment, segments_of
+from gpu.errors import LockstepError
 from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpu.stepping.launch_tree import Grid
     from gpu.stepping.moment.lanes import LaneStates
     from gpu.stepping.recording import Recording
+    from gpu.stepping.segments import Segment
     from gpu.stepping.tally import Tally
 
 
@@ -99,27 +100,39 @@ class Models:
 
 
 def load(path: str | Path) -> Models:
-    """Read a recording from a file.
+    """Read a recording from a file of this program's own processes.
 
     Raises
     ------
     InputError
         It cannot be read.
     """
-    from gpu.stepping.dataflow.dataflow import Dataflow
-    from gpu.stepping.launch_tree import launch_tree
-    from gpu.stepping.moment.lanes import LaneStates
-    from gpu.stepping.moment.traffic import most_addresses
     from gpu.stepping.recording import Recording
-    from gpu.stepping.tally import Tally
 
-    recording = Recording.load(path)
-    dataflow = Dataflow(recording)
+    return models_of(Recording.load(path))
+
+
+def load_checked(data: bytes, path: Path) -> Models:
+    """Read a recording from bytes that an `Inspector` gave of a file; InputError where they are none all the same."""
+    from gpu.stepping.recording import Recording, damaged
+
+    try:
+        return models_of(Recording.read(data, path))
+    except LockstepError:
+        raise
+    except Exception as error:
+        raise damaged(path) from error
+
+
+def models_of(recording: Recording) -> Models:
+    """Return a recording with its views."""
+    from gpu.stepping.derived import derive
+
+    derived = derive(recording)
     positions, _ = recording.statements
     lines = np.array([position.line for position in positions], np.int64)
     files = tuple(position.file for position in positions)
-    segments = segments_of(recording, [(row.first, row.label) for row in dataflow.rows if row.made.any()])
     return Models(
-        recording, DataflowLayout(dataflow), LaneStates(recording), Tally(recording), lines, files, segments,
-        most_addresses(recording), launch_tree(recording),
+        recording, DataflowLayout(derived.dataflow), derived.lanes, derived.tally, lines, files, derived.segments,
+        derived.addresses, derived.grids,
     )  # fmt: skip

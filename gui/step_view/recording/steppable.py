@@ -19,11 +19,22 @@ MOST_ROWS = 32
 """Rows or columns of a matrix."""
 
 
+Checked = Callable[[Path], bytes]
+
+
 @dataclass(frozen=True)
 class ReadRecording:
-    """Read a recording that was saved, where others have a run recorded."""
+    """Read a recording that was saved, where others have a run recorded.
+
+    Parameters
+    ----------
+    path : Path
+    checked : callable
+        The path -> its bytes, which were found sound; InputError for others.
+    """
 
     path: Path
+    checked: Checked
 
 
 RunRequest = StepPattern | StepKernel

@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
@@ -14,6 +13,7 @@ from gpu.messages.requests import Failure, Result
 from gui.model.jobs import Jobs
 from gui.qt.background import in_background
 from gui.step_view.recording import models
+from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import ReadRecording, RunRequest, StepRequest
 
 STALE_S = 2.0
@@ -61,8 +61,12 @@ class Stepper(QObject):
         number = self._newest
         self._set_busy(True)
         if isinstance(request, ReadRecording):
-            path = request.path
-            in_background(lambda: self._tell(number, request, (_loaded(path), str(path), None)))
+            path, checked = request.path, request.checked
+
+            def read() -> Models:
+                return models.load_checked(checked(path), path)
+
+            in_background(lambda: self._tell(number, request, (_loaded(read), str(path), None)))
             return
         if self.jobs.age(self._channel) > STALE_S:
             # What nobody waits for any more may be a kernel that never ends.
@@ -75,7 +79,7 @@ class Stepper(QObject):
 
         def read(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                in_background(lambda: _loaded(event.path))
+                in_background(lambda: _loaded(lambda: models.load(event.path)))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
 
@@ -102,7 +106,9 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-        in_background(lambda: self._tell(number, request, (_loaded(event.path), event.path, handles)))
+        in_background(
+            lambda: self._tell(number, request, (_loaded(lambda: models.load(event.path)), event.path, handles))
+        )
 
     def _tell(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
         with suppress(RuntimeError):  # the page may have gone in the meantime
@@ -124,10 +130,10 @@ class Stepper(QObject):
             self.busy_changed.emit(busy)
 
 
-def _loaded(path: str | Path) -> object:
+def _loaded(read: Callable[[], Models]) -> object:
     """Return the Models of a recording, or why they cannot be."""
     try:
-        return models.load(path)
+        return read()
     except LockstepError as error:
         return Failure("input", error.message, error.advice)
     except Exception as error:

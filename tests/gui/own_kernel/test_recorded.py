@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import numpy as np
@@ -12,7 +13,8 @@ from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
 from gpu.run.kernel import record_kernel
 from gui.own_kernel.recorded import RecordedPage
-from tests.gui.conftest import FakeHost
+from tests.attacks.recordings import with_members
+from tests.gui.conftest import FakeHost, settle
 from tests.gui.window.test_main_window import drop
 
 TEXT = """__device__ int twice(int x) { return x + x; }
@@ -170,3 +172,54 @@ def test_an_animation_is_given_up_with_its_page(qtbot, window, recording, trace,
     assert not film._thread.is_alive()
     assert not list(tmp_path.glob("*.part")), "half a film is none"
     assert not path.exists()
+
+
+def test_what_takes_too_much_is_refused_in_a_sentence(qtbot, window, recording):
+    def widened(members):
+        manifest = json.loads(members["0/manifest.json"])
+        manifest["memories"][0]["blocks"] = 10**9
+        members["0/manifest.json"] = json.dumps(manifest).encode()
+
+    recording.write_bytes(with_members(recording.read_bytes(), widened))
+    assert drop(window, recording)
+    qtbot.waitUntil(window.banner.isVisible, timeout=30_000)
+    assert window.banner.message.text() == f"{recording} is not a recording, or is damaged."
+    assert "Record it again" in window.banner.advice.text()
+    assert window.own.page is None
+
+
+@pytest.mark.parametrize("when", ["read", "shown", "played"])
+def test_what_goes_wrong_with_a_file_is_said_and_the_window_goes_on(qtbot, window, recording, monkeypatch, when):
+    def broken(*_):
+        raise ZeroDivisionError("out of luck")
+
+    if when == "read":
+        monkeypatch.setattr("gpu.stepping.derived.derive", broken)
+    elif when == "shown":
+        monkeypatch.setattr("gui.step_view.time.timeline.Timeline.open", broken)
+    if when == "played":
+        page = opened(qtbot, window, recording)
+        monkeypatch.setattr(page.step.panes.statement, "say", broken)
+        page.step.player.play()
+        qtbot.waitUntil(window.banner.isVisible)
+        assert not page.step.player.playing
+    else:
+        assert drop(window, recording)
+        qtbot.waitUntil(window.banner.isVisible, timeout=30_000)
+    assert window.banner.message.text() == f"{recording} is not a recording, or is damaged."
+    window.files.open(window.bench.image.path)
+    settle(qtbot, window)
+    assert not window.banner.isVisible()
+
+
+def test_the_process_that_looks_at_recordings_is_there_when_one_is_asked_for(window, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "gui.own_kernel.opened.QFileDialog.getOpenFileName",
+        lambda *_: (asked.append(window.own._inspector._waiting), ("", ""))[1],
+    )
+    window.own.ask()
+    (process,) = asked
+    assert process is not None
+    window.close()
+    assert process.returncode is not None

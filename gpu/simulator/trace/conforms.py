@@ -1,0 +1,40 @@
+"""Whether what was read from a file is of the types that a data class declares."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+
+def conforms(value: object, kind: Any) -> bool:
+    """Return whether a value, with all that is in it, is of a type: plain ones, data classes, tuples, mappings."""
+    if kind is Any:
+        return isinstance(value, int | float | str | list | None)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return any(conforms(value, each) for each in arguments)
+    if origin is tuple and arguments[1:] == (...,):
+        return isinstance(value, tuple) and all(conforms(each, arguments[0]) for each in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(
+            conforms(key, arguments[0]) and conforms(each, arguments[1]) for key, each in value.items()
+        )
+    if origin is not None:
+        return isinstance(value, origin)
+    if kind in (int, float):  # a truth value is no number
+        return type(value) is kind or (kind is float and type(value) is int)
+    if not isinstance(value, kind):
+        return False
+    return isinstance(value, np.dtype | np.ndarray) or all(
+        conforms(getattr(value, name), each) for name, each in _fields(kind) if not name.startswith("_")
+    )
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    is_record = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
+    return tuple(get_type_hints(kind).items()) if is_record else ()

@@ -1,0 +1,46 @@
+"""Everything that is derived from a recording before it can be played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu.stepping.dataflow.dataflow import Dataflow
+from gpu.stepping.launch_tree import Grid, launch_tree
+from gpu.stepping.moment.lanes import LaneStates
+from gpu.stepping.moment.traffic import most_addresses
+from gpu.stepping.recording import Recording
+from gpu.stepping.segments import Segment, segments_of
+from gpu.stepping.tally import Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """What is derived from a recording.
+
+    Parameters
+    ----------
+    segments : tuple of Segment
+        From barrier to barrier.
+    addresses : int
+        The most addresses that atomics of one access want; 0 without atomics.
+    grids : tuple of Grid
+        The host's launches, and those by kernels.
+    """
+
+    recording: Recording
+    dataflow: Dataflow
+    lanes: LaneStates
+    tally: Tally
+    segments: tuple[Segment, ...]
+    addresses: int
+    grids: tuple[Grid, ...]
+
+
+def derive(recording: Recording) -> Derived:
+    """Derive everything from a recording; InputError where its file is damaged."""
+    dataflow = Dataflow(recording)
+    segments = segments_of(recording, [(row.first, row.label) for row in dataflow.rows if row.made.any()])
+    return Derived(
+        recording, dataflow, LaneStates(recording), Tally(recording), segments, most_addresses(recording),
+        launch_tree(recording),
+    )  # fmt: skip

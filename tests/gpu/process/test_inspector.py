@@ -1,0 +1,163 @@
+"""The process that looks at recordings: hostile, huge and damaged ones end there, in a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gpu.errors import InputError
+from gpu.process import inspector
+from gpu.process.inspector import Inspector
+from gpu.stepping.inspection import inspect
+from tests.attacks.recordings import attack, expect_an_answer, honest, with_members
+
+
+@pytest.fixture
+def looking():
+    made = Inspector()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.lockstep"
+    path.write_bytes(honest()[0])
+    return path
+
+
+def refused(looking, path):
+    with pytest.raises(InputError) as caught:
+        looking.read(path)
+    assert "Record it again" in caught.value.advice
+    return caught.value.message
+
+
+def test_what_was_looked_at_is_what_is_given(looking, path, monkeypatch):
+    looking.prepare()
+    assert looking.read(path) == honest()[0]
+    asked = inspector._ask
+
+    def exchange(*given):
+        path.write_bytes(b"something else")
+        return asked(*given)
+
+    monkeypatch.setattr(inspector, "_ask", exchange)
+    assert looking.read(path) == honest()[0]
+
+
+def change(path, name, edit):
+    """Edit a member of a recording that is JSON."""
+
+    def edited(members):
+        members[name] = json.dumps(edit(json.loads(members[name]))).encode()
+
+    path.write_bytes(with_members(path.read_bytes(), edited))
+
+
+def widen(manifest, key):
+    memory = next(each for each in manifest["memories"] if each["space"] == "shared")
+    memory[key] = 10**10
+    return manifest
+
+
+HUGE = {
+    "blocks": lambda path: change(path, "0/manifest.json", lambda found: widen(found, "blocks")),
+    "stride": lambda path: change(path, "0/manifest.json", lambda found: widen(found, "stride")),
+    "a grid": lambda path: change(
+        path, "0/manifest.json", lambda found: {**found, "launches": [{**found["launches"][0], "grid": [10**9, 1, 1]}]}
+    ),
+    "a manifest that unpacks to 64 MB": lambda path: path.write_bytes(
+        with_members(path.read_bytes(), lambda members: members.update({"0/manifest.json": bytes(64 << 20)}))
+    ),
+    "a text of many brackets": lambda path: path.write_bytes(
+        with_members(path.read_bytes(), lambda members: members.update({"recording.json": b"[" * (1 << 20)}))
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_what_would_take_all_memory_is_damaged(path, kind):
+    HUGE[kind](path)
+    with pytest.raises(InputError, match="is not a recording, or is damaged") as caught:
+        inspect(path.read_bytes(), str(path))
+    assert isinstance(caught.value.__cause__, ValueError | RecursionError), "before anything is made of that size"
+
+
+def test_what_is_damaged_is_refused_in_a_sentence(looking, path):
+    HUGE["blocks"](path)
+    assert refused(looking, path) == f"{path} is not a recording, or is damaged."
+
+
+@pytest.mark.parametrize("end", ["it never answers", "it dies", "it says nothing", "it says nonsense"])
+def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monkeypatch, end):
+    does = {
+        "it never answers": "import time; time.sleep(600)",
+        "it dies": "import os; os.abort()",
+        "it says nothing": "",
+        "it says nonsense": "print([1, 2, 3])",
+    }[end]
+    started = []
+
+    def start():
+        started.append(subprocess.Popen([sys.executable, "-c", does], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        return started[-1]
+
+    monkeypatch.setattr(inspector, "_start", start)
+    monkeypatch.setattr(inspector, "_PATIENCE", 0.1)
+    assert refused(looking, path) == f"{path} is not a recording, or is damaged."
+    assert started[0].returncode is not None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits are the system's")
+def test_it_has_limits(looking, path):
+    """More memory than a file of its size may take is refused to it, and after so many seconds it is ended."""
+    ask = (
+        "import io, json, resource, sys; from gpu.stepping import inspection as i;"
+        "limits = resource.RLIMIT_AS, resource.RLIMIT_CPU;"
+        "i.inspect = lambda *_: print([resource.getrlimit(each)[0] for each in limits]);"
+        "i._main()"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], input=b'["a", 4]\nabcd', capture_output=True, check=True)
+    memory, seconds = json.loads(done.stdout.splitlines()[0])
+    assert 2**30 < memory < 2**31
+    assert 0 < seconds < 20
+
+
+def test_one_that_waits_goes_with_its_window(looking):
+    looking.prepare()
+    process = looking._waiting
+    looking.prepare()
+    assert looking._waiting is process
+    looking.close()
+    assert process.returncode is not None
+    assert looking._waiting is None
+
+
+def test_one_that_waits_ends_where_its_window_was_killed(looking):
+    looking.prepare()
+    process = looking._waiting
+    process.stdin.close()
+    assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_no_recording(looking, tmp_path):
+    os.mkfifo(tmp_path / "pipe.lockstep")
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        looking.read(tmp_path / "pipe.lockstep")
+
+
+def test_a_hundred_changed_recordings(tmp_path):
+    for seed in range(100):
+        attack(np.random.default_rng(seed), tmp_path)
+
+
+def test_an_attack_that_succeeds_is_noticed():
+    with pytest.raises(AssertionError, match="ZeroDivisionError instead of a sentence"):
+        expect_an_answer(lambda: 1 // 0)
