@@ -5,11 +5,11 @@ from __future__ import annotations
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind, start_of
 from gpu.simulator.frontend.classes import ARRAYS, INSTEAD_OF_DESTRUCTOR, destructor, is_constructed
-from gpu.simulator.frontend.construction import default_elements, expressions_of
-from gpu.simulator.frontend.conversions import convert, number_of
+from gpu.simulator.frontend.construction import array_values, default_elements, expressions_of
+from gpu.simulator.frontend.conversions import convert, number_of, zero_of
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.types import refuse
-from gpu.simulator.types import INT32, VOID, Pointer, Scalar
+from gpu.simulator.types import INT32, VOID, ArrayOf, Pointer, Scalar
 
 _SIZE = Scalar("uint64")
 
@@ -31,7 +31,9 @@ def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
         else:
             initial = part
     if place is None:
-        function = lower.scope.function_called(lower.scope.unit.known("malloc"), start_of(cursor))
+        is_zero = initial is not None and initial.type.canonical.kind in ARRAYS and _is_zero(initial, declared, cursor)
+        asked = lower.scope.unit.known("__lockstep_zeroed" if is_zero else "malloc")
+        function = lower.scope.function_called(asked, start_of(cursor))
         size = ir.Binary(_SIZE, "*", count, number_of(_SIZE, type.size))
         place = ir.Call(function.type, function, (size,), start_of(cursor))
     held = ir.Local(pointer, lower.scope.new_slot(), "new")
@@ -40,8 +42,12 @@ def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if initial is not None and initial.type.canonical.kind in ARRAYS:
         if is_constructed(declared):
             values = default_elements(lower, declared, type, _length(count, cursor))  # type: ignore[arg-type]
+        elif initial.kind == CursorKind.INIT_LIST_EXPR and initial.children:
+            values = array_values(lower, initial, ArrayOf(type, _length(count, cursor)))
     elif initial is not None and (initial.kind != CursorKind.CALL_EXPR or not _holds_nothing(initial, declared)):
         values = [lower.converted(initial, type)]
+    elif initial is not None and _ends_with_parentheses(cursor):
+        values = [zero_of(type)]
     for number, value in enumerate(values):
         element = ir.Element(type, held, number_of(INT32, number), start_of(cursor))
         made = ir.Sequence(VOID, made, ir.Assign(type, element, value))
@@ -60,6 +66,18 @@ def delete(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 def _holds_nothing(initial: Cursor, declared: ClangType) -> bool:
     return not initial.arguments and not is_constructed(declared)
+
+
+def _is_zero(array: Cursor, declared: ClangType, new: Cursor) -> bool:
+    """Whether the elements of a new array are zero."""
+    if is_constructed(declared) or array.kind == CursorKind.INIT_LIST_EXPR:
+        return not is_constructed(declared) and not array.children
+    return array.kind != CursorKind.CALL_EXPR or _ends_with_parentheses(new)
+
+
+def _ends_with_parentheses(new: Cursor) -> bool:
+    """Whether a `new` has `()` behind its type, so that what it makes is zero."""
+    return [spelling for spelling, _ in new.tokens()][-2:] == ["(", ")"]
 
 
 def _names_extent(new: Cursor) -> bool:

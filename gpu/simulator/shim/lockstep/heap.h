@@ -16,6 +16,10 @@ LOCKSTEP_API inline void *malloc(size_t bytes) {
     __lockstep_allocated(device_heap + first, bytes);
     return device_heap + first;
 }
+LOCKSTEP_API inline void *__lockstep_zeroed(size_t bytes) {
+    void *made = malloc(bytes);
+    return made ? memset(made, 0, bytes) : made;
+}
 LOCKSTEP_API inline void free(void *pointer) { __lockstep_freed(pointer); }
 template <typename LockstepT>
 LOCKSTEP_API inline cudaError_t cudaMalloc(LockstepT **pointer, size_t bytes) {

@@ -141,6 +141,14 @@ RIGHT = {
     ),
     "more than there is": "int *p = (int *)malloc(size_t(1) << 40);\nif (p) *p = 1;\nfree(p);",
     "placement": "int *p = new int(3);\nint *q = new (p) int(4);\na[i] = *q;\ndelete p;",
+    "arrays with values": (
+        "int *p = new int[3]{1, 2}, *q = new int[2](), *r = new int[i + 1](), *s = new int[2]{};\n"
+        "a[i] = p[1] + p[2] + q[1] + r[i] + s[1];"
+    ),
+    "structs with values": (
+        "Node *p = new Node(), *q = new Node[2](), *r = new Node{}, *s = new Node[2]{{1}, {2, r}};\n"
+        "a[i] = p->x + q[1].x + r->x + s[1].next->x + (p->next == q[0].next);"
+    ),
     "never freed": "int *p = new int(1);\na[i] = *p;",
 }
 
@@ -232,3 +240,13 @@ def test_any_order_of_calls_is_judged_as_a_model_judges_it(steps: list[tuple[str
     body = "int *p0 = 0, *p1 = 0, *p2 = 0;\n" + "\n".join(text[step].replace("{}", str(which)) for step, which in steps)
     first = {(finding.kind, finding.positions[0].line - _FIRST_LINE + 1) for finding in found_in(body, block=1)}
     assert {each for each in first if each[0] != "uninitialized" or each in expected} == expected
+
+
+def test_new_arrays_hold_their_values() -> None:
+    source = f"""{BEFORE}__global__ void f(int *a) {{
+    int *p = new int[4]{{1, 2}}, n = 3;
+    Node *q = new Node[2]{{{{1}}, {{5, nullptr}}}};
+    int *r = new int[n](), *s = new int[n]{{}};
+    a[0] = p[0] * 10 + p[1]; a[1] = p[3]; a[2] = q[1].x; a[3] = r[2] + s[2] + (q[0].next == nullptr);
+}}"""
+    assert simulate("test.cu", "f", 1, 1, ["full:4:9"], source=source).arrays[0].tolist() == [12, 0, 5, 1]
