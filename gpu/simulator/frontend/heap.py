@@ -82,10 +82,12 @@ def _ends_with_parentheses(new: Cursor) -> bool:
 
 def _names_extent(new: Cursor) -> bool:
     """Whether brackets stand between a `new` and its initializer."""
-    for spelling, offset in new.tokens():
+    tokens = list(new.tokens())
+    for spelling, offset in tokens:
         if spelling == "[" or (spelling in ("(", "{") and offset > new.start.offset + len("new ")):
             return spelling == "["
-    return False
+    # In a template's instantiation clang keeps no more of a new array without values than the word.
+    return len(tokens) == 1
 
 
 def _length(count: ir.Expression, cursor: Cursor) -> int:

@@ -250,3 +250,14 @@ def test_new_arrays_hold_their_values() -> None:
     a[0] = p[0] * 10 + p[1]; a[1] = p[3]; a[2] = q[1].x; a[3] = r[2] + s[2] + (q[0].next == nullptr);
 }}"""
     assert simulate("test.cu", "f", 1, 1, ["full:4:9"], source=source).arrays[0].tolist() == [12, 0, 5, 1]
+
+
+def test_a_template_allocates_whole_arrays() -> None:
+    source = """template <int N> __global__ void f(int *a) {
+    unsigned long *one = new unsigned long(9), *two = new unsigned long[2];
+    unsigned long *three = new unsigned long[3](), *no = new unsigned long;
+    two[1] = 3; *no = 1; a[0] = *one + two[1] + three[2] + *no;
+}"""
+    simulation = simulate("test.cu", "f<1>", 1, 1, ["zeros:1"], source=source)
+    assert simulation.findings == []
+    assert simulation.arrays[0].tolist() == [13]
