@@ -109,6 +109,7 @@ class SimulatedModule:
         max_lane_events: int = MAXIMUM_LANE_EVENTS,
         on_print: Callable[[str, str], None] | None = None,
         max_rounds: int | None = None,
+        max_seconds: float | None = None,
         schedule: str = ROUND_ROBIN,
         checked: bool = True,
         uninitialized: Collection[str] = (),
@@ -120,7 +121,7 @@ class SimulatedModule:
         ----------
         name : str
             The kernel.
-        grid, block, arguments, shared_bytes, on_print, max_rounds, schedule
+        grid, block, arguments, shared_bytes, on_print, max_rounds, max_seconds, schedule
             As for a launch.
         max_lane_events : int
             How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
@@ -153,6 +154,7 @@ class SimulatedModule:
                 observers=(recorder, *checkers, dated, *observers) if checked else (recorder, *observers),
                 on_print=on_print,
                 max_rounds=max_rounds,
+                max_seconds=max_seconds,
                 schedule=schedule,
             )
         except LaunchError as error:

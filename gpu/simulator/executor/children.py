@@ -19,7 +19,9 @@ from gpu.simulator.executor.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.observe import Observer
+from gpu.simulator.executor.patience import Patience
 from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.printf import PrintBuffer
 from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.schedule import Order
 
@@ -48,6 +50,8 @@ class HostLaunch:
         what a batch has by itself.
     order : Order
         The order in which warps and lanes run.
+    max_seconds : float or None
+        How long the blocks of a batch may compute; None for any time.
     """
 
     def __init__(
@@ -57,19 +61,25 @@ class HostLaunch:
         observer: Observer | None,
         max_rounds: int | None,
         order: Order,
+        max_seconds: float | None = None,
     ) -> None:
         self._run = run
         self.write = write
         self.observer = observer
         self._max_rounds = max_rounds or MAXIMUM_ROUNDS
         self.order = order
+        self.patience = Patience(max_seconds)
+        self.print_buffer = PrintBuffer()
         self.rounds = 0
 
     def adopt(self, batch: RunningBatch, depth: int) -> None:
         """Let a batch belong to this tree."""
         batch.parent, batch.depth, batch.max_rounds = self, depth, self._max_rounds
+        batch.patience, batch.print_buffer = self.patience, self.print_buffer
         if depth:
             batch.rounds = self.rounds
+        else:
+            self.patience.begin()
 
     def finish(self, batch: RunningBatch) -> None:
         """Take note of the rounds of a batch that has ended."""
@@ -102,6 +112,10 @@ class HostLaunch:
                     f"launches and their loops have taken {self._max_rounds} rounds already.",
                     "Check what ends the launches.",
                     "endless",
+                )
+            if self.patience.is_over:
+                raise child.fails(
+                    "launches still go on when their time is up.", "Check what ends the launches.", "endless"
                 )
             self._run(child, depth)
 

@@ -22,10 +22,13 @@ _LONGEST_TEXT = 1024
 
 
 def print_lanes(frame: CallFrame, mask: LaneMask, text: str, values: list[Any]) -> np.int32:
-    """Format a text for each lane, in lane order, and return what printf does."""
+    """Format a text for each lane, in lane order and as long as there is room, and return what printf does."""
+    batch = frame.batch
     for lane in mask.lanes:
-        own = [_of_lane(frame.batch, value, int(lane)) for value in values]
-        frame.batch.printed.append((int(lane), format_c(text, own)))
+        if batch.print_buffer.takes():
+            own = [_of_lane(batch, value, int(lane)) for value in values]
+            batch.printed.append((int(lane), format_c(text, own)))
+            batch.print_buffer.take(batch.printed[-1][1])
     return np.int32(len(values))
 
 

@@ -449,8 +449,7 @@ class ExpressionCompiler:
         evaluators = [self.expression(argument) for argument in expression.arguments]
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            if frame.depth >= MAXIMUM_DEPTH:
-                raise _too_deep(frame, mask, function, position)
+            _check_call(frame, mask, function, position)
             return compiled.call(frame, mask, [evaluate(frame, mask) for evaluate in evaluators])
 
         return self.values.lifted(run) if function.type == VOID else run
@@ -464,8 +463,7 @@ class ExpressionCompiler:
             given = [evaluate(frame, mask) for evaluate in evaluators]
             result: Any = None
             for function, lanes in _called_functions(frame, mask, numbers, expression):
-                if frame.depth >= MAXIMUM_DEPTH:
-                    raise _too_deep(frame, lanes, function, expression.position)
+                _check_call(frame, lanes, function, expression.position)
                 own = [values.lift(each) for each in _own_object(function)]
                 made = self._function(function).call(frame, lanes, [*own, *given])
                 result = values.merged(result, made, lanes)
@@ -512,12 +510,20 @@ def _own_object(function: ir.Function) -> list[Any]:
     return [PointerValue(None)] if function.parameters and function.parameters[0][0] == "this" else []
 
 
-def _too_deep(frame: CallFrame, mask: LaneMask, function: ir.Function, position: SourcePosition) -> LaunchError:
-    """Return the error of a call of `function` from a frame that is as deep as one may be."""
-    return LaunchError(
-        f"{position}: Stack overflow: {function.name} calls itself more than {MAXIMUM_DEPTH} levels deep.",
+def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, position: SourcePosition) -> None:
+    """Raise LaunchError for a call of `function` from a frame that is as deep as one may be, or has had its time."""
+    if frame.depth >= MAXIMUM_DEPTH:
+        kind = "stack-overflow"
+        what = f"Stack overflow: {function.name} calls itself more than {MAXIMUM_DEPTH} levels deep."
+    elif frame.batch.patience.is_over:
+        kind = "endless"
+        what = f"{function.name} is still called after {frame.batch.patience.seconds:g} seconds: its calls do not end."
+    else:
+        return
+    raise LaunchError(
+        f"{position}: {what}",
         position=position,
         advice="Check what ends the recursion.",
-        kind="stack-overflow",
+        kind=kind,
         thread=frame.batch.describe(int(mask.lanes[0])),
     )

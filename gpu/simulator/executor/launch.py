@@ -74,6 +74,7 @@ class SimulatedKernel:
         observers: Sequence[Observer] = (),
         on_print: Callable[[str, str], None] | None = None,
         max_rounds: int | None = None,
+        max_seconds: float | None = None,
         schedule: str | Chooser = ROUND_ROBIN,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
@@ -96,6 +97,9 @@ class SimulatedKernel:
             How often the loops of a batch (or of a warp, where warps are shuffled) may go round, all of them together,
             before they are taken for endless; None for `children.MAXIMUM_ROUNDS`. Those of the kernels that a launch
             launches count together.
+        max_seconds : float or None
+            How long the blocks of a batch may compute before they are taken for endless; all of a launch may take
+            `patience.WHOLE_LAUNCH` times as long. None for any time.
         schedule : str or Chooser
             One of `gpu.schedules.NAMES`; or what decides which warp goes on.
 
@@ -129,9 +133,19 @@ class SimulatedKernel:
             Observers(observers) if observers else None,
             max_rounds,
             order_of(schedule),
+            max_seconds,
         )
-        with np.errstate(all="ignore"):
-            self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
+        try:
+            with np.errstate(all="ignore"):
+                self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
+        except RecursionError:
+            raise LaunchError(
+                f"{self.name}: its functions call themselves within expressions that are nested too deep.",
+                advice="Divide the expressions.",
+            ) from None
+        finally:
+            if complaint := tree.print_buffer.complaint:
+                _write("", complaint, on_print)
 
     def _run(
         self,
@@ -176,8 +190,12 @@ class SimulatedKernel:
             tree.finish(batch)
             children += batch.children
             on_progress((first + blocks) / count)
+            if not depth:
+                tree.patience.check_pace(self.name, first + blocks, count)
         if observer is not None:
             observer.launch_ends()
+        if not depth:
+            tree.patience.begin_children()
         tree.run(children, depth + 1)
 
     def _batch_lanes(self, order: Order) -> int:
@@ -239,11 +257,15 @@ class SimulatedKernel:
 
 def _print(batch: RunningBatch, on_print: Callable[[str, str], None] | None) -> None:
     for lane, text in batch.printed:
-        if on_print is not None:
-            on_print(batch.describe(lane), text)
-        else:
-            sys.stdout.write(text)
+        _write(batch.describe(lane), text, on_print)
     batch.printed.clear()
+
+
+def _write(thread: str, text: str, on_print: Callable[[str, str], None] | None) -> None:
+    if on_print is not None:
+        on_print(thread, text)
+    else:
+        sys.stdout.write(text)
 
 
 def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:

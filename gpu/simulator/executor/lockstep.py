@@ -26,6 +26,9 @@ from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.types import Scalar, leaves
 
+_ROUNDS_BETWEEN_LOOKS = 4
+"""Rounds of loops between two looks at the clock, so that those cost nothing."""
+
 
 class CompiledFunction:
     """A kernel or `__device__` function, ready to run."""
@@ -258,7 +261,9 @@ class LockstepCompiler:
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.rounds > frame.batch.max_rounds:
-                    raise _endless(frame, live or mask, position)
+                    raise _endless(frame, live or mask, position, f"{frame.batch.max_rounds} rounds")
+                if not frame.batch.rounds % _ROUNDS_BETWEEN_LOOKS and frame.batch.patience.is_over:
+                    raise _endless(frame, live or mask, position, f"{frame.batch.patience.seconds:g} seconds")
             frame.continued = outer
             return mask if frame.returned is returned else mask.without(frame.returned)
 
@@ -343,10 +348,10 @@ def _continue(frame: CallFrame, mask: LaneMask) -> None:
     frame.continued = union(frame.continued, mask)
 
 
-def _endless(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> LaunchError:
+def _endless(frame: CallFrame, mask: LaneMask, position: SourcePosition, so_long: str) -> LaunchError:
     return LaunchError(
         f"{position}: this loop does not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
-        f"{frame.batch.max_rounds} rounds.",
+        f"{so_long}.",
         position=position,
         advice="Check what ends the loop.",
         kind="endless",

@@ -11,6 +11,8 @@ from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import LocalMemory
 from gpu.simulator.executor.observe import IssuedStep, Observer
+from gpu.simulator.executor.patience import UNHURRIED
+from gpu.simulator.executor.printf import PrintBuffer
 from gpu.simulator.executor.registers import Registers
 
 
@@ -95,8 +97,10 @@ class RunningBatch(BlockBatch):
         self.parent: Parent | None = None
         self.depth = 0
         self.printed: list[tuple[int, str]] = []
+        self.print_buffer = PrintBuffer()
         # How often loops have gone round, and may; its parent says how often.
         self.rounds = self.max_rounds = 0
+        self.patience = UNHURRIED
         self.clock_calls = 0
 
     def begin(self, step: IssuedStep, mask: LaneMask) -> None:
