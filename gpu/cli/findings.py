@@ -11,6 +11,8 @@ from gpu.files.sources import Sources
 from gpu.simulator.checkers.findings import Finding
 
 _WIDTH = 100
+# Characters of a source line that are shown at most, around what is pointed at.
+_EXCERPT = 160
 
 
 def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -50,5 +52,8 @@ def finding_text(number: int, finding: Finding, sources: Sources) -> str:
 
 def excerpt(sources: Sources, position: SourcePosition) -> str:
     """Return a source line and a caret below it; "" where the line is not known."""
-    text = sources.line(position.file, position.line)
-    return "\n".join(f"    {line}" for line in (text, sources.caret(position)) if line) if text else ""
+    text, caret = sources.line(position.file, position.line), sources.caret(position)
+    if len(text) > _EXCERPT:
+        first = max(0, len(caret) - _EXCERPT // 2)
+        text, caret = text[first : first + _EXCERPT], caret[first:]
+    return "\n".join(f"    {line}" for line in (text, caret) if line) if text else ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpu.errors import InputError, SourcePosition
+from gpu.errors import CompileError, InputError, SourcePosition
 from gpu.files.opening import read_bytes
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
@@ -18,6 +18,40 @@ MOST_BYTES = 4 << 20
 def read_source(path: Path) -> str:
     """Return a kernel file's text; InputError where it cannot be read."""
     return read_bytes(path, MOST_BYTES).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> None:
+    """Raise CompileError, with its place, for an include that is no file or too large: a compiler would just open it.
+
+    Parameters
+    ----------
+    text : str
+        The kernel file's.
+    path, include_dirs
+        As of `Sources`.
+    """
+    waiting = [(text, path)]
+    seen: set[Path] = set()
+    for inner, file in waiting:
+        for found in _INCLUDE.finditer(inner):
+            for included in (folder / found[1] for folder in (file.parent, path.parent, *include_dirs)):
+                if included in seen or not _is_there(included):
+                    continue
+                seen.add(included)
+                try:
+                    waiting.append((read_source(included), included))
+                except InputError as error:
+                    line = 1 + inner.count("\n", 0, found.start(1))
+                    position = SourcePosition(file.name, line)
+                    raise CompileError(f"{position}: {error.message}", position=position) from None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is something that a compiler opens; it goes past folders."""
+    try:
+        return path.exists() and not path.is_dir()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 class Sources:

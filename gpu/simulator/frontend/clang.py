@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,9 +14,11 @@ from clang import cindex
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.errors import CompileError, SourcePosition
+from gpu.files.sources import check_includes
 from gpu.simulator.frontend.child_launches import KERNEL_MARK, Edits, is_child_launch, rewrite
 from gpu.simulator.frontend.cursors import ClangType, Cursor, SyntaxTree
 from gpu.simulator.frontend.header import PLAIN, SHIM, parsed_before
+from gpu.simulator.frontend.stack import with_room
 
 # Where includes are found that are not there: libclang takes files that exist in its memory alone.
 _MISSING = SHIM / "missing"
@@ -43,6 +46,13 @@ _ARGUMENTS = (
 )
 
 
+_SHOWN = 20
+"""Errors that a compiler's log shows at most."""
+
+_EXCERPT = 160
+"""Characters of a source line that one of them shows at most."""
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """An error or a warning that clang found, with its source line and a caret."""
@@ -56,7 +66,10 @@ class Diagnosis:
 
     def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
         """Return it as an error; `detail` holds the others too."""
-        log = "\n".join(found.excerpt for found in others or (self,))
+        shown = others[:_SHOWN] or (self,)
+        log = "\n".join(found.excerpt for found in shown)
+        if more := len(others) - len(shown):
+            log += f"\nand {more:,} more."
         return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
 
     def lies_in(self, cursor: Cursor) -> bool:
@@ -93,6 +106,7 @@ def parse(
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
+    check_includes(text, path, include_dirs)
     # What begins with a preamble of its own does not begin with a header that is parsed already.
     header = PLAIN if again else parsed_before(_ARGUMENTS)
     arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders]
@@ -120,14 +134,42 @@ def parse(
 def _parsed(
     path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, again: bool
 ) -> cindex.TranslationUnit:
-    if not again:
-        return _index().parse(path, args=arguments, unsaved_files=files)
-    kept = _kept(path, arguments)
-    if kept:
-        kept[0].reparse(unsaved_files=files)
-    else:
-        kept.append(_index().parse(path, args=arguments, unsaved_files=files, options=_WITH_PREAMBLE))
+    kept = _kept(path, arguments) if again else []
+    try:
+        with _silenced():
+            if kept:
+                with_room(lambda: kept[0].reparse(unsaved_files=files))
+            else:
+                options = _WITH_PREAMBLE if again else 0
+                kept.append(
+                    with_room(lambda: _index().parse(path, args=arguments, unsaved_files=files, options=options))
+                )
+    except cindex.TranslationUnitLoadError:
+        # Libclang has come back from a crash, and says no more.
+        kept.clear()
+        raise CompileError(
+            f"{Path(path).name}: clang gave up, as it ran out of memory or of stack.",
+            advice="Look for a macro or a template that grows without end, and for an expression without end.",
+        ) from None
     return kept[0]
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep what libclang writes on its own to the standard error from the user, who is told in a sentence."""
+    try:
+        before = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 @lru_cache(maxsize=8)
@@ -139,6 +181,9 @@ def _kept(path: str, arguments: tuple[str, ...]) -> list[cindex.TranslationUnit]
 def _with_caret(line: str, column: int) -> str:
     """Return a source line and a caret below a column, which clang counts in bytes."""
     before = line.encode()[: column - 1].decode(errors="ignore")
+    if len(line) > _EXCERPT:
+        first = max(0, len(before) - _EXCERPT // 2)
+        line, before = line[first : first + _EXCERPT], before[first:]
     return f"\n    {line}\n    {''.join(letter if letter.isspace() else ' ' for letter in before)}^"
 
 

@@ -206,6 +206,18 @@ class Cursor:
             if found.kind != CursorKind.DECL_REF_EXPR:
                 left += reversed(found.children)
 
+    def nested_deeper_than(self, statements: int, expressions: int) -> Cursor | None:
+        """Return a node that is within more statements or expressions than these; None where there is none."""
+        left = [(self, 0, 0)]
+        while left:
+            node, outer, around = left.pop()
+            if outer > statements or around > expressions:
+                return node
+            if node.kind != CursorKind.DECL_REF_EXPR:
+                inner = (outer, around + 1) if node.is_expression else (outer + 1, 0)
+                left += [(child, *inner) for child in node.children]
+        return None
+
     def tokens(self) -> Iterator[tuple[str, int]]:
         """Yield the spelling and the offset of each token of this node's text."""
         return self.tree.tokens(self.raw.extent)

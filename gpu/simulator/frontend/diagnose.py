@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from gpu.bounds import bounded
 from gpu.errors import CompileError, Diagnostic, SourcePosition
 from gpu.simulator.frontend.program import Program
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_SHOWN = 100
+"""Errors and warnings that an editor shows at most."""
+
 _WORD = re.compile(r"\w+|\S")
 
 
@@ -27,6 +32,11 @@ def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[D
     defines : mapping
         Macros.
     """
+    with bounded():
+        return _diagnose(text, path, defines)
+
+
+def _diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Diagnostic, ...]:
     lines = text.split("\n")
     try:
         program = Program(text, path, defines, tolerant=True, again=True)
@@ -42,7 +52,13 @@ def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[D
                 program.kernel(kernel)
             except CompileError as refusal:
                 found.append(_refused(refusal, path, lines))
-    return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.line, each.column)))
+    found = sorted(dict.fromkeys(found), key=lambda each: (each.line, each.column))
+    # The first errors explain more than warnings, and more than the errors that follow from them.
+    shown = sorted(sorted(found, key=lambda each: each.severity != "error")[:_SHOWN], key=found.index)
+    if more := len(found) - len(shown):
+        last = shown[-1]
+        shown[-1] = replace(last, message=f"{last.message} (and {more:,} more errors and warnings)")
+    return tuple(shown)
 
 
 def _refused(refusal: CompileError, path: Path, lines: list[str]) -> Diagnostic:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from clang import cindex
 
+from gpu.bounds import unhurried
 from gpu.simulator import disk
 
 SHIM = Path(__file__).parents[1] / "shim"
@@ -42,10 +43,11 @@ _FOR_OTHERS = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationUni
 def parsed_before(arguments: tuple[str, ...]) -> PrecompiledHeader:
     """Return the header as it was parsed before, with these arguments; `PLAIN` where there is no room to keep that."""
     folder = disk.folder()
-    path = _path(folder, arguments)
-    if path is not None and not disk.holds(path):  # somebody has cleared the cache
-        _path.cache_clear()
+    with unhurried():
         path = _path(folder, arguments)
+        if path is not None and not disk.holds(path):  # somebody has cleared the cache
+            _path.cache_clear()
+            path = _path(folder, arguments)
     return PLAIN if path is None else PrecompiledHeader(_taking(path), _number_of_declarations(path, arguments) or 0)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpu.errors import CompileError, KernelError, SourcePosition
-from gpu.simulator import ir
+from gpu.simulator import ir, nesting
 from gpu.simulator.frontend.addresses import is_reference_function
 from gpu.simulator.frontend.clang import (
     Cursor,
@@ -36,6 +36,8 @@ _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DE
 _WITH_BODY = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _NAMED = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _INSTANCE = "lockstep_instance"
+
+nesting.make_room()
 
 
 class Program:
@@ -151,6 +153,7 @@ class Program:
             for error in self._errors:
                 if error.lies_in(definition):
                     raise error.error(self._errors)
+            _check_nesting(definition)
             result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
             function = ir.Function(definition.spelling, result)
             before = len(self._functions)
@@ -243,6 +246,7 @@ class Program:
                 raise error.error(self._errors)
 
     def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
+        _check_nesting(declaration)
         value = _initial_value(declaration)
         if value is None:
             return ()
@@ -255,6 +259,20 @@ class Program:
             (number * size + offset, part)
             for number, element in enumerate(elements)
             for offset, part in _constants(element, value)
+        )
+
+
+def _check_nesting(cursor: Cursor) -> None:
+    """Refuse what is nested deeper than all that walks through it reaches."""
+    deepest = cursor.nested_deeper_than(nesting.STATEMENTS, nesting.EXPRESSIONS)
+    if deepest is not None:
+        what = "expression" if deepest.is_expression else "statement"
+        levels = nesting.EXPRESSIONS if deepest.is_expression else nesting.STATEMENTS
+        position = start_of(deepest)
+        raise CompileError(
+            f"{position}: this {what} of {cursor.spelling} is nested more than {levels} levels deep.",
+            position=position,
+            advice="Divide it into several.",
         )
 
 

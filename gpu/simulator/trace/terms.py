@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpu.simulator import ir
+from gpu.simulator import ir, nesting
 from gpu.simulator.intrinsics import ATOMICS
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
+
+nesting.make_room()
 
 _ATOMIC_NAMES = {op: name for name, op in reversed(ATOMICS.items())}
 _NAMES = {
