@@ -65,6 +65,14 @@ def _run() -> int:
     return main(sys.argv[1:], Desktop(_open_window, _tour, _measure))
 
 
+def _main() -> int:
+    if sys.argv[1:2] != ["simulate"]:
+        return _run()
+    from gpu.cli.supervised import supervised
+
+    return supervised(_run)  # before anything is imported that starts a thread
+
+
 if __name__ == "__main__":
     multiprocessing.freeze_support()
-    sys.exit(_run())
+    sys.exit(_main())

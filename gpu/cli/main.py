@@ -14,14 +14,13 @@ from typing import Any, NamedTuple, NoReturn
 
 from gpu import __version__
 from gpu.cli import interrupts
+from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE
 from gpu.declaration.text_parameters import BinEdges, Text
 from gpu.errors import CompileError, InputError, KernelError, LockstepError
 from gpu.process.temporaries import own_temporaries
-
-OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
 
 _EPILOG = f"""\
 exit codes:

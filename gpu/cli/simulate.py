@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpu import bounds
 from gpu.errors import InputError, KernelError
 from gpu.files import opening
 from gpu.files.sources import Sources
 from gpu.schedules import KINDS, NAMES, ROUND_ROBIN
+
+_LONGEST = 1_000_000
+_LARGEST = 1 << 20
 
 if TYPE_CHECKING:
     from gpu.kernel.simulate import Simulation
@@ -71,6 +76,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--max-steps", metavar="N", type=_whole, help="rounds of loops before they are taken for endless (200000)"
     )
     parser.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=_seconds,
+        default=bounds.SECONDS,
+        help="computing before the file's text, or blocks that are simulated together, are taken for endless; all "
+        f"blocks may take twelve times as long ({bounds.SECONDS:g})",
+    )
+    parser.add_argument(
+        "--max-memory",
+        metavar="MB",
+        type=_megabytes,
+        default=bounds.MEMORY,
+        help=f"memory that all of it may take ({bounds.MEMORY >> 20})",
+    )
+    parser.add_argument(
         "--schedule",
         metavar="|".join(NAMES),
         default=ROUND_ROBIN,
@@ -102,6 +122,8 @@ def run(options: argparse.Namespace) -> bool:
             shared_bytes=options.shared,
             defines=dict(_define(text) for text in options.defines),
             include_dirs=options.include_dirs,
+            max_seconds=options.max_seconds,
+            max_memory=options.max_memory,
             schedule=options.schedule,
             traced=options.trace is not None,
             **({} if options.max_steps is None else {"max_steps": options.max_steps}),
@@ -159,6 +181,23 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: it is in seconds, at most {_LONGEST}")
+    return seconds
+
+
+def _megabytes(text: str) -> int:
+    megabytes = _whole(text)
+    if not 0 < megabytes <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: it is in MB, from 1 to {_LARGEST}")
+    return megabytes << 20
 
 
 def _dump(text: str) -> tuple[int, Path]:

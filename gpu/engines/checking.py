@@ -7,6 +7,7 @@ from weakref import WeakSet
 
 import numpy.typing as npt
 
+from gpu.bounds import SECONDS
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import LaunchError
@@ -66,6 +67,7 @@ class CheckingEngine(SimulatorEngine):
                 on_progress=self.on_progress,
                 observers=checkers,
                 max_rounds=MAXIMUM_ROUNDS,
+                max_seconds=SECONDS,
             )
         except LaunchError as error:
             if error.kind:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.bounds import bounded
 from gpu.devices.processor import peak_gflops, processor_name
 from gpu.engines.base import (
     KERNELS,
@@ -117,7 +118,8 @@ class SimulatorEngine:
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
-            self._modules[key] = SimulatedModule(text, KERNELS / file, defines or {})
+            with bounded():
+                self._modules[key] = SimulatedModule(text, KERNELS / file, defines or {})
         return self._modules[key]
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:

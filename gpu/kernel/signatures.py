@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from gpu.bounds import bounded
 from gpu.errors import CompileError, KernelError
 from gpu.messages.kernels import KernelParameter, Signature
 from gpu.simulator.module import SimulatedModule
@@ -35,7 +36,11 @@ def signatures(
     KernelError
         It has no kernels.
     """
-    module = SimulatedModule(text, path, defines, tolerant=True)
+    with bounded():
+        return _signatures(SimulatedModule(text, path, defines, tolerant=True), text, path, instances)
+
+
+def _signatures(module: SimulatedModule, text: str, path: Path, instances: tuple[str, ...]) -> tuple[Signature, ...]:
     if not (module.kernels or module.templates):
         try:
             module.kernel("")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.bounds import MEMORY, SECONDS, bounded
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind
@@ -90,6 +91,8 @@ def simulate(
     defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     max_steps: int = MAXIMUM_STEPS,
+    max_seconds: float = SECONDS,
+    max_memory: int = MEMORY,
     schedule: str = ROUND_ROBIN,
     traced: bool = False,
 ) -> Simulation:
@@ -118,6 +121,11 @@ def simulate(
         Where includes are looked for, other than beside the file.
     max_steps : int
         How often the loops of blocks that are simulated together may go round before they are taken for endless.
+    max_seconds : float
+        How long the blocks that are simulated together may compute before they are taken for endless; all of a launch
+        may take twelve times as long. Where `gpu.bounds` may end this process, reading the text is held to it too.
+    max_memory : int
+        Bytes that all of it may take, where `gpu.bounds` holds this process to them.
     schedule : str
         In which order warps and lanes run, one of `gpu.schedules.NAMES`: a race gives other answers in another one.
     traced : bool
@@ -136,18 +144,44 @@ def simulate(
     """
     if max_steps < 1:
         raise InputError(f"At least 1 step must be allowed, not {max_steps}.")
-    module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
-    found = module.kernel(kernel)
-    bound = bind(kernel, arguments, found.parameters)
-    counters = Counters()
+    if not max_seconds > 0:
+        raise InputError(f"A kernel needs some time: {max_seconds:g} seconds are none.")
+    extents = (_extent("grid", grid), _extent("block", block))
     printed: list[Printed] = []
-    launch = (_extent("grid", grid), _extent("block", block), bound.values)
     options: dict[str, Any] = {
         "shared_bytes": shared_bytes,
         "on_print": lambda thread, text: printed.append(Printed(thread, text)),
         "max_rounds": max_steps,
+        "max_seconds": max_seconds,
         "schedule": schedule,
     }
+    try:
+        with bounded(None, max_memory):
+            with bounded(max_seconds, max_memory):
+                module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+                module.kernel(kernel)
+            return _run(module, kernel, extents, arguments, options, printed, traced=traced)
+    except MemoryError:
+        raise InputError(
+            f"This takes more than {max_memory / 2**20:.0f} MB of memory.",
+            advice="Take smaller arrays or fewer threads, or allow more: --max-memory, or max_memory in Python.",
+        ) from None
+
+
+def _run(
+    module: SimulatedModule,
+    kernel: str,
+    extents: tuple[tuple[int, int, int], tuple[int, int, int]],
+    arguments: Sequence[Any],
+    options: Mapping[str, Any],
+    printed: list[Printed],
+    *,
+    traced: bool,
+) -> Simulation:
+    found = module.kernel(kernel)
+    bound = bind(kernel, arguments, found.parameters)
+    counters = Counters()
+    launch = (*extents, bound.values)
     trace: Trace | None = None
     if traced:
         trace = module.trace(
@@ -207,9 +241,9 @@ def _extent(name: str, given: Extent) -> tuple[int, int, int]:
 
 def _with_advice(finding: Finding) -> Finding:
     """Add to what ended a launch what the caller of `simulate` can do about it."""
-    if finding.kind != "endless" or not finding.positions:
+    limit = re.search(r" after [\d.e+]+ (rounds|seconds)", finding.message) if finding.kind == "endless" else None
+    if limit is None:
         return finding
-    return replace(
-        finding,
-        message=finding.message + " If it does end, allow it more steps: --max-steps, or max_steps in Python.",
-    )
+    name = {"rounds": "steps", "seconds": "seconds"}[limit[1]]
+    advice = f" If it does end, allow it more {name}: --max-{name}, or max_{name} in Python."
+    return replace(finding, message=finding.message + advice)

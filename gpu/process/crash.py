@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 _SMALLER = "Use a smaller input, or close other programs."
+_ENDLESS = "Look for a macro, a template or an expression that grows without end."
 _REPORT = "The engine was started again. If it happens again, please report it with the details."
 
 _WINDOWS_CRASHES = {0xC0000005: "read or wrote memory that is not its own", 0xC00000FD: "ran out of stack"}
@@ -34,6 +35,8 @@ def _describe_signal(number: int) -> tuple[str, str]:
     except ValueError:
         name = f"signal {number}"
     match name:
+        case "SIGPROF" | "SIGALRM":
+            return "Reading the kernel's text took too long, and was ended.", _ENDLESS
         case "SIGKILL":
             return "The engine's process was killed by the system, most likely because memory ran out.", _SMALLER
         case "SIGSEGV" | "SIGBUS":

@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from gpu import bounds
 from gpu.declaration.pattern import Progress
 from gpu.errors import EngineLostError, LockstepError
 from gpu.messages.requests import Event, Failure, Ready
@@ -33,6 +34,7 @@ def main(connection: Any, folder_path: str, label: str, engine_name: str) -> Non
     """
     _leave_the_terminal()
     confine()
+    bounds.allow_ending()  # the host says what happened
     threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
     with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
         faulthandler.enable(report)

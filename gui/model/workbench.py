@@ -141,6 +141,8 @@ class Workbench(QObject):
         def done(event: Result | Failure) -> None:
             if isinstance(event, Result):
                 take(event.diagnostics)
+            elif event.kind not in ("cancelled", "engine"):
+                take((Diagnostic(1, 1, 2, "error", f"This text cannot be checked. {event.message} {event.advice}"),))
 
         self.side_jobs.post(f"check {file}", CheckSource(file, text), done, priority=3)
 

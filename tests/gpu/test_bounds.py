@@ -1,0 +1,70 @@
+"""Time and memory that a process may take; each example in a process of its own, as it ends that."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of processes are Linux's")
+
+START = """
+import signal, time
+from gpu import bounds
+bounds._WAITING = 0.2
+def compute():
+    while True: pass
+"""
+
+
+def run(text: str, *, watched: bool = True) -> subprocess.CompletedProcess[str]:
+    watch = "bounds.allow_ending()\n" if watched else ""
+    return subprocess.run(
+        [sys.executable, "-c", START + watch + text], cwd=ROOT, capture_output=True, text=True, timeout=100
+    )
+
+
+def test_computing_ends_when_its_time_is_up():
+    assert run("bounds._WAITING = 90\nwith bounds.bounded(0.1): compute()").returncode == -signal.SIGPROF
+
+
+def test_waiting_ends_too():
+    assert run("with bounds.bounded(0.05): time.sleep(90)").returncode == -signal.SIGALRM
+
+
+def test_a_bound_within_another_does_not_loosen_it():
+    text = "with bounds.bounded(0.1):\n  bounds._WAITING = 90\n  with bounds.bounded(90): {}"
+    assert run(text.format("time.sleep(90)")).returncode == -signal.SIGALRM
+    assert run(text.format("compute()").replace("0.1", "0.1, 1 << 30")).returncode < 0
+
+
+def test_memory_is_an_error_and_no_more_than_is_left_within_another():
+    done = run(
+        "for memory in (50 << 20, 1 << 30):\n"
+        "  with bounds.bounded(None, 50 << 20), bounds.bounded(None, memory):\n"
+        "    try: bytearray(60 << 20); print('taken')\n"
+        "    except MemoryError: print('refused')\n"
+        "bytearray(60 << 20); print('taken')"
+    )
+    assert done.stdout.split() == ["refused", "refused", "taken"], done.stderr
+
+
+def test_nothing_is_left_behind():
+    done = run(
+        "with bounds.bounded(1), bounds.unhurried(): pass\n"
+        "print(signal.getitimer(signal.ITIMER_PROF), signal.getitimer(signal.ITIMER_REAL))"
+    )
+    assert done.stdout == "(0.0, 0.0) (0.0, 0.0)\n", done.stderr
+
+
+def test_what_is_nobodys_doing_costs_no_time():
+    assert run("with bounds.bounded(0.05), bounds.unhurried(): time.sleep(0.6)").returncode == 0
+
+
+def test_nobody_is_ended_whom_nobody_watches():
+    done = run("with bounds.bounded(0.05, 1): time.sleep(0.6); bytearray(60 << 20)", watched=False)
+    assert (done.returncode, done.stderr) == (0, "")
