@@ -35,6 +35,7 @@ _PARAMETER = "parameter "
 """How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
 
 _LONGEST_LINE = 2000
+_MOST_DIGITS = 1000
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -269,7 +270,7 @@ def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > _MOST_DIGITS:
         raise argparse.ArgumentTypeError(f"a seed is a whole number from 0, not {text!r}")
     return int(text)
 

@@ -22,6 +22,7 @@ _LARGEST = 1 << 20
 if TYPE_CHECKING:
     from gpu.kernel.simulate import Simulation
 
+_MOST_DIGITS = 100
 EPILOG = """\
 arguments, one --arg for each of the kernel's parameters, in order:
   for a number     5, 0x1F, 1e-3, true; for a struct by value 1,2,3,4
@@ -171,6 +172,8 @@ def _extent(text: str) -> tuple[int, ...]:
     words = text.split(",")
     if not 1 <= len(words) <= 3 or not all(word.strip().isascii() and word.strip().isdigit() for word in words):
         raise argparse.ArgumentTypeError(f"{text!r} is not X, X,Y or X,Y,Z")
+    if len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than any GPU has")
     extents = tuple(int(word) for word in words)
     if min(extents) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is empty")
@@ -178,8 +181,8 @@ def _extent(text: str) -> tuple[int, ...]:
 
 
 def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number" + " that can be" * text.isdigit())
     return int(text)
 
 

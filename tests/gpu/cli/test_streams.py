@@ -91,3 +91,13 @@ def test_a_folder_that_cannot_be_made(capsys, tmp_path, name):
 
 def test_a_page_of_measurements_that_cannot_be_written(capsys, tmp_path):
     assert "is a folder" in refusal(capsys, "bench", "simulator", "--document", str(tmp_path))
+
+
+@pytest.mark.parametrize("option", ["--grid", "--block", "--shared", "--max-steps", "--schedule", "--arg"])
+def test_numbers_of_thousands_of_digits_are_no_numbers(capsys, tmp_path, option):
+    (tmp_path / "k.cu").write_text("__global__ void k() {}")
+    many = "9" * 5000
+    value = {"--schedule": f"shuffle:{many}", "--arg": f"zeros:{many}"}.get(option, many)
+    given = ["--grid", "1", "--block", "1"]
+    said = refusal(capsys, "simulate", str(tmp_path / "k.cu"), "k", *given, option, value)
+    assert "invalid" not in said

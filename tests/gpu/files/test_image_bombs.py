@@ -61,18 +61,18 @@ def chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-ZEROS = zlib.compress(bytes(64 << 20), 1)
+ZEROS = zlib.compress(bytes(32 << 20), 1)
 
 
 def bombs() -> dict[str, tuple[bytes, str]]:
     """Return the files, and what is said of them."""
-    frames = [PIL.Image.new("P", (2000, 2000), color) for color in range(40)]
+    frames = [PIL.Image.new("P", (1500, 1500), color) for color in range(12)]
     animated = io.BytesIO()
     frames[0].save(animated, "GIF", save_all=True, append_images=frames[1:])
     return {
         "a.webp": (webp(16383, 16383), "is too large: of WebP at most 51 Mpixel are taken"),
         "b.webp": (webp(2048, 2048), "(2048, 2048, 3)"),
-        "a.gif": (animated.getvalue(), "(2000, 2000, 3)"),
+        "a.gif": (animated.getvalue(), "(1500, 1500, 3)"),
         "text.png": (with_chunk(b"zTXt", b"a\0\0" + ZEROS), "is damaged"),
         "texts.png": (with_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(900_000), 9), 200), "is damaged"),
         "international.png": (with_chunk(b"iTXt", b"a\0\1\0\0\0" + ZEROS), "is damaged"),
