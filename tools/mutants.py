@@ -90,6 +90,7 @@ SUBJECTS = (
             "tests/gpu/simulator/test_check_races.py",
             "tests/gpu/simulator/test_check_launches.py",
             "tests/gpu/simulator/test_check_races_reference.py",
+            "tests/gpu/simulator/checkers/test_*.py",
             "tests/gpu/simulator/test_check_ladders.py",
         ),
         50,
@@ -187,6 +188,14 @@ class _Mistakes(ast.NodeVisitor):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.body)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        is_shape = isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
+        self.visit(node.func)
+        for each in (*node.args, *node.keywords):
+            # NumPy takes any negative length for the one that is left.
+            if not (is_shape and isinstance(each, ast.UnaryOp)):
+                self.visit(each)
 
     def visit_keyword(self, node: ast.keyword) -> None:
         if node.arg == "strict":

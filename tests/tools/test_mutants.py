@@ -57,6 +57,10 @@ def test_what_only_asserts_is_not_changed() -> None:
     assert changes("pairs = zip(left, right, strict=True)\nassert pairs == 1\n") == []
 
 
+def test_the_length_that_is_left_is_not_changed() -> None:
+    assert changes("pairs = values.reshape(-1, 2)\n") == [(1, "2", "1"), (1, "2", "3")]
+
+
 def test_every_mutant_is_python_and_another_text() -> None:
     for mutant in mutants.mutants_of("module.py", CODE):
         changed = mutant.applied(CODE)

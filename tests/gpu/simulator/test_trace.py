@@ -213,6 +213,27 @@ def test_what_the_launch_has_written_by_each_step():
         assert (made.memory.written(array, len(made.events)) == written[array.number]).all()
 
 
+def test_the_parts_of_a_value_have_their_members_names():
+    source = """
+    struct P { float2 at; int n; };
+    __device__ P made(float2 v) { P p; p.at = v; p.n = 3; return p; }
+    __global__ void k(float2 *a, float *b) { b[threadIdx.x] = made(a[0]).at.y + made(a[0]).n; }
+    """
+    made, _ = trace(source, [np.arange(64, dtype=np.float32), np.zeros(32, np.float32)])
+
+    def parts(terms):
+        for term in terms:
+            if term.kind == "part":
+                yield term.text, term.type, term.value
+            yield from parts(term.parts)
+
+    assert list(parts(made.events[0].statement.terms)) == [
+        ("y", "float32", [1, 1]),
+        ("at", "", [0, 2]),
+        ("n", "int32", [2, 1]),
+    ]
+
+
 def test_every_event_but_a_barrier_has_a_statement():
     source = "__global__ void k(int *a) { a[threadIdx.x] = 1; __syncthreads(); a[threadIdx.x] = 2; }"
     made, _ = trace(source, [np.zeros(32, np.int32)])
