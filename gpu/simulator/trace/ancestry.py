@@ -215,13 +215,12 @@ class NodeTable:
     def _elements(self, numbers: Array) -> list[NodeGroup]:
         groups = []
         places = np.searchsorted(self._input_first, numbers, side="right") - 1
-        nobody: Any = np.full(0, -1)
         for place in np.unique(places).tolist():
             first, _, memory, unit = self._inputs[place].tolist()
             array = self._arrays.all[self._arrays.first[memory]]
             own = numbers[places == place]
             elements = (own - first) * unit // array.dtype.itemsize
-            nobody = np.full(own.size, -1)
+            nobody: Any = np.full(own.size, -1)
             values = self._arrays.content(array, 0)[elements]
             none = np.zeros((own.size, 0), np.int64)
             groups.append(NodeGroup("", -1, own, values, none, (), nobody, nobody, array.number, elements))
