@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 from gpu.declaration.pattern import Integer, Parameter, Params, with_role
 from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, StepPattern
-from gpu.schedules import Schedule
+from gpu.schedules import KINDS, Schedule
 from gui.model.jobs import Jobs
 from gui.painting.theme import look
 from gui.painting.values import as_text, thread_name
@@ -72,6 +72,7 @@ class OrdersView(QWidget):
             side = QVBoxLayout()
             side.setSpacing(2)
             title.setContentsMargins(14, 0, 0, 0)
+            title.setMinimumWidth(1)  # what is left at the end must not push the other one aside
             side.addWidget(title)
             side.addWidget(view, 1)
             self._sides.addLayout(side, 1)
@@ -162,27 +163,37 @@ class OrdersView(QWidget):
         self.search.start(smaller(self._request, self.parameters), self._like_the_other())
         for view, at, cell in zip(self.views, difference.rows, difference.cells, strict=True):
             view.show_differing((at, cell) if at is not None and cell is not None else None)
-        self.verdict.say(self._in_words(difference, result))
+        self.verdict.say(self._in_words(difference))
+        if result is not None:
+            for title, schedule, value in zip(
+                self.titles, (self._request.schedule, self._other), result.values, strict=True
+            ):
+                left = "nothing" if value is None else as_text(value.item())
+                title.setText(f"{Schedule.of(schedule).title} → {result.name}[{result.element}] = {left}")
         rows = difference.rows
         if rows[0] is not None:
             self.moment_wanted.emit(first.layout.rows[rows[0]].last + 1)
 
     def _like_the_other(self) -> list[str]:
-        """Return orders of the kind that differs, this one first."""
+        """Return orders of the kind that differs, this one first; where warps do, lanes of one may in less space."""
         found = Schedule.of(self._other)
+        if not found.kind.seeded:
+            return [self._other]
+        kinds = [KINDS["lanes"]] if found.kind.name == "shuffle" else []
         seeds = dict.fromkeys((found.seed, *range(MOST_SEEDS)))
-        return [str(replace(found, seed=seed)) for seed in seeds] if found.kind.seeded else [self._other]
+        return [str(Schedule(kind, seed)) for kind in (*kinds, found.kind) for seed in seeds]
 
     def _offer(self, request: StepPattern) -> None:
         """Offer the smallest size at which orders differ."""
         size = with_role(self.parameters, Role.SIZE)
         assert isinstance(size, Integer)
-        n = request.params[size.name]
-        self._smallest = {size.name: n}
-        self.smaller.setText(f"Smallest that differs: {n} {size.unit}".rstrip())
+        self._smallest = {
+            each.name: request.params[each.name] for each in self.parameters if each.role in (Role.SIZE, Role.BLOCK)
+        }
+        self.smaller.setText(f"Smallest that differs: {request.params[size.name]} {size.unit}".rstrip())
         self.smaller.show()
 
-    def _in_words(self, difference: Difference, result: Difference | None) -> str:
+    def _in_words(self, difference: Difference) -> str:
         several = self.models[0] is not None and self.models[0].several_blocks
         parts = []
         for value, writer in zip(difference.values, difference.writers, strict=True):
@@ -190,11 +201,7 @@ class OrdersView(QWidget):
             if writer is not None:
                 text += f" by {thread_name(writer.block, writer.thread, several_blocks=several)}, line {writer.line}"
             parts.append(text)
-        text = f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
-        if result is not None and result != difference:
-            one, other = ("nothing" if value is None else as_text(value.item()) for value in result.values)
-            text += f" At the end {result.name}[{result.element}] is {one} and {other}."
-        return text
+        return f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
 
     def _fail(self, failure: Failure) -> None:
         self.settled = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gpu.declaration.pattern import Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant, with_role
+from gpu.declaration.pattern import Choice, Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant, with_role
 from gpu.declaration.roles import Role
 from gpu.errors import InputError
 from gpu.messages.requests import StepKernel, StepPattern
@@ -156,15 +156,22 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
 
 
 def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[StepPattern]:
-    """Return what a request asks for at the powers of two below its size, the smallest first; none without a size."""
-    size = with_role(parameters, Role.SIZE)
+    """Return what a request asks for at the powers of two below its size, the smallest first; none without a size.
+
+    Blocks are no larger than it takes, so that what is seen is small too.
+    """
+    size, block = (with_role(parameters, role) for role in (Role.SIZE, Role.BLOCK))
     if not isinstance(request, StepPattern) or not isinstance(size, Integer) or request.inputs:
         return []
     sizes = [2**power for power in range(1, int(request.params[size.name] - 1).bit_length())]
     found = []
     for n in sizes:
         with suppress(InputError):
-            found.append(replace(request, params={**request.params, size.name: size.check(n)}))
+            changed: dict[str, Any] = {size.name: size.check(n)}
+            if isinstance(block, Choice) and str(request.params[block.name]).isdecimal():
+                threads = [int(each) for each in block.options if each.isdecimal() and int(each) >= n]
+                changed[block.name] = str(min((*threads, int(request.params[block.name]))))
+            found.append(replace(request, params={**request.params, **changed}))
     return found
 
 

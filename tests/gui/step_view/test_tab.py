@@ -499,7 +499,7 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.difference is not None
     assert requests()[-1].schedule.startswith("shuffle:")
-    assert orders.titles[0].text() == "In lockstep"
+    assert orders.titles[0].text().startswith("In lockstep → bins[")
     one, other = orders.difference.values
     assert one != other
     assert str(one) in orders.verdict._whole
@@ -528,8 +528,9 @@ def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
     tab.panes.kinds.choose("Two orders")
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
-    assert orders.titles[1].text() == "Lanes apart, seed 1"
-    assert "At the end partial[0] is 2016 and " in orders.verdict._whole
+    assert orders.titles[0].text() == "In lockstep → partial[0] = 2016"
+    assert orders.titles[1].text().startswith("Lanes apart, seed 1 → partial[0] = ")
+    assert not orders.titles[1].text().endswith(" 2016")
     qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
     assert orders.smaller.isVisible()
     assert orders.smaller.text() == "Smallest that differs: 4 elements"
