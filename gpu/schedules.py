@@ -61,6 +61,11 @@ KINDS: dict[str, ScheduleKind] = {
 NAMES = tuple(f"{kind.name}:SEED" if kind.seeded else kind.name for kind in KINDS.values())
 """How each kind is written."""
 
+HELP = (
+    "; ".join(f"{name}: {kind.summary}" for name, kind in zip(NAMES, KINDS.values(), strict=True)) + f" ({ROUND_ROBIN})"
+)
+"""What all of them let happen, in a line each."""
+
 
 @dataclass(frozen=True)
 class Schedule:

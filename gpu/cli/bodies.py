@@ -34,6 +34,7 @@ def run(
     *,
     engine_name: str,
     executor: str,
+    schedule: str,
     source: str | None,
     target: str | None,
     kernel: str | None,
@@ -49,7 +50,7 @@ def run(
     variant_name : str
     given : mapping
         Texts of parameters.
-    engine_name, executor : str
+    engine_name, executor, schedule : str
     source : str or None
         A file of bodies; without one they are made.
     target : str or None
@@ -74,7 +75,7 @@ def run(
     edited = judged(pattern, variant, kernel, inputs, forces_alone, seed=seed)
     if edited.ended:
         return cli_run.refused(pattern, variant, edited, as_json=as_json)
-    with closing(engines.create(engine_name, executor)) as engine:
+    with closing(engines.create(engine_name, executor, schedule)) as engine:
         outcome = run_pattern(
             engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=edited.sources
         )

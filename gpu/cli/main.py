@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from gpu import __version__
+from gpu import __version__, schedules
 from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
@@ -215,6 +215,9 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
             help="how the simulator runs kernels: compiled to machine code, or in lockstep; auto compiles",
         )
         own.add_argument(
+            "--schedule", metavar="|".join(schedules.NAMES), default=schedules.ROUND_ROBIN, help=schedules.HELP
+        )
+        own.add_argument(
             "--variant",
             choices=[variant.name for variant in pattern.variants],
             help=f"default: {pattern.default_variant}",
@@ -333,6 +336,7 @@ def _run(options: argparse.Namespace) -> int:
             given,
             engine_name=options.engine,
             executor=options.executor,
+            schedule=options.schedule,
             source=source,
             seed=options.seed,
             target=options.output,

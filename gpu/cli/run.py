@@ -30,6 +30,7 @@ def run(
     *,
     engine_name: str,
     executor: str,
+    schedule: str,
     source: str | None,
     target: str | None,
     kernel: str | None,
@@ -47,7 +48,7 @@ def run(
     variant_name : str
     given : mapping
         Texts of parameters.
-    engine_name, executor : str
+    engine_name, executor, schedule : str
     source : str or None
         A file with the input; without one the pattern makes it, or takes the sample image.
     target : str or None
@@ -84,7 +85,7 @@ def run(
     edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
     if edited.ended:
         return refused(pattern, variant, edited, as_json=as_json)
-    with closing(engines.create(engine_name, executor)) as engine:
+    with closing(engines.create(engine_name, executor, schedule)) as engine:
         outcome = run_pattern(
             engine, pattern, variant, inputs, params, lambda progress: None, sources=edited.sources, seed=seed
         )

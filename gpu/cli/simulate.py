@@ -14,7 +14,7 @@ from gpu import bounds
 from gpu.errors import InputError, KernelError
 from gpu.files import opening
 from gpu.files.sources import Sources
-from gpu.schedules import KINDS, NAMES, ROUND_ROBIN
+from gpu.schedules import HELP, NAMES, ROUND_ROBIN
 
 _LONGEST = 1_000_000
 _LARGEST = 1 << 20
@@ -95,8 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         metavar="|".join(NAMES),
         default=ROUND_ROBIN,
-        help="; ".join(f"{name}: {kind.summary}" for name, kind in zip(NAMES, KINDS.values(), strict=True))
-        + f" ({ROUND_ROBIN})",
+        help=HELP,
     )
     parser.add_argument("--trace", metavar="FILE", type=Path, help="record every step, and save that")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 
 from gpu.engines.base import Engine
-from gpu.errors import EngineUnavailableError
+from gpu.errors import EngineUnavailableError, InputError
+from gpu.schedules import ROUND_ROBIN, Schedule
 
 ENGINES = {
     "cuda": "gpu.engines.cuda:CudaEngine",
@@ -20,7 +21,7 @@ EXECUTORS = ("auto", "lockstep", "compiled")
 """How the simulator may run kernels."""
 
 
-def create(name: str, executor: str = "auto") -> Engine:
+def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> Engine:
     """Return a new engine.
 
     Parameters
@@ -31,12 +32,24 @@ def create(name: str, executor: str = "auto") -> Engine:
     executor : str
         Of the simulator: "compiled" for machine code, "lockstep" for one that checks every access; "auto" for compiled
         code, but for the first run of an edited kernel.
+    schedule : str
+        In which order warps and lanes run on the simulator in lockstep, one of `gpu.schedules.NAMES`; any but the first
+        takes that engine and that executor.
 
     Raises
     ------
+    InputError
+        There is no such schedule, or it is none of that engine or executor.
     EngineUnavailableError
         Where it cannot work here; the reason and the remedy are in it.
     """
+    if Schedule.of(schedule).kind.seeded:
+        if name not in ("auto", "simulator") or executor == "compiled":
+            raise InputError(
+                f"The schedule {schedule} is the simulator's, which does not run compiled code in it: "
+                "leave out --engine and --executor."
+            )
+        name, executor = "simulator", "lockstep"
     if name == "auto":
         try:
             return create("cuda")
@@ -54,5 +67,7 @@ def create(name: str, executor: str = "auto") -> Engine:
             advice="`python main.py devices` says what is missing.",
         ) from error
     options = {"executor": executor} if executor != "auto" and name == "simulator" else {}
+    if schedule != ROUND_ROBIN:
+        options["schedule"] = schedule
     engine: Engine = getattr(module, class_name)(**options)
     return engine

@@ -521,6 +521,27 @@ sys.exit(cli.main(["run", "convolution"], cli.Desktop(int, len, len)))
         assert process.stderr.read() == "lockstep: Stopped.\n"
 
 
+@pytest.mark.parametrize(("schedule", "right"), [("round-robin", True), ("lanes:1", False), ("cached:0", True)])
+def test_run_in_an_order(command, schedule: str, right: bool):
+    words = ["reduction", "--variant", "volatile", "--input", "ramp", "--n", "64", "--block", "64", "--dtype", "int32"]
+    done = command("run", *words, "--engine", "simulator", "--schedule", schedule, "--json")
+    assert json.loads(done.out)["verified"] is right
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--schedule", "lanes"), "'lanes' is no schedule: it is round-robin, shuffle:SEED"),
+        (("--schedule", "lanes:1", "--executor", "compiled"), "leave out --engine and --executor"),
+        (("--schedule", "lanes:1", "--engine", "cuda"), "leave out --engine and --executor"),
+    ],
+)
+def test_run_refuses_an_order(command, words: tuple[str, ...], said: str):
+    done = command("run", "reduction", "--n", "8", *words)
+    assert done.code == 2
+    assert said in done.complaint
+
+
 def test_run_counts_the_letters_of_a_text_that_is_given_or_in_a_file(command, tmp_path: Path):
     file = tmp_path / "letters.txt"
     file.write_text("Zebra, 12!")
