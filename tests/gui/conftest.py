@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PyQt6 import sip
 from PyQt6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from gpu.engines.base import Device, PhaseTimes
 from gpu.engines.null import NullEngine
@@ -67,6 +68,27 @@ def pytest_runtest_call():
 
 
 _SHOWN = []
+
+PATIENCE_MS = 60_000
+
+
+class PatientBot(QtBot):
+    """Waits for a state as long as a machine may need on which much else runs; what never comes fails all the same."""
+
+    def waitUntil(self, callback, *, timeout=PATIENCE_MS):
+        super().waitUntil(callback, timeout=max(timeout, PATIENCE_MS))
+
+    def waitSignal(self, signal, *, timeout=PATIENCE_MS, **options):
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+    def waitExposed(self, widget, *, timeout=PATIENCE_MS):
+        return super().waitExposed(widget, timeout=max(timeout, PATIENCE_MS))
+
+
+@pytest.fixture
+def qtbot(qapp, request):
+    return PatientBot(request)
+
 
 STUDIES = {}
 """Studies of atomics that were made, by what was counted."""

@@ -40,7 +40,7 @@ def test_it_plays_to_the_end_and_stops(qtbot, player):
     player.set_speed(16)
     seen = []
     player.moved.connect(seen.append)
-    with qtbot.waitSignal(player.playing_changed, check_params_cb=lambda on: not on, timeout=5000):
+    with qtbot.waitSignal(player.playing_changed, check_params_cb=lambda on: not on):
         player.play()
         assert player.playing
         qtbot.waitUntil(lambda: player.moment == 20, timeout=5000)
