@@ -89,6 +89,11 @@ def test_each_lane_counts_once_however_many_parts_of_an_element_it_races_for() -
     assert (lines([found]), found.count) == ([(3, 4)], 1)
 
 
+def test_every_lane_that_writes_one_element_counts() -> None:
+    (found,) = check("data[0] = t;", block=64)
+    assert (lines([found]), found.count) == ([(3, 3)], 63)
+
+
 def test_an_element_that_all_lanes_read_is_one_in_each_block() -> None:
     for grid in (1, 2, 3):
         (found,) = check("out[i] = s[0];\nif (t == 0) s[0] = 1;", "__shared__ int s[8];", grid=grid)
