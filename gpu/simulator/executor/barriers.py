@@ -37,7 +37,8 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
     batch = frame.batch
     if batch.scheduler is not None:
         raise LaunchError(
-            f"{position}: a barrier of the whole grid runs in the schedule round-robin only.", position=position
+            f"{position}: a barrier of the whole grid runs in the schedules round-robin and cached only.",
+            position=position,
         )
     due = batch.geometry.everyone.without((frame.kernel or frame).returned)
     missing = due.without(mask) if due is not None else None

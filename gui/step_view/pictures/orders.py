@@ -204,6 +204,9 @@ class OrdersView(QWidget):
         return f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
 
     def _fail(self, failure: Failure) -> None:
+        if self._left and failure.kind != "cancelled":
+            self._record()  # a barrier of the grid, for one, is not for every order
+            return
         self.settled = True
         self.verdict.say(failure.message)
 

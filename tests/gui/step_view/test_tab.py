@@ -536,6 +536,20 @@ def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
     assert orders.smaller.text() == "Smallest that differs: 4 elements"
 
 
+def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
+    tab = stepping("histogram", "racy").page.step
+    answer = FakeHost.result_of
+
+    def refuse_shuffled(host, request):
+        refused = request.schedule.startswith("shuffle")
+        return Failure("launch", "Not in this order.", "") if refused else answer(host, request)
+
+    monkeypatch.setattr(FakeHost, "result_of", refuse_shuffled)
+    tab.panes.kinds.choose("Two orders")
+    qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
+    assert tab.orders.titles[1].text().startswith("Lanes apart")
+
+
 def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
     monkeypatch.setattr("gui.step_view.pictures.orders.threads", lambda models: 1)
     asked = len(requests())
