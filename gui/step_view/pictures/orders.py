@@ -72,7 +72,7 @@ class OrdersView(QWidget):
             side = QVBoxLayout()
             side.setSpacing(2)
             title.setContentsMargins(14, 0, 0, 0)
-            title.setMinimumWidth(1)  # what is left at the end must not push the other one aside
+            title.setMinimumWidth(1)  # what is left at the end must not push the other one out
             side.addWidget(title)
             side.addWidget(view, 1)
             self._sides.addLayout(side, 1)
