@@ -94,6 +94,12 @@ def test_every_lane_that_writes_one_element_counts() -> None:
     assert (lines([found]), found.count) == ([(3, 3)], 63)
 
 
+def test_of_lanes_that_read_one_element_of_the_grid_the_first_and_the_last_count() -> None:
+    """If any two of them are in different warps or blocks, these are."""
+    (found,) = check("if (t == 5) data[0] = 1;\nout[i] = data[0];")
+    assert (lines([found]), found.count) == ([(3, 4)], 2)
+
+
 def test_an_element_that_all_lanes_read_is_one_in_each_block() -> None:
     for grid in (1, 2, 3):
         (found,) = check("out[i] = s[0];\nif (t == 0) s[0] = 1;", "__shared__ int s[8];", grid=grid)
