@@ -15,6 +15,7 @@ from gpu import engines
 from gpu.declaration.pattern import Inputs, Pattern
 from gpu.declaration.presentation import ATOMICS
 from gpu.declaration.roles import Role
+from gpu.engines.base import TO_SIMULATE
 from gpu.errors import InputError
 from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies, Moment, model
 
@@ -64,13 +65,20 @@ def run(options: argparse.Namespace) -> None:
                 )
             times.append(outcome.report.time_ms.kernel)
         measured_on = f"{engine.device.name} ({engine.device.executor})"
+        simulated = engine.device.engine == "simulator"
     if options.json:
-        data = {**asdict(found), "model": asdict(latencies), "measured_on": measured_on, "kernel_ms": times}
+        data = {
+            **asdict(found),
+            "model": asdict(latencies),
+            "measured_on": measured_on,
+            "simulated": simulated,
+            "kernel_ms": times,
+        }
         data["modelled"] = [asdict(model(counts, latencies)) for counts in found.counts]
         print(json.dumps(data, indent=2))
     else:
         titles = [pattern.variant(name).title for name in VARIANTS]
-        print(as_text(found, latencies, titles, times, measured_on))
+        print(as_text(found, latencies, titles, times, measured_on, simulated=simulated))
 
 
 def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
@@ -99,7 +107,13 @@ def _positive(options: argparse.Namespace, name: str) -> float:
 
 
 def as_text(
-    found: AtomicsStudy, latencies: Latencies, titles: Sequence[str], times: Sequence[float], measured_on: str
+    found: AtomicsStudy,
+    latencies: Latencies,
+    titles: Sequence[str],
+    times: Sequence[float],
+    measured_on: str,
+    *,
+    simulated: bool,
 ) -> str:
     """Return the lesson as tables."""
     elements = found.counts[0].elements
@@ -125,12 +139,13 @@ def as_text(
         f"Modelled at {latencies.clock_ghz:g} GHz",
         f"  global memory: {of_global}",
         f"  shared memory: {of_shared}",
-        f"  {'variant':<26}{'modelled':>12}{'measured':>12}  longest queue",
+        f"  {'variant':<26}{'modelled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]
     for title, counts, time in zip(titles, found.counts, times, strict=True):
         modelled = model(counts, latencies)
-        lines.append(f"  {title:<26}{modelled.time_ms:>9.4f} ms{time:>9.4f} ms  {modelled.bound_by or 'none'}")
-    lines += [f"  measured: kernel time of the whole input on {measured_on}", ""]
+        lines.append(f"  {title:<26}{modelled.time_ms:>9.4f} ms{time:>11.4f} ms  {modelled.bound_by or 'none'}")
+    taken = f"{TO_SIMULATE}, no GPU's time:" if simulated else "measured: kernel time of"
+    lines += [f"  {taken} the whole input on {measured_on}", ""]
     for name, orders in (("read, add, write", found.racy), ("atomic", found.atomic)):
         right = sum(order.right for order in orders)
         lines.append(f"Two threads add one each to 0, {name}: right in {right} of {len(orders)} orders")

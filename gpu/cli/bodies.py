@@ -14,7 +14,7 @@ from gpu.cli import run as cli_run
 from gpu.cli.judged import judged
 from gpu.declaration.pattern import Inputs, Params, Pattern
 from gpu.declaration.roles import Role
-from gpu.engines.base import Engine
+from gpu.engines.base import TO_SIMULATE, Engine
 from gpu.files import images, opening
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.patterns.nbody import files as nbody_files
@@ -88,7 +88,10 @@ def run(
         print(cli_text.as_json(data))
     else:
         print(cli_text.report_as_text(outcome.report, verdict, pattern, about, None, None))
-        rows = [*_rows(figures), *(("saved", str(path)) for path in (target, frames) if path)]
+        rows = [
+            *_rows(figures, simulated=outcome.report.simulated),
+            *(("saved", str(path)) for path in (target, frames) if path),
+        ]
         print(cli_text.rows_as_text(rows))
         cli_run.print_findings(edited, verdict)
     return not verdict.bad
@@ -147,12 +150,13 @@ def _tell(progress: str) -> None:
         print(f"{progress:<{_PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
 
-def _rows(figures: BodyFigures) -> list[tuple[str, str]]:
+def _rows(figures: BodyFigures, *, simulated: bool) -> list[tuple[str, str]]:
     rows = []
     if figures.steps:
         rate = f"{figures.interactions_per_s / 1e6:.4g} Minteraction/s, {figures.gflops:.4g} GFLOP/s"
+        taken = f"{TO_SIMULATE}," if simulated else "for"
         rows.append(("steps", f"{figures.steps}, to time {figures.time:.6g}"))
-        rows.append(("kernels", f"{figures.kernel_ms:.4g} ms for all steps: {rate}"))
+        rows.append(("kernels", f"{figures.kernel_ms:.4g} ms {taken} all steps: {rate}"))
     kept = figures.conserved
     assert kept is not None, "it was to be measured"
     rows.append(("energy", f"{kept.total:.6g}: kinetic {kept.kinetic:.6g}, potential {kept.potential:.6g}"))

@@ -12,6 +12,7 @@ from gpu.declaration.pattern import Array, Choice, Integer, Matrix, Parameter, P
 from gpu.declaration.text_parameters import BinEdges, Text, as_text
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
+from gpu.engines.base import TO_SIMULATE
 from gpu.messages.requests import Report
 from gpu.messages.verdicts import Verdict
 
@@ -72,7 +73,7 @@ def report_as_text(
     """
     variant = pattern.variant(report.variant)
     times = report.time_ms
-    clock = "measured by device events" if report.engine == "cuda" else "measured by a clock, simulated"
+    clock = TO_SIMULATE if report.simulated else "measured by device events"
     rows = [
         ("engine", f"{report.engine} ({report.executor}{f': {report.fallback}' if report.fallback else ''})"),
         ("device", report.device),
@@ -81,7 +82,10 @@ def report_as_text(
         ("upload", f"{_figure(times.upload)} ms  {clock}"),
         ("kernel", f"{_figure(times.kernel)} ms  {clock}"),
         ("download", f"{_figure(times.download)} ms  {clock}"),
-        ("throughput", f"{_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone"),
+        (
+            "simulated" if report.simulated else "throughput",
+            f"{_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone",
+        ),
     ]
     if deviation := report.deviation:
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"

@@ -17,6 +17,9 @@ Array = npt.NDArray[Any]
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
+TO_SIMULATE = "to simulate on this CPU"
+"""What is said of a time of the simulator: it is no GPU's."""
+
 _HEADER = re.compile(r'\s*#\s*include\s*"([^"]+\.cuh)"')
 
 

@@ -326,6 +326,11 @@ class Report:
     fallback: str = ""
     least_bytes: int = 0
 
+    @property
+    def simulated(self) -> bool:
+        """Whether its times are what a CPU took to simulate it: no GPU's."""
+        return self.engine == "simulator"
+
 
 @dataclass(frozen=True)
 class Ready:

@@ -12,6 +12,7 @@ from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern
+from gpu.engines.base import TO_SIMULATE
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
 from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
 from gui.atomics_view.lost_updates import LostUpdates
@@ -65,6 +66,7 @@ class AtomicsTab(QWidget):
         self._soon = after(_WAIT_MS, self.measure, self)
         self.about = ElidedLabel("caption", "What was counted")
         self.device = ElidedLabel("caption", "What was measured on", right=True)
+        self.measured = label("measured", "caption", name="What the times are of")
         self.counted: dict[tuple[str, str, str], QLabel] = {}
         self.timed: dict[tuple[str, str], QLabel] = {}
         default = Latencies()
@@ -121,7 +123,8 @@ class AtomicsTab(QWidget):
         table.setHorizontalSpacing(14)
         table.setVerticalSpacing(2)
         for column, name in enumerate(_TIMES, 1):
-            table.addWidget(label(name, "caption"), 0, column, Qt.AlignmentFlag.AlignRight)
+            head = self.measured if name == "measured" else label(name, "caption")
+            table.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
             table.setColumnStretch(column, 1)
         for line, variant in enumerate(VARIANTS, 1):
             table.addWidget(label(self._pattern.variant(variant).title), line, 0)
@@ -224,7 +227,9 @@ class AtomicsTab(QWidget):
         if turn != self._turn or isinstance(event, Failure) or event.report is None:
             return
         self.times[variant] = event.report.time_ms.kernel
-        self.device.say(f"measured on {event.report.device}, kernel time")
+        simulated = event.report.simulated
+        self.measured.setText(TO_SIMULATE if simulated else "measured")
+        self.device.say(f"{'simulated' if simulated else 'measured'} on {event.report.device}, kernel time")
         self._show_times()
 
     # --- showing

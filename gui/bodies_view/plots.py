@@ -11,6 +11,7 @@ from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen,
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
+from gpu.engines.base import TO_SIMULATE
 from gpu.messages.bodies import BodyFigures
 from gui.bodies_view.time_series import TimeSeries
 from gui.painting.colors import warp_color
@@ -82,6 +83,8 @@ class Plots(QWidget):
         self.read_at: float | None = None
         self.peak = 0.0
         """The device's roof in GFLOP/s; 0 where it is not known."""
+        self.simulated = False
+        """Whether the speed is that of a CPU which simulates."""
         self._to_paint: list[int] = []
         self._turns = every(_TURN_MS, self._update_next, self)
 
@@ -184,11 +187,12 @@ class Plots(QWidget):
         font.setWeight(QFont.Weight.DemiBold)
         painter.setFont(font)
         painter.setPen(QColor(theme.text))
-        painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, strip.title)
+        title = f"{strip.title} {TO_SIMULATE}" if strip.roofed and self.simulated else strip.title
+        painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, title)
         row = len(history.times) - 1 if self.read_at is None else history.at(self.read_at)
         if row is None or row < 0:
             return
-        room = box.width() - painter.fontMetrics().horizontalAdvance(strip.title) - look().px(10)
+        room = box.width() - painter.fontMetrics().horizontalAdvance(title) - look().px(10)
         painter.setFont(code_font(look().small_px))
         measure = painter.fontMetrics().horizontalAdvance
         gap = look().px(10)

@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
 from gpu.declaration.pattern import Pattern, Preset, Progress
 from gpu.declaration.roles import Role
+from gpu.engines.base import TO_SIMULATE
 from gpu.messages.bodies import Camera
 from gpu.messages.requests import Failure
 from gui.bodies_view import camera as cameras
@@ -190,8 +191,14 @@ class BodiesView(RunView):
             if self._looked_at != self._seen_now:
                 self.go_home()
         self.plots.peak = self._jobs.device.peak_gflops if self._jobs.device is not None else 0.0
+        self.plots.simulated = self._simulated
+        self.beside.title.setText("Simulated" if self._simulated else "Measured")
         self.plots.add(frame.figures)
         self._show_texts(frame)
+
+    @property
+    def _simulated(self) -> bool:
+        return self._jobs.device is not None and self._jobs.device.engine == "simulator"
 
     @property
     def _seen_now(self) -> tuple[Any, ...]:
@@ -246,7 +253,8 @@ class BodiesView(RunView):
             )
             if figures.interactions_per_s:
                 speed = as_figure(figures.interactions_per_s / 1e9)
-                self.speed.say(f"{speed} G interactions/s, {figures.executor}")
+                taken = f" {TO_SIMULATE}" if self._simulated else ""
+                self.speed.say(f"{speed} G interactions/s{taken}, {figures.executor}")
         opened = f"{self.files.opened.name}   " if self.files.opened is not None else ""
         steps = f"{as_count(figures.steps)} step" + ("s" if figures.steps != 1 else "")
         self.canvas.show_texts(f"{opened}t = {figures.time:.4g}   {steps}", self._right)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpu.engines.base import TO_SIMULATE
 from gpu.files import opening
 from gpu.messages.requests import Failure, Report
 from gui.driving.driven import driven, wait
@@ -156,7 +157,9 @@ def write_results(folder: Path, stops: list[Stop]) -> None:
         writer.writerow(COLUMNS)
         writer.writerows(stop.cells() for stop in stops)
     shown = [name for name in COLUMNS if name != "picture"]
-    lines = ["# Results of the tour", "", "Times and throughput are measured; errors are against a CPU reference.", ""]
+    simulated = any(stop.report is not None and stop.report.simulated for stop in stops)
+    taken = f"Times and throughput are {TO_SIMULATE}, no GPU's" if simulated else "Times and throughput are measured"
+    lines = ["# Results of the tour", "", f"{taken}; errors are against a CPU reference.", ""]
     lines += [f"| {' | '.join(shown)} |", f"|{'---|' * len(shown)}"]
     lines += [f"| {' | '.join(cell.replace('|', '/') for cell in stop.cells()[:-1])} |" for stop in stops]
     (folder / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -8,13 +8,15 @@ from PyQt6.QtCore import QRectF, Qt
 from PyQt6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
-from gpu.engines.base import PhaseTimes
+from gpu.engines.base import TO_SIMULATE, PhaseTimes
 from gpu.messages.requests import Report
 from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
 from gui.widgets.basic import Badge, Card, as_figure, label, row
 
 PHASES = ("upload", "kernel", "download")
+_MEASURED = "Measured on this machine, by device events."
+_SIMULATED = "How long this CPU took to simulate it: it says nothing of a GPU."
 _TONES = {
     "verified": "good",
     "pending": "neutral",
@@ -86,7 +88,6 @@ class NumbersCard(Card):
     def __init__(self) -> None:
         super().__init__("This run")
         self.source = Badge()
-        self.source.setToolTip("Measured on this machine, by device events or by a clock around the engine's work.")
         self.verdict = Badge()
         self.head.addWidget(self.source)
         self.head.addStretch(1)
@@ -118,9 +119,14 @@ class NumbersCard(Card):
 
     def show_report(self, report: Report, verdict: Verdict) -> None:
         """Show a report, and what is to be said of the result."""
-        self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
-        self.unit.setText(f"{report.throughput.unit}  kernel time only")
-        self.source.say("measured", "neutral", self.source.toolTip())
+        if report.simulated:
+            self.figure.setText(as_time(report.time_ms.kernel))
+            self.unit.setText(TO_SIMULATE)
+            self.source.say("simulated", "neutral", _SIMULATED)
+        else:
+            self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
+            self.unit.setText(f"{report.throughput.unit}  kernel time only")
+            self.source.say("measured", "neutral", _MEASURED)
         self.bar.show_times(report.time_ms)
         for phase, shown in self.times.items():
             shown.setText(as_time(getattr(report.time_ms, phase)))

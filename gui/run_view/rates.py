@@ -1,4 +1,4 @@
-"""Throughput over size, a point for each run: what the runs so far have shown."""
+"""Throughput over size, a point for each run; without a GPU the time to simulate, which is no throughput."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtWidgets import QSizePolicy
 
 from gpu.declaration.pattern import Pattern
+from gpu.engines.base import TO_SIMULATE
 from gui.model.records import FinishedRun
 from gui.plots.throughput_plot import ThroughputPlot, variant_pen
 from gui.qt.events import is_of
@@ -39,18 +40,22 @@ class RatesCard(Card):
         self.body.addWidget(self.curves, 1)
 
     def add(self, outcome: FinishedRun, size: int | None) -> None:
-        """Take a run's throughput at a size; one without a size, or with a wrong result, has no place on a curve."""
+        """Take a run's throughput at a size, or its time to simulate.
+
+        One without a size, or with a wrong result, has no place on a curve.
+        """
         report = outcome.report
         measured_on = (report.engine, report.executor, report.device)
         if measured_on != self._measured_on:
             self._measured_on, self.points = measured_on, {}
             self._reach(_LEAST, _MOST)
-        self.title.setText(f"{report.throughput.unit} over n")
+        self.title.setText(f"ms {TO_SIMULATE}, over n" if report.simulated else f"{report.throughput.unit} over n")
         self.setAccessibleName(self.title.text())
+        figure = report.time_ms.kernel if report.simulated else report.throughput.value
         names = [variant.name for variant in self._pattern.variants]
         self._current = names.index(outcome.variant)
         if size is not None and report.verified is not False:
-            self.points.setdefault(self._current, {})[size] = report.throughput.value
+            self.points.setdefault(self._current, {})[size] = figure
             low, high = self._span
             self._reach(min(low, math.floor(math.log2(size))), max(high, math.ceil(math.log2(size))))
         self.curves.show_points(self.points, "")

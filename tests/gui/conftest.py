@@ -205,7 +205,7 @@ class FakeHost:
     def _report(self, request, wrong=False):
         deviation = Deviation(7.0 if wrong else 0.0, 0.1 if wrong else 0.0) if request.verify else None
         return Report(
-            request.pattern, "null", "null", "no device", request.variant, PhaseTimes(1.0, 20.0, 0.5),
+            request.pattern, DEVICE.engine, "null", "no device", request.variant, PhaseTimes(1.0, 20.0, 0.5),
             Throughput(12.5, "Mpixel/s"), deviation, None if deviation is None else not wrong,
         )  # fmt: skip
 

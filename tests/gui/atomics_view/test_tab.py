@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpu.messages.requests import StudyAtomics
 from gui.atomics_view.lost_updates import KINDS
 from gui.widgets.basic import Badge
+from tests.gui import conftest
 from tests.gui.conftest import settle
 
 
@@ -123,3 +126,12 @@ def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, c
     assert new is not window.host
     asked = new.runs("histogram")[-1].inputs["image"]
     assert asked == window.bench.image.inputs["image"]
+
+
+def test_a_time_of_the_simulator_says_so(qtbot, tab, monkeypatch):
+    assert tab.measured.text() == "measured"
+    monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
+    tab.measure()
+    qtbot.waitUntil(lambda: len(tab.times) == 4)
+    assert tab.measured.text() == "to simulate on this CPU"
+    assert tab.device.toolTip() == "simulated on no device, kernel time"

@@ -9,10 +9,10 @@ from gui.run_view.numbers import NumbersCard, as_time
 from gui.widgets.basic import as_figure
 
 
-def report(verified=True, deviation=None, times=None):
+def report(verified=True, deviation=None, times=None, engine="null"):
     deviation = Deviation(1e-4, 1e-7) if deviation is None and verified is not None else deviation
     times = times or PhaseTimes(1, 2, 3)
-    return Report("p", "null", "null", "d", "v", times, Throughput(812.5, "Mpixel/s"), deviation, verified)
+    return Report("p", engine, "null", "d", "v", times, Throughput(812.5, "Mpixel/s"), deviation, verified)
 
 
 def show(card, report, lesson=""):
@@ -34,6 +34,13 @@ def test_figures_and_units(card):
     assert card.times["kernel"].text() == "2.00 ms"
     assert "1.0e-04" in card.error.text()
     assert card.verdict.property("badge") == "good"
+
+
+def test_a_time_of_the_simulator_is_no_throughput(card):
+    show(card, report(engine="simulator"))
+    assert card.figure.text() == "2.00 ms"
+    assert card.unit.text() == "to simulate on this CPU"
+    assert card.source.text() == "simulated"
 
 
 @pytest.mark.parametrize(
