@@ -235,6 +235,8 @@ class ExpressionCompiler:
                 return self._apply("?:", lambda decided: _picked(decided, yes, no), decision)
         sides = (expression.chosen, expression.other)
         condition = self.bare.expression(expression.condition)
+        if self._work.is_choice(expression):
+            return self.values.choice(condition, *map(self.expression, sides))
         chosen, other = (self._counted(side, self.expression(side)) for side in sides)
         eager = self.values.speculates and isinstance(expression.type, Scalar) and all(map(_runs_in_any_lane, sides))
         is_counted = any(self._work.of_side(side) is not None for side in sides)

@@ -111,6 +111,17 @@ class PlainValues:
         """Return a value that is `new` in the lanes of a mask and `old` elsewhere; None is none yet."""
         return assign_local(old, new, mask)
 
+    def choice(self, condition: Evaluator, chosen: Evaluator, other: Evaluator) -> Evaluator:
+        """Return the closure of what takes one of two variables that are numbers, by a bare condition."""
+
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            decided = condition(frame, mask)
+            if not isinstance(decided, np.ndarray):
+                return (chosen if decided else other)(frame, mask)
+            return np.where(decided, chosen(frame, mask), other(frame, mask))
+
+        return run
+
     def composed(self, parts: Sequence[Any]) -> Any:
         """Return a struct's value from those of its parts."""
         flat: list[Any] = []

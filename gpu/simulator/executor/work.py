@@ -8,7 +8,11 @@ It is what a textbook counts as the operations of an algorithm, each by every la
 - an atomic that computes, whatever for; one that exchanges, or swaps after comparing, moves a value;
 - a reduction over a warp (`__reduce_add_sync`) whose result flows there: one for each lane that takes part;
 - a comparison of two values from memory neither of which leads to a subscript: what a compare-exchange, a merge or a
-  search for the greatest consists of.
+  search for the greatest consists of, whatever comes of it. That of a value with itself, which only asks for NaN, is
+  none.
+
+Which of two variables is taken by such a comparison is made of both of them: a comparator of a sorting network is one
+operation, and has both keys as its sources, whether or not it exchanges them (`is_choice`).
 
 What flows into subscripts, addresses and conditions only is no operation on data, nor is the step of a `for`, any other
 comparison, a copy, a conversion, a shuffle (what is added to what it brings is) or a vote: they say where and whether
@@ -50,6 +54,10 @@ class OperationCounter:
         # What functions' results are used for, and whose were read from memory.
         self._uses_of_result: dict[int, int] = {}
         self._gives_read: set[int] = set()
+        # The variables and the functions' results that say how elements compare, and the choices that are made by that.
+        self._compared: set[tuple[int, int]] = set()
+        self._gives_compared: set[int] = set()
+        self._choices: set[int] = set()
         # The operations of statements and of sides, by id.
         self._operations: dict[int, int] = {}
         self._positions: dict[int, SourcePosition] = {}
@@ -70,6 +78,11 @@ class OperationCounter:
                     for part, use_of_part in self._parts(whole, use):
                         functions += self._find(part, use_of_part)
                 self._follow_reads(function.body)
+        found = None
+        while found != (found := (len(self._compared), len(self._gives_compared))):
+            for function in functions:
+                self._function = id(function)
+                self._follow_comparisons(function.body)
         for function in functions:
             self._function = id(function)
             self._count_statement(function.body)
@@ -81,6 +94,10 @@ class OperationCounter:
     def of_side(self, side: ir.Expression) -> tuple[SourcePosition, int] | None:
         """Return of a side of `?:`, `&&` or `||` the statement and the operations; None where nothing in it is one."""
         return (self._positions[id(side)], self._operations[id(side)]) if id(side) in self._positions else None
+
+    def is_choice(self, select: ir.Select) -> bool:
+        """Whether `?:` takes one of two variables, numbers, by how elements of arrays compare."""
+        return id(select) in self._choices
 
     # What values are used for.
 
@@ -263,6 +280,42 @@ class OperationCounter:
             return False
         return any(self._leads_to_an_index(part) for part, _ in self._direct_parts(expression, NOTHING))
 
+    # What is decided by comparisons of elements.
+
+    def _follow_comparisons(self, statement: ir.Statement) -> None:
+        """Note which variables and results say how elements compare."""
+        match statement:
+            case ir.Declare(slot, _, value) if value is not None and self._is_compared(value):
+                self._compared.add((self._function, slot))
+            case ir.Return(value) if value is not None and self._is_compared(value):
+                self._gives_compared.add(self._function)
+            case _:
+                pass
+        for whole, use in self._own_expressions(statement):
+            for part, _ in self._parts(whole, use):
+                if isinstance(part, ir.Assign) and isinstance(part.place, ir.Local) and self._is_compared(part.value):
+                    self._compared.add((self._function, part.place.slot))
+        for inner in _inner(statement):
+            self._follow_comparisons(inner)
+
+    def _is_compared(self, expression: ir.Expression) -> bool:
+        """Whether a value says how elements compare."""
+        match expression:
+            case ir.Local(_, slot):
+                return (self._function, slot) in self._compared
+            case ir.Call(_, function):
+                return id(function) in self._gives_compared
+            case ir.Unary(_, _, operand) | ir.Cast(_, operand):
+                return self._is_compared(operand)
+            case ir.Logical(_, _, left, right):
+                return self._is_compared(left) or self._is_compared(right)
+            case ir.Binary(_, op, left, right):
+                if op in _COMPARISONS and self._own(expression, NOTHING):
+                    return True
+                return self._is_compared(left) or self._is_compared(right)
+            case _:
+                return False
+
     # Counting.
 
     def _count_statement(self, statement: ir.Statement) -> None:
@@ -277,6 +330,8 @@ class OperationCounter:
     def _count(self, expression: ir.Expression, use: int) -> tuple[int, int]:
         """Return the operations of an expression, without those of its sides and with them."""
         use = _of_floats(expression, use)
+        if isinstance(expression, ir.Select) and self._chooses(expression):
+            self._choices.add(id(expression))
         own = whole = self._own(expression, use)
         sides = _sides(expression)
         for part, use_of_part in self._direct_parts(expression, use):
@@ -288,10 +343,17 @@ class OperationCounter:
                 self._operations[id(part)], self._positions[id(part)] = of_part, self._position
         return own, whole
 
+    def _chooses(self, select: ir.Select) -> bool:
+        sides = (select.chosen, select.other)
+        elements = all(isinstance(each, ir.Local) and self._is_read(each) for each in sides)
+        return elements and isinstance(select.type, Scalar) and self._is_compared(select.condition)
+
     def _own(self, expression: ir.Expression, use: int) -> int:
         """Return how many operations an expression is, its parts left out."""
         match expression:
             case ir.Binary(_, op, left, right) if op in _COMPARISONS:
+                if left == right:
+                    return 0
                 return int(not any(self._leads_to_an_index(each) or not self._is_read(each) for each in (left, right)))
             case ir.Binary(type) | ir.Unary(type):
                 return int(use & DATA != 0 and type != BOOL)

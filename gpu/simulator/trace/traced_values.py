@@ -125,6 +125,14 @@ class TracedValues(PlainValues):
             return new
         return Traced(assign_local(old.value, new.value, mask), merged_nodes(old.node, new.node, mask))
 
+    def choice(self, condition: Evaluator, chosen: Evaluator, other: Evaluator) -> Evaluator:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
+            decided = condition(frame, mask)
+            sides = (chosen(frame, mask), other(frame, mask))
+            return self._operate("?:", lambda one, two: np.where(decided, one, two)[()], mask, sides)
+
+        return run
+
     def composed(self, parts: Sequence[Traced]) -> Traced:
         values: list[Any] = []
         nodes: list[Any] = []

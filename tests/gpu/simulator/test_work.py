@@ -47,6 +47,8 @@ struct Span { int first, last; __device__ int length() const { return last - fir
         # Comparisons: of elements they are what the algorithm does, of anything else they lead somewhere.
         ("int x = a[t], y = a[t + 1]; if (x > y) { out[t] = y; out[t + 1] = x; }", 1),
         ("out[t] = before(a[t], a[t + 1]);", 1),
+        ("int x = a[t], y = a[t + 1]; bool less = before(y, x); out[t] = less ? y : x;", 1),
+        ("float x = a[t]; if (x != x) out[t] = 1;", 0),
         ("float x = a[t]; if (x < 2.0f) out[t] = 1;", 0),
         ("for (int i = a[t] & 1; i < a[8]; i++) out[i] = 1;", 0),
         ("if (t < 4 && a[t] < a[t + 1]) out[t] = 1;", 1 / 2),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.patterns import find_pattern
+from gpu.run.execute import record
 from gpu.stepping.dataflow.dataflow import Dataflow
+from gpu.stepping.tally import Tally
 from tests.gpu.stepping.dataflow.flows import check, columns_reached, edges, made_columns
 from tests.gpu.stepping.recordings import launch
 
@@ -153,3 +156,23 @@ def test_a_value_in_a_thousand_cells_that_all_threads_use_is_found_in_a_moment()
     shown = next(row.number for row in flow.rows if row.storage.name == "s")
     last = flow.rows[-1].sources
     assert last[last[:, 1] == shown].tolist() == [[each, shown, each] for each in range(1024)]
+
+
+@pytest.mark.parametrize("given", [VALUES, np.sort(VALUES)], ids=["shuffled", "sorted"])
+def test_a_sorting_network_shows_every_comparator_whether_or_not_it_exchanges(given: np.ndarray):
+    """Every stage of a bitonic network: n / 2 comparators, each of which joins two columns, both ways."""
+    pattern = find_pattern("sort")
+    params = pattern.check({**pattern.step_params, "input": "random"})
+    inputs = {"values": given.astype(params["dtype"])}
+    recording = record(pattern, pattern.variant("bitonic"), inputs, params, lambda progress: None)
+    flow = check(Dataflow(recording))
+    stages = [
+        (stride if stride < half else 2 * half - 1)
+        for half in (1, 2, 4, 8)
+        for stride in (half >> shift for shift in range(half.bit_length()))
+    ]
+    assert len(flow.rows) == 1 + len(stages) == 11
+    for number, mask in enumerate(stages, 1):
+        assert edges(flow, number) == {(i, number - 1, j) for i in range(16) for j in (i, i ^ mask)}
+    counted = Tally(recording).at(recording.moments)
+    assert (counted.operations, counted.steps) == (16 // 2 * len(stages), len(stages))
