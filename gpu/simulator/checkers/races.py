@@ -16,6 +16,7 @@ from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.happens_before import HappensBefore
 from gpu.simulator.checkers.launch_tree import LaunchTree, Place
+from gpu.simulator.checkers.race_advice import Between, what_would_order
 from gpu.simulator.checkers.shadow import EVENT, SEVERAL, Shadow, high_records, low_records, thread_of
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
@@ -336,16 +337,33 @@ class RaceChecker(Checker):
             )
             if value is not None
         )
+        advice = what_would_order(
+            self._between(now, lane, thread, event, other),
+            one_line=_line(earlier.position) == _line(access.site.position),
+            one_atomic="atomic" in (earlier.action, access.site.action),
+        )
         return Finding(
             "race",
             f"Race reported between {first} and {second} on element {int(element)} of {access.memory.name} "
             f"({access.memory.space} memory)"
             + (", in launches that run at the same time" if other is not None else "")
-            + (f": {values}" if values else ""),
+            + (f": {values}" if values else "")
+            + f". {advice}",
             (earlier.position, access.site.position),
             who,
             count,
         )
+
+    def _between(self, now: _Now, lane: int, thread: int, event: int, other: BlockBatch | None) -> Between:
+        """Return what a lane and an earlier thread that it races with have in common."""
+        if other is not None:
+            return "launches"
+        if event == now.event:
+            return "instruction"
+        theirs, per_block = thread - self._order.first_thread, now.batch.geometry.lanes_per_block
+        if theirs // per_block != lane // per_block:
+            return "grid"
+        return "warp" if theirs // WARP == lane // WARP else "block"
 
     def _value(self, event: int, thread: int) -> str | None:
         """Return what a thread read or wrote, where that is still known."""

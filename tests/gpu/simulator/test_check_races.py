@@ -67,11 +67,42 @@ def test_what_a_finding_says() -> None:
     (found,) = check("s[t] = t + 7;\nout[i] = s[t ^ 32];", "__shared__ int s[64];", block=(64, 1, 1), grid=2)
     assert found.message == (
         "Race reported between Write access at test.cu:3 by thread (32,0,0) in block (0,0,0) and Read access at "
-        "test.cu:4 by thread (0,0,0) in block (0,0,0) on element 32 of s (shared memory): wrote 39, read 39"
+        "test.cu:4 by thread (0,0,0) in block (0,0,0) on element 32 of s (shared memory): wrote 39, read 39. "
+        "Nothing orders the two: a __syncthreads() between them would."
     )
     assert [position.line for position in found.positions] == [3, 4]
     assert found.threads == ("thread (32,0,0) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
     assert found.count == 128
+
+
+ORDERED_BY = {
+    "two warps": ("s[t] = t;\nout[i] = s[t ^ 32];", "Nothing orders the two: a __syncthreads() between them would."),
+    "one warp": ("s[t] = t;\nout[i] = s[t ^ 1];", "Nothing orders the two: a __syncwarp() between them would."),
+    "one line": (
+        "s[t] = s[t ^ 32] + 1;",
+        "Nothing orders the two: a __syncthreads() between them would, and an atomic needs none.",
+    ),
+    "one instruction": (
+        "data[blockIdx.x] = t;",
+        "Nothing orders threads in one instruction: an atomic would, or only one of them doing it.",
+    ),
+    "two blocks": (
+        "if (blockIdx.x == 0 && t == 0) data[0] = t;\nif (blockIdx.x == 1 && t == 0) out[i] = data[0];",
+        "Nothing orders blocks of a launch: an atomic, or another launch, would.",
+    ),
+    "two blocks, one with an atomic": (
+        "if (blockIdx.x == 0 && t == 0) atomicAdd(&data[0], 1);\nif (blockIdx.x == 1 && t == 0) data[0] = 5;",
+        "Nothing orders blocks of a launch: atomics on both sides, or another launch, would.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED_BY)
+def test_a_finding_says_what_would_order_the_two(name: str) -> None:
+    statements, said = ORDERED_BY[name]
+    (found,) = check(statements, "__shared__ int s[64];", block=64, grid=2)
+    assert found.message.startswith("Race reported between ")
+    assert found.message.endswith(f". {said}")
 
 
 def test_each_lane_counts_once_whoever_else_it_races_with() -> None:
