@@ -30,6 +30,8 @@ arguments, one --arg for each of the kernel's parameters, in order:
                    full:N:V         N elements that are V
                    arange:N         0, 1, 2, ...
                    random:N[:SEED]  from 0 to 1 in floating point, whole numbers below 100
+                   1,2,3            these values; "5," is one alone
+                   text:LETTERS     the characters, with no zero at the end; text:@PATH those of a file
                    file:PATH.npy    the elements of a NumPy file
                    empty:N          without values, as from cudaMalloc: reading one is a finding
                    null             a null pointer
@@ -63,6 +65,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--arg", metavar="SPEC", dest="arguments", action="append", default=[], help="the next argument, see below"
+    )
+    parser.add_argument(
+        "--constant",
+        metavar="NAME=SPEC",
+        dest="constants",
+        action="append",
+        type=_named,
+        default=[],
+        help="what a __constant__ or __device__ variable holds before the launch, given as an argument is",
     )
     parser.add_argument(
         "--dump",
@@ -126,6 +137,7 @@ def run(options: argparse.Namespace) -> bool:
             max_memory=options.max_memory,
             schedule=options.schedule,
             traced=options.trace is not None,
+            constants=dict(options.constants),
             **({} if options.max_steps is None else {"max_steps": options.max_steps}),
         )
     except KernelError as error:
@@ -152,7 +164,7 @@ def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
             raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
         opening.check_target(target)
         word = arguments[number].partition(":")
-        if not word[1] or not word[2]:
+        if not (word[1] and word[2]) and "," not in word[0]:
             raise InputError(f"--dump {number}={target}: argument {number} is {arguments[number]!r}, not an array.")
 
 
@@ -160,6 +172,13 @@ def _save(dumps: Mapping[int, Path], simulation: Simulation) -> None:
     for number, target in dumps.items():
         with opening.replacing(target) as file:
             np.save(file, simulation.arrays[number])
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SPEC")
+    return name, value
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from gpu.cli.findings import finding_text, findings_data
 from gpu.files.sources import Sources
@@ -21,6 +23,7 @@ from gpu.kernel.figures import (
     total_of,
 )
 from gpu.kernel.simulate import Counts, Simulation
+from gpu.kernel.written import WrittenArray
 
 _WIDTH = 100
 # Lines without counts are shown between lines that have some, unless they are more than these.
@@ -40,6 +43,15 @@ def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
                     for (file, line), counts in simulation.counters.per_line.items()
                 ],
             },
+            "arrays": [
+                {
+                    "name": each.name,
+                    "dtype": each.dtype,
+                    "count": each.count,
+                    "first": [_plain(value) for value in each.first],
+                }
+                for each in simulation.written
+            ],
             "printf": [{"thread": line.thread, "text": line.text} for line in simulation.printed],
             **(
                 {"trace": {"file": str(trace_file), "events": len(trace.events), "stopped": trace.stopped}}
@@ -59,12 +71,36 @@ def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = 
     sections = [head, *(finding_text(number, finding, sources) for number, finding in enumerate(findings, 1))]
     sections += list(_tables(simulation, sources))
     sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
+    if simulation.written:
+        sections.append("\n".join(["Written by the kernel", *map(_array_text, simulation.written)]))
     if simulation.printed:
         sections.append("Printed by the kernel\n" + "".join(line.text for line in simulation.printed).rstrip("\n"))
     if simulation.trace is not None:
         saved = f"Recorded {len(simulation.trace.events):,} events in {trace_file}."
         sections.append(f"{saved} {simulation.trace.stopped}".rstrip())
     return "\n\n".join(sections)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it, which knows no NaN and no infinity: those become text."""
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _array_text(array: WrittenArray) -> str:
+    head = f"  {array.name}, {array.count} of {array.dtype}: "
+    words = ["-" if value is None else _number_text(value) for value in array.first]
+    while len(head) + len(" ".join(words)) + 4 > _WIDTH and len(words) > 1:
+        words.pop()
+    more = " ..." if len(words) < array.count else ""
+    return f"{head}{' '.join(words)}{more}"[:_WIDTH]
+
+
+def _number_text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_number_text, value))})"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _tables(simulation: Simulation, sources: Sources) -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gpu.errors import InputError
 from gpu.files.arrays import read_npy
+from gpu.files.text import read_text
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
@@ -20,7 +21,7 @@ Parameters = Sequence[tuple[str, Type]]
 MAXIMUM_BYTES = 1 << 31
 """The largest array that a specification may ask for."""
 
-SPECIFICATIONS = "zeros:N, full:N:V, arange:N, random:N[:SEED], file:PATH.npy, empty:N or null"
+SPECIFICATIONS = "zeros:N, full:N:V, arange:N, random:N[:SEED], 1,2,3, text:LETTERS, file:PATH.npy, empty:N or null"
 
 _RANDOM_INTEGERS = 100
 """Random integers are below this, which fits every type, and sums of which stay small."""
@@ -92,6 +93,41 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
     return bound
 
 
+def variable_of(name: str, value: Any, type: Type) -> Array:
+    """Return the bytes of what a variable of a module is set to.
+
+    Parameters
+    ----------
+    name : str
+        The variable's, for messages.
+    value
+        As of an argument: for an array an array or a specification, for anything else a number.
+    type : Type
+        The variable's.
+
+    Raises
+    ------
+    InputError
+        The value does not fit the type.
+    """
+    element = type.innermost if isinstance(type, ArrayOf) else type
+    try:
+        if isinstance(element, Pointer):
+            raise _UnfitError("holds pointers, which cannot be set from outside")
+        if not isinstance(type, ArrayOf):
+            return np.frombuffer(_by_value(value, type).tobytes(), np.uint8)
+        if isinstance(value, str) and value.startswith(("empty:", "null")):
+            raise _UnfitError(f"is filled with values, of which {value!r} has none")
+        if isinstance(value, str) and _is_number(value):
+            value += ","
+        data = np.ascontiguousarray(_array(value, element)).reshape(-1).view(np.uint8)
+        if data.size > type.size:
+            raise _UnfitError(f"has {_number(type.count, 'element')}, and {data.size // element.size} are given")
+    except _UnfitError as reason:
+        raise InputError(f"The variable {name} ({type}) {reason}.") from None
+    return data
+
+
 def dtype_of(type: Type) -> np.dtype[Any]:
     """Return NumPy's type for elements of a type: of a struct of like members, such as float4, an array of them."""
     match type:
@@ -161,6 +197,10 @@ def _specified(text: str, element: Type) -> Array:
     word, colon, rest = text.partition(":")
     if word == "file" and colon:
         return _from_file(rest, element)
+    if word == "text" and colon:
+        return _letters(rest, element)
+    if "," in text and not colon:
+        return _listed(text, element)
     parts = rest.split(":")
     least, most = {"zeros": (1, 1), "empty": (1, 1), "full": (2, 2), "arange": (1, 1), "random": (1, 2)}.get(
         word, (0, 0)
@@ -192,6 +232,34 @@ def _specified(text: str, element: Type) -> Array:
             _fitted_number(array.shape[0] - 1, part.dtype)
             part[...] = np.arange(array.shape[0]).reshape(-1, *[1] * (part.ndim - 1))
     return array
+
+
+def _letters(text: str, element: Type) -> Array:
+    """Return the characters of a text, or of the file behind an @, with no zero at the end."""
+    dtype = dtype_of(element)
+    if dtype not in (np.int8, np.uint8):
+        raise _UnfitError(f"takes {_named(dtype.base)}, and a text is made of chars")
+    if text.startswith("@"):
+        try:
+            text = read_text(text[1:])
+        except InputError as error:
+            raise _UnfitError(f"is to be read from a file: {error.message.removesuffix('.')}") from None
+    if not text:
+        raise _UnfitError("is a text without characters")
+    return np.frombuffer(text.encode(errors="surrogateescape"), dtype).copy()
+
+
+def _listed(text: str, element: Type) -> Array:
+    """Return an array of the numbers that a text lists, with commas between them."""
+    dtype = dtype_of(element)
+    words = text.removesuffix(",").split(",")
+    if dtype.base.names is not None or any(isinstance(leaf, Pointer) for _, leaf in leaves(element)):
+        raise _UnfitError(f"takes {_named(dtype.base)}, which numbers with commas between them cannot make")
+    values = np.array([_fitted_number(_parsed(word.strip(), dtype.base), dtype.base) for word in words], dtype.base)
+    per_element = element.size // dtype.base.itemsize
+    if values.size % per_element:
+        raise _UnfitError(f"has {per_element} numbers in each element, of which {values.size} are no multiple")
+    return values.reshape(-1, *dtype.shape)
 
 
 def _zeros(count: int, element: Type) -> Array:
@@ -331,7 +399,7 @@ def _parsed(text: str, dtype: np.dtype[Any]) -> int | float:
                 raise _UnfitError(f"takes {_named(dtype)}, and it is given {text}, which is too large")
             return int(number) if dtype.kind != "f" and number.is_integer() else number
         return number
-    if text.partition(":")[0] in ("zeros", "empty", "full", "arange", "random", "file", "null"):
+    if text.partition(":")[0] in ("zeros", "empty", "full", "arange", "random", "text", "file", "null"):
         raise _UnfitError(f"is a number, not a pointer, and {text!r} makes an array")
     raise _UnfitError(f"needs a number, and {text!r} is none")
 

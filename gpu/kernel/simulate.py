@@ -14,14 +14,18 @@ import numpy.typing as npt
 from gpu.bounds import MEMORY, SECONDS, bounded
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
-from gpu.kernel.arguments import bind
+from gpu.kernel.arguments import bind, dtype_of
+from gpu.kernel.variables import set_variables
+from gpu.kernel.written import Writes, WrittenArray
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of, in_order
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.observe import Observer
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
+from gpu.simulator.types import ArrayOf, Pointer, Type
 
 Array = npt.NDArray[Any]
 Extent = int | Sequence[int]
@@ -70,6 +74,8 @@ class Simulation:
         What the array arguments hold after the launch, by the argument's number from 0.
     trace : Trace or None
         Every step of the launch, where it was asked for.
+    written : tuple of WrittenArray
+        The arrays and `__device__` variables that the kernel wrote to, with their first elements.
     """
 
     findings: list[Finding]
@@ -77,6 +83,7 @@ class Simulation:
     printed: list[Printed]
     arrays: dict[int, Array]
     trace: Trace | None = None
+    written: tuple[WrittenArray, ...] = ()
 
 
 def simulate(
@@ -95,6 +102,7 @@ def simulate(
     max_memory: int = MEMORY,
     schedule: str = ROUND_ROBIN,
     traced: bool = False,
+    constants: Mapping[str, Any] | None = None,
 ) -> Simulation:
     """Run a kernel on the simulator, watched by counters and checkers.
 
@@ -109,8 +117,8 @@ def simulate(
     arguments : sequence
         One for each parameter. For a pointer a NumPy array of the parameter's element type, which is copied (one that
         is given twice is one memory), None for a null pointer, or one of the words of the command line: "zeros:256",
-        "full:256:1.5", "arange:256", "random:256:7", "file:data.npy", "empty:256". For anything else a number, or of a
-        struct its bytes (`np.void`) or a sequence of numbers.
+        "full:256:1.5", "arange:256", "random:256:7", "1,2,3", "text:abc", "file:data.npy", "empty:256". For anything
+        else a number, or of a struct its bytes (`np.void`) or a sequence of numbers.
     source : str or None
         Text to run instead of what the file holds; `file` is then only its name, and need not exist.
     shared_bytes : int
@@ -130,6 +138,8 @@ def simulate(
         In which order warps and lanes run, one of `gpu.schedules.NAMES`: a race gives other answers in another one.
     traced : bool
         Whether to record every step, which `Simulation.trace` then holds.
+    constants : mapping or None
+        What `__constant__` and `__device__` variables hold before the launch, by name, each given as an argument is.
 
     Raises
     ------
@@ -159,6 +169,7 @@ def simulate(
         with bounded(None, max_memory):
             with bounded(max_seconds, max_memory):
                 module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+                set_variables(module, constants or {})
                 module.kernel(kernel)
             return _run(module, kernel, extents, arguments, options, printed, traced=traced)
     except MemoryError:
@@ -180,18 +191,23 @@ def _run(
 ) -> Simulation:
     found = module.kernel(kernel)
     bound = bind(kernel, arguments, found.parameters)
-    counters = Counters()
+    counters, writes = Counters(), Writes()
     launch = (*extents, bound.values)
     trace: Trace | None = None
     if traced:
         trace = module.trace(
-            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=[counters], checked=True
+            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=[counters, writes], checked=True
         )
         findings = _findings_of(trace)
     else:
-        findings = _launch(found, launch, options, bound.uninitialized, counters)
+        findings = _launch(found, launch, options, bound.uninitialized, (counters, writes))
     report = CounterReport(counters.total(), counters.per_line())
-    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace)
+    held: dict[str, Type] = {name: type.element for name, type in found.parameters if isinstance(type, Pointer)}
+    for name, type in module.variables.items():
+        held.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
+    dtypes = {name: dtype_of(element) for name, element in held.items()}
+    written = writes.arrays(dtypes, frozenset(bound.uninitialized))
+    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace, written)
 
 
 def _launch(
@@ -199,13 +215,13 @@ def _launch(
     launch: tuple[Any, ...],
     options: Mapping[str, Any],
     uninitialized: Collection[str],
-    counters: Counters,
+    observers: Sequence[Observer],
 ) -> list[Finding]:
     """Run a kernel before the eyes of counters and checkers, and return what these find."""
     checkers = every_checker(uninitialized)
     failure: list[Finding] = []
     try:
-        kernel.launch(*launch, **options, observers=(counters, *checkers))
+        kernel.launch(*launch, **options, observers=(*observers, *checkers))
     except LaunchError as error:
         if not error.kind:
             raise

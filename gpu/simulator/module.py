@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
 from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.traced_values import TracedValues
 from gpu.simulator.trace.types import TraceFinding
+from gpu.simulator.types import Type
 
 Array = npt.NDArray[Any]
 
@@ -66,6 +68,13 @@ class SimulatedModule:
     def templates(self) -> tuple[str, ...]:
         """The names of the `__global__` templates, which need arguments."""
         return self._programs[()].templates
+
+    @property
+    def variables(self) -> dict[str, Type]:
+        """The types of the `__constant__` and `__device__` variables, by name."""
+        found = self._programs[()].variables.items()
+        # What lowering adds, strings and constant tables, has other names than the text can.
+        return {name: each.type for name, each in found if re.fullmatch(r"[\w:]+", name)}
 
     def kernel(self, name: str) -> SimulatedKernel:
         """Return a kernel, or an instantiation of a template: "reduce<float, 256>".

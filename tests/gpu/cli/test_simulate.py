@@ -193,7 +193,7 @@ def test_a_loop_that_does_not_end_ends_with_1(simulate, kernel):
 
 def test_json_has_the_keys_that_stay(simulate, reduce_cu: Path):
     report = json.loads(simulate(reduce_cu, *LAUNCH, "--json").out)
-    assert list(report) == ["findings", "counters", "printf"]
+    assert list(report) == ["findings", "counters", "arrays", "printf"]
     assert report["findings"] == []
     assert report["printf"] == [
         {"thread": "thread (0,0,0) in block (0,0,0)", "text": "block 0: 2016\n"},
