@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QHBoxLayout
+from PyQt6.QtWidgets import QFrame, QVBoxLayout
 
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
-from gui.widgets.basic import button, label, restyle, role
+from gui.widgets.basic import button, label, restyle, role, row
 
 
 class ProblemStrip(QFrame):
@@ -28,12 +28,14 @@ class ProblemStrip(QFrame):
         self.remedy = button("", "flat", tip="It was tried: with it nothing is found. Ctrl+Z undoes it.", name="Mend")
         self.remedy.clicked.connect(self.remedy_wanted)
         self.remedy.hide()
-        layout = QHBoxLayout(self)
+        said = row(self.message, self.more, spacing=8)
+        said.setStretch(0, 1)
+        said.setAlignment(self.more, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
         layout.setContentsMargins(look().px(12), look().px(3), look().px(6), look().px(3))
-        layout.setSpacing(8)
-        layout.addWidget(self.message, 1)
-        layout.addWidget(self.remedy, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
+        layout.setSpacing(0)
+        layout.addLayout(said)
+        layout.addWidget(self.remedy, 0, Qt.AlignmentFlag.AlignRight)
         self._whole = ""
         self.hide()
 
@@ -47,7 +49,7 @@ class ProblemStrip(QFrame):
         remedy = document.remedy
         self.remedy.setVisible(remedy is not None)
         if remedy is not None:
-            self.remedy.setText(f"Insert {remedy.text.strip()}")
+            self.remedy.setText(remedy.words)
         if document.edited and not document.checked:
             # What was found in the text as it was a moment ago may be mended by now.
             self._tone("neutral")
@@ -66,8 +68,7 @@ class ProblemStrip(QFrame):
     def _say(self, text: str) -> None:
         """Show a text in two lines at most; the tool tip has all of it."""
         self._whole = text
-        beside = sum(each.sizeHint().width() for each in (self.remedy, self.more) if not each.isHidden())
-        room = self.width() - beside - look().px(40)
+        room = self.width() - self.more.sizeHint().width() - look().px(40)
         two_lines = max(round(1.8 * room), look().px(200))
         self.message.setText(self.message.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, two_lines))
         self.message.setToolTip(text)

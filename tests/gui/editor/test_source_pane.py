@@ -401,7 +401,7 @@ def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
     pane.document.show_run(text, (Diagnostic(7, 1, 3, "error", "A race."),), remedy)
     assert pane.strip.message.text() == "Line 7: A race."
     assert pane.strip.remedy.isVisibleTo(pane.strip)
-    assert pane.strip.remedy.text() == "Insert __syncthreads();"
+    assert pane.strip.remedy.text() == "Insert __syncthreads(); before line 8"
     qtbot.mouseClick(pane.strip.remedy, Qt.MouseButton.LeftButton)
     lines = text.split("\n")
     assert pane.document.text == "\n".join([*lines[:7], "    __syncthreads();", *lines[7:]])
