@@ -1,14 +1,15 @@
-"""What has been counted of a recording up to a moment: work, steps, and how well lanes and memory were used."""
+"""What has been counted of a recording: work, steps, and how well lanes and memory were used."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu.simulator.trace.tables import NOBODY, NOT_A_BRANCH
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.moment.lane_traces import LaneTrace, lane_traces
 from gpu.stepping.moment.traffic import measure
@@ -20,7 +21,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts from the beginning of a recording to a moment. Fractions are None where there is nothing to divide by.
+    """Counts of a stretch of a recording. Fractions are None where there is nothing to divide by.
 
     Parameters
     ----------
@@ -32,14 +33,16 @@ class Counts:
         statement for the same time do so in one step.
     parallelism : float or None
         Operations a step.
-    lane_use : float or None
-        Active lanes in all statements, of the threads of those warps that have not ended.
+    peak : int
+        The most operations of one step.
     idle_fraction : float or None
-        Of the same threads those that did nothing in statements that operate on data.
-    step_idle_fraction : float or None
-        The same, of the last such statement alone.
+        Of the lanes of those warps that execute statements which operate on data: how many do nothing. A warp takes all
+        of its 32 lanes through a statement, so lanes that a branch excludes, that have ended or that the block does
+        not have are idle alike, and a warp none of whose lanes takes part does not come to the statement at all.
     lanes_per_warp : float or None
-        Active lanes when a warp executes a statement, on average, of 32.
+        Active lanes when a warp executes a statement or tests a condition, whatever it is, on average, of 32.
+    branches, divergent_branches : int
+        Conditions that a warp tested, and those where some of its lanes went one way and some the other.
     sectors, ideal_sectors : int
         The 32-byte sectors of global memory that were moved, and as many as would have done.
     bank_conflicts : int
@@ -51,18 +54,37 @@ class Counts:
     operations: int
     steps: int
     parallelism: float | None
-    lane_use: float | None
+    peak: int
     idle_fraction: float | None
-    step_idle_fraction: float | None
     lanes_per_warp: float | None
+    branches: int
+    divergent_branches: int
     sectors: int
     ideal_sectors: int
     bank_conflicts: int
     barriers: int
 
+    @classmethod
+    def of(cls, sums: Mapping[str, int], peak: int) -> Counts:
+        """Make them of the sums of `_COLUMNS`."""
+        return cls(
+            operations=sums["operations"],
+            steps=sums["steps"],
+            parallelism=_ratio(sums["operations"], sums["steps"]),
+            peak=peak,
+            idle_fraction=1 - sums["busy"] / sums["slots"] if sums["slots"] else None,
+            lanes_per_warp=_ratio(sums["active"], sums["warps"]),
+            branches=sums["branches"],
+            divergent_branches=sums["divergent"],
+            sectors=sums["sectors"],
+            ideal_sectors=sums["ideal_sectors"],
+            bank_conflicts=sums["conflicts"],
+            barriers=sums["barriers"],
+        )
+
 
 class Tally:
-    """Counts of a recording at any moment.
+    """Counts of a recording at any moment, and of the step that was done last.
 
     Parameters
     ----------
@@ -71,17 +93,24 @@ class Tally:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        parts = [_count(launch.trace) for launch in recording.launches]
         columns = len(_COLUMNS)
-        counted = np.concatenate([*parts, np.zeros((0, columns), np.int64)])
+        parts, steps, known = [np.zeros((0, columns), np.int64)], [np.zeros(0, np.int64)], 0
+        for launch in recording.launches:
+            counted, step = _count(launch.trace)
+            parts.append(counted)
+            steps.append(np.where(step >= 0, step + known, -1))
+            known += int(step.max(initial=-1)) + 1
+        counted, step = np.concatenate(parts), np.concatenate(steps)
         self._sums = np.concatenate([np.zeros((1, columns), np.int64), np.cumsum(counted, axis=0)])
-        # The last event before each moment that operated on data.
-        busy = np.where(counted[:, _COLUMNS.index("operations")] > 0, np.arange(len(counted)), -1)
-        self._latest = np.concatenate([[-1], np.maximum.accumulate(busy)]) if busy.size else np.array([-1])
-        self._counted = counted
+        # The last event before each moment that operated on data, counted from 1; 0 where there was none.
+        numbers = np.where(step >= 0, np.arange(1, step.size + 1), 0)
+        self._latest = np.concatenate([[0], np.maximum.accumulate(numbers)])
+        self._of_step = np.concatenate([np.zeros((1, columns), np.int64), _within_steps(counted, step)])
+        done = np.where(step >= 0, self._of_step[1:, _COLUMNS.index("operations")], 0)
+        self._peak = np.concatenate([[0], np.maximum.accumulate(done)])
 
     def at(self, moment: int) -> Counts:
-        """Return what had been counted just before an event, or at the end.
+        """Return what had been counted from the beginning until just before an event, or the end.
 
         Raises
         ------
@@ -89,31 +118,33 @@ class Tally:
             There is no such moment.
         """
         self._recording.at(moment)
-        sums = dict(zip(_COLUMNS, self._sums[moment].tolist(), strict=True))
-        latest = dict(zip(_COLUMNS, self._counted[max(self._latest[moment], 0)].tolist(), strict=True))
-        return Counts(
-            operations=sums["operations"],
-            steps=sums["steps"],
-            parallelism=_ratio(sums["operations"], sums["steps"]),
-            lane_use=_ratio(sums["active"], sums["resident"]),
-            idle_fraction=_rest(_ratio(sums["busy"], sums["busy_resident"])),
-            step_idle_fraction=_rest(_ratio(latest["busy"], latest["busy_resident"])) if sums["operations"] else None,
-            lanes_per_warp=_ratio(sums["active"], sums["warps"]),
-            sectors=sums["sectors"],
-            ideal_sectors=sums["ideal_sectors"],
-            bank_conflicts=sums["conflicts"],
-            barriers=sums["barriers"],
-        )
+        return Counts.of(dict(zip(_COLUMNS, self._sums[moment].tolist(), strict=True)), int(self._peak[moment]))
+
+    def step_at(self, moment: int) -> Counts:
+        """Return what was counted in the step that was done last, with all that led to it since the step before.
+
+        It is that of the last statement before a moment which operates on data, as far as it was done by then; before
+        the first step all is 0.
+
+        Raises
+        ------
+        InputError
+            There is no such moment.
+        """
+        self._recording.at(moment)
+        sums = dict(zip(_COLUMNS, self._of_step[self._latest[moment]].tolist(), strict=True))
+        return Counts.of({**sums, "steps": int(sums["operations"] > 0)}, sums["operations"])
 
 
 _COLUMNS = (
     "operations",
     "steps",
     "active",
-    "resident",
-    "busy",
-    "busy_resident",
     "warps",
+    "busy",
+    "slots",
+    "branches",
+    "divergent",
     "sectors",
     "ideal_sectors",
     "conflicts",
@@ -125,30 +156,36 @@ def _ratio(above: int, below: int) -> float | None:
     return above / below if below else None
 
 
-def _rest(fraction: float | None) -> float | None:
-    return None if fraction is None else 1 - fraction
+def _within_steps(counted: Array, step: Array) -> Array:
+    """Return for each event what its step has counted by then; the events between two steps lead to the later one."""
+    later = np.minimum.accumulate(np.where(step >= 0, np.arange(step.size), step.size)[::-1])[::-1]
+    owner = np.append(step, step.max(initial=-1) + 1)[later]
+    order = np.argsort(owner, kind="stable")
+    sums = np.cumsum(counted[order], axis=0)
+    first = np.flatnonzero(np.diff(owner[order], prepend=-1))
+    before = np.concatenate([np.zeros((1, counted.shape[1]), np.int64), sums])[first]
+    found = np.empty_like(sums)
+    found[order] = sums - np.repeat(before, np.diff(np.append(first, step.size)), axis=0)
+    return found
 
 
-def _count(trace: Trace) -> Array:
-    """Return what each event adds: shape (events, columns)."""
+def _count(trace: Trace) -> tuple[Array, Array]:
+    """Return what each event adds, shape (events, columns), and the number of its step, -1 for none."""
     made = {name: np.zeros(len(trace.events), np.int64) for name in _COLUMNS}
     made["operations"] += trace.data.events["work"]
-    together = None if trace.together is None else WARP
-    own = [
-        (launch.number, lane_trace)
-        for launch in trace.launches
-        for lane_trace in lane_traces(trace, launch.number, together=together)
-    ]
-    for number, lane_trace in own:
-        threads = np.arange(lane_trace.start, lane_trace.stop) % trace.launches[number].lanes_per_block
-        active = lane_trace.lanes.sum(axis=1)
-        warps = lane_trace.lanes.reshape(len(active), -1, WARP).any(axis=2).sum(axis=1)
-        made["active"][lane_trace.events] = active[lane_trace.sets]
-        made["warps"][lane_trace.events] = warps[lane_trace.sets]
-        made["resident"][lane_trace.events] = _resident(lane_trace, threads < prod(trace.launches[number].block))
     busy = made["operations"] > 0
-    made["busy"][busy], made["busy_resident"][busy] = made["active"][busy], made["resident"][busy]
-    _count_steps(trace, [lane_trace for _, lane_trace in own], made)
+    # A statement is one, though a call in it splits it into several events; the step of a `for` is part of the loop.
+    whole = (trace.data.events["resumed"] == 0) & ~trace.is_kind("advance", np.arange(len(trace.events)))
+    together = None if trace.together is None else WARP
+    own = [lane_trace for each in trace.launches for lane_trace in lane_traces(trace, each.number, together=together)]
+    for lane_trace in own:
+        events = lane_trace.events
+        active = lane_trace.lanes.sum(axis=1)[lane_trace.sets]
+        warps = lane_trace.lanes.reshape(len(lane_trace.lanes), -1, WARP).any(axis=2).sum(axis=1)[lane_trace.sets]
+        made["active"][events], made["warps"][events] = active * whole[events], warps * whole[events]
+        made["busy"][events], made["slots"][events] = active * busy[events], WARP * warps * busy[events]
+    step = _count_steps(trace, own, made)
+    _count_branches(trace, made)
     accesses = trace.data.accesses
     measured = measure(trace, 0, len(accesses))
     events = accesses["event"][measured.rows]
@@ -157,28 +194,38 @@ def _count(trace: Trace) -> Array:
     for before, batch, mask in trace.data.barriers.tolist():
         blocks = np.unique(trace.lanes.of_mask(mask) // trace.lanes.per_block(batch))
         made["barriers"][before - 1] += blocks.size
-    return np.stack([made[name] for name in _COLUMNS], axis=1)
+    return np.stack([made[name] for name in _COLUMNS], axis=1), step
 
 
-def _resident(lane_trace: LaneTrace, exists: Array) -> Array:
-    """Return for each event how many threads the warps have that have not ended."""
-    threads = exists.reshape(-1, WARP).sum(axis=1)
-    ended = np.where(exists, lane_trace.ended, -1).reshape(-1, WARP).max(axis=1)
-    order = np.argsort(ended)
-    gone = np.concatenate([[0], np.cumsum(threads[order])])
-    # A warp's last return is still its own.
-    left: Array = threads.sum() - gone[np.searchsorted(ended[order], lane_trace.events)]
-    return left
+def _count_branches(trace: Trace, made: dict[str, Array]) -> None:
+    """Count the branches that warps come to, and those that part their lanes."""
+    masks, taken = trace.data.events["mask"], trace.data.events["taken"]
+    tests = np.flatnonzero(taken != NOT_A_BRANCH)
+    # Loops test with the same lanes again and again.
+    pairs, which = np.unique(np.stack((masks[tests], taken[tests])), axis=1, return_inverse=True)
+    counts = np.zeros((pairs.shape[1], 2), np.int64)
+    for number, (mask, through) in enumerate(pairs.T.tolist()):
+        warps, lanes = np.unique(trace.lanes.of_mask(mask) // WARP, return_counts=True)
+        counts[number, 0] = warps.size
+        if through != NOBODY:
+            some, of_them = np.unique(trace.lanes.of_mask(through) // WARP, return_counts=True)
+            counts[number, 1] = np.count_nonzero(of_them < lanes[np.searchsorted(warps, some)])
+    made["branches"][tests], made["divergent"][tests] = counts[which.reshape(-1)].T
 
 
-def _count_steps(trace: Trace, own: list[LaneTrace], made: dict[str, Array]) -> None:
-    """Count an event as a step where a warp executes its statement for a time that no other has come to before."""
+def _count_steps(trace: Trace, own: list[LaneTrace], made: dict[str, Array]) -> Array:
+    """Count an event as a step where a warp executes its statement for a time that no other has come to before.
+
+    Returns the number of each event's step, -1 for one that does not operate on data.
+    """
     statements, offsets = (
         statements_of(trace),
         np.cumsum([0] + [lane_trace.stop - lane_trace.start for lane_trace in own]) // WARP,
     )
     times: dict[int, Array] = {}
     most: dict[int, int] = {}
+    numbers: dict[tuple[int, int], int] = {}
+    found = np.full(len(trace.events), -1)
     where = {}
     for number, lane_trace in enumerate(own):
         warps: Array = np.any(lane_trace.lanes.reshape(len(lane_trace.lanes), -1, WARP), axis=2)
@@ -189,9 +236,11 @@ def _count_steps(trace: Trace, own: list[LaneTrace], made: dict[str, Array]) -> 
         counts = times.setdefault(statement, np.zeros(offsets[-1], np.int64))
         counts[where[event]] += 1
         now = int(counts[where[event]].max())
+        found[event] = numbers.setdefault((statement, now), len(numbers))
         if now > most.get(statement, 0):
             most[statement] = now
             made["steps"][event] = 1
+    return found
 
 
 def statements_of(trace: Trace) -> Array:

@@ -21,7 +21,8 @@ FIGURES = {
     "steps": "Operations that follow each other: those of one step are done at the same time",
     "parallelism": "Operations a step, on average",
     "efficiency": "Work efficiency: the operations of one thread that does all alone, as a part of these",
-    "idle lanes": "Lanes that did nothing in statements that operate on data",
+    "idle lanes": "Of the 32 lanes of each warp that executed a statement which operates on data: those that did nothing,\n"
+    "be it by a branch, because they have ended, or because the block does not have them",
 }
 ROWS = ("so far", "in all", "textbook")
 _FIRST_TO_GO = ("efficiency", "parallelism", "idle lanes")

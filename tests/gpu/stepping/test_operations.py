@@ -1,4 +1,4 @@
-"""Whoever counts operations comes to the same number: the simulator's counters and what is tallied of a recording."""
+"""Whoever counts comes to the same numbers: the simulator's counters and what is tallied of a recording."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ VARIANTS = [
     for variant in pattern.variants
     if not variant.library
 ]
+OF_GLOBAL, OF_SHARED = ("ld", "st", "red", "atom"), ("ld", "st", "atom")
 
 
 @pytest.mark.parametrize(("pattern", "variant"), VARIANTS)
-def test_every_count_of_operations_is_the_same(pattern: Pattern, variant: Variant) -> None:
+def test_every_count_is_the_same(pattern: Pattern, variant: Variant) -> None:
     params = pattern.check(pattern.step_params)
     inputs = IMAGE if pattern.of_images else {}
     recording = record(pattern, variant, inputs, params, lambda progress: None)
@@ -31,6 +32,13 @@ def test_every_count_of_operations_is_the_same(pattern: Pattern, variant: Varian
     counters = Counters()
     small = pattern.inputs(pattern.step_input(inputs) if inputs else inputs, params, 0)
     run_pattern(WatchedEngine(counters), pattern, variant, small, params, lambda progress: None)
-    assert tallied.operations == counters.total()["operations"]
+    total = counters.total()
+    assert tallied.operations == total["operations"]
     assert tallied.operations == sum(line.get("operations", 0) for line in counters.per_line().values())
     assert (tallied.steps > 0) == (tallied.operations > 0)
+    assert tallied.barriers == total["block_barriers"]
+    assert tallied.lanes_per_warp == total["lanes_per_warp_statement"]
+    assert (tallied.branches, tallied.divergent_branches) == (total["branches"], total["divergent_branches"])
+    assert tallied.sectors == sum(total[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum"] for op in OF_GLOBAL)
+    conflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_"
+    assert tallied.bank_conflicts == sum(total[f"{conflicts}{op}.sum"] for op in OF_SHARED)

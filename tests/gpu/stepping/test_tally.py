@@ -9,7 +9,7 @@ import pytest
 
 from gpu.errors import InputError
 from gpu.stepping.recording import Recording
-from gpu.stepping.tally import Tally
+from gpu.stepping.tally import Counts, Tally
 from tests.gpu.simulator.tracing import trace as traced
 from tests.gpu.stepping.recordings import launch, record
 
@@ -81,9 +81,8 @@ def test_brent_kung_of_16():
     recording = launch(BRENT_KUNG, [np.arange(16, dtype=np.int32)], block=8)
     end = Tally(recording).at(recording.moments)
     assert (end.operations, end.steps) == (26, 7)
-    assert end.parallelism == 26 / 7
-    assert end.idle_fraction == 1 - 26 / (7 * 8)
-    assert end.step_idle_fraction == 1 - 7 / 8
+    assert (end.parallelism, end.peak) == (26 / 7, 8)
+    assert end.idle_fraction == 1 - 26 / (7 * 32), "lanes that the block does not have are idle too"
     assert end.barriers == 8
 
 
@@ -93,15 +92,53 @@ def test_kogge_stone_of_16():
     assert (end.operations, end.steps) == (49, 4)
 
 
-def test_neighbored_pairs_leave_half_then_three_quarters_then_seven_eighths_of_every_warp_idle():
-    recording = launch(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4)
+NEIGHBORED_LESS = """\
+__global__ void k(int *a, int n) {
+    int t = threadIdx.x, first = blockIdx.x * blockDim.x;
+    for (int stride = 1; stride < blockDim.x; stride *= 2) {
+        int i = 2 * stride * t;
+        if (i < blockDim.x && first + i + stride < n)
+            a[first + i] += a[first + i + stride];
+        __syncthreads();
+    }
+}
+"""
+
+
+def _steps(recording: Recording) -> list[Counts]:
+    """Return what each step comes to, the first one first."""
     tally = Tally(recording)
-    counts = [tally.at(moment) for moment in range(recording.moments + 1)]
-    assert (counts[-1].operations, counts[-1].steps) == (252, 6)
-    idle = {each.steps: each.step_idle_fraction for each in counts}
-    assert idle == {0: None, **{step: 1 - 1 / 2**step for step in range(1, 7)}}
-    assert counts[-1].idle_fraction == 1 - 252 / (6 * 256)
-    assert counts[-1].barriers == 6 * 4
+    found = {tally.at(moment).steps: tally.step_at(moment) for moment in range(recording.moments + 1)}
+    assert found.pop(0).operations == 0
+    return [found[step] for step in sorted(found)]
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1"])
+def test_neighbored_pairs_leave_half_then_three_quarters_then_seven_eighths_of_every_warp_idle(schedule: str):
+    """One block of 128 threads; the second kernel has full warps while there are any, and leaves the others alone."""
+    arguments = [np.ones(128, np.int32), np.int32(128)]
+    first, second = (
+        Recording.of_launch(traced(source, arguments, block=128, schedule=schedule)[0], {})
+        for source in (NEIGHBORED, NEIGHBORED_LESS)
+    )
+    neighbored, less = _steps(first), _steps(second)
+    assert [each.operations for each in neighbored] == [each.operations for each in less] == [64, 32, 16, 8, 4, 2, 1]
+    assert [each.idle_fraction for each in neighbored] == [1 / 2, 3 / 4, 7 / 8, 15 / 16, *[31 / 32] * 3]
+    assert [each.idle_fraction for each in less] == [0, 0, 1 / 2, 3 / 4, 7 / 8, 15 / 16, 31 / 32]
+    assert [each.divergent_branches for each in neighbored] == [4, 4, 4, 4, 4, 2, 1]
+    assert [each.divergent_branches for each in less] == [0, 0, 1, 1, 1, 1, 1]
+    end = Tally(first).at(first.moments)
+    assert (end.operations, end.steps, end.peak, end.barriers) == (127, 7, 64, 7)
+    assert end.idle_fraction == 1 - 127 / (32 * (5 * 4 + 2 + 1))
+    assert Tally(second).at(second.moments).idle_fraction == 1 - 127 / (32 * (2 + 6))
+
+
+def test_a_step_counts_what_led_to_it_since_the_step_before():
+    recording = launch(NEIGHBORED, [np.ones(256, np.int32), np.int32(256)], block=64, grid=4)
+    steps, end = _steps(recording), Tally(recording).at(recording.moments)
+    assert sum(each.sectors for each in steps) == end.sectors
+    assert sum(each.operations for each in steps) == end.operations == 252
+    assert end.barriers == 6 * 4
 
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
@@ -144,12 +181,11 @@ __global__ void k(int *a) {
     recording = launch(source, [np.zeros(512, np.int32)], block=80)
     tally = Tally(recording)
     start, end = tally.at(0), tally.at(recording.moments)
-    assert (start.lane_use, start.parallelism, start.idle_fraction, start.lanes_per_warp) == (None,) * 4
+    assert (start.parallelism, start.idle_fraction, start.lanes_per_warp) == (None,) * 3
     # All 80 test, 16 return, and of the two warps that are left all work.
-    assert end.lane_use == (80 + 16 + 64) / (80 + 80 + 64)
     assert end.lanes_per_warp == (80 + 16 + 64) / (3 + 1 + 2)
     assert (end.sectors, end.ideal_sectors, end.bank_conflicts) == (64, 8, 62)
-    assert (end.operations, end.steps, end.step_idle_fraction) == (0, 0, None)
+    assert (end.operations, end.steps, end.idle_fraction) == (0, 0, None)
 
 
 def test_launches_add_up():
