@@ -7,6 +7,9 @@ import numpy.typing as npt
 
 from gpu.declaration.pattern import Array, Inputs
 
+_PLACES = 16
+"""Parts of an image that are looked at, in each direction."""
+
 
 def planes_of(image: Array, dtype: npt.DTypeLike) -> Array:
     """Turn an image of shape (height, width) or (height, width, channels) into (channels, height, width)."""
@@ -38,3 +41,19 @@ def middle(inputs: Inputs, height: int, width: int) -> Inputs:
     image = image[..., 1] if image.ndim == 3 else image
     top, left = max(0, image.shape[0] - height) // 2, max(0, image.shape[1] - width) // 2
     return {**inputs, "image": np.ascontiguousarray(image[top : top + height, left : left + width])}
+
+
+def liveliest(inputs: Inputs, height: int, width: int) -> Inputs:
+    """Cut out of one channel the part whose values differ most, of some that are spread over the image.
+
+    For somebody who watches every step of what depends on the values: of equal ones there is nothing to be seen.
+    """
+    image = inputs["image"]
+    image = image[..., 1] if image.ndim == 3 else image
+    rows, columns = (
+        np.unique(np.linspace(0, max(0, whole - part), _PLACES).astype(np.int64))
+        for whole, part in zip(image.shape, (height, width), strict=True)
+    )
+    parts = [image[top : top + height, left : left + width] for top in rows for left in columns]
+    spread = [float(part.std()) if part.size else 0.0 for part in parts]
+    return {**inputs, "image": np.ascontiguousarray(parts[int(np.argmax(spread))])}

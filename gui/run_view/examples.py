@@ -14,13 +14,14 @@ from gui.painting.theme import look
 from gui.widgets.basic import label, row
 
 
-def preset_of(pattern: Pattern, params: Mapping[str, Any]) -> Preset | None:
-    """Return the preset whose settings these are."""
+def preset_of(pattern: Pattern, params: Mapping[str, Any], variant: str = "") -> Preset | None:
+    """Return the preset whose settings these are; of several the one that begins with the variant."""
+    found = []
     for preset in pattern.presets:
         wanted = pattern.check(preset.params)
         if all(np.array_equal(wanted[name], params[name]) for name in wanted):
-            return preset
-    return None
+            found.append(preset)
+    return next((preset for preset in found if preset.variant == variant), found[0] if found else None)
 
 
 class Examples(QWidget):
@@ -63,9 +64,9 @@ class Examples(QWidget):
         if number:
             self.chosen.emit(self._pattern.presets[number - 1])
 
-    def show_params(self, params: Mapping[str, Any]) -> None:
+    def show_params(self, params: Mapping[str, Any], variant: str) -> None:
         """Show which example the settings are, if any."""
-        found = preset_of(self._pattern, params)
+        found = preset_of(self._pattern, params, variant)
         self.box.setCurrentIndex(self._pattern.presets.index(found) + 1 if found is not None else 0)
         self.text.setText(found.text if found is not None else "")
         self.about.setVisible(found is not None)

@@ -260,6 +260,8 @@ class PatternPage(Ground):
         self.view.show_variant(name)
         self.step.show_steppable(stepped)
         self.numbers.forget_verdict()
+        if self.view.about is None:
+            self.examples.show_params(self._settings.params, name)
 
     def show_image(self, image: OpenImage) -> None:
         """Show another input."""
@@ -339,6 +341,7 @@ class PatternPage(Ground):
     def _show_params(self, params: dict[str, Any]) -> None:
         self.view.show_params(params)
         if self.view.about is None:
-            self.examples.show_params(params)
+            self.examples.show_params(params, self.variant.name)
+        self.step.settings.follow_input(params)
         if self.atomics is not None:
             self.atomics.study_soon()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 
-from gpu.declaration.images import middle, screen_picture
+from gpu.declaration.arrays import block_parameter
+from gpu.declaration.images import liveliest, screen_picture
 from gpu.declaration.pattern import (
     Choice,
     Cost,
@@ -27,9 +29,9 @@ from gpu.engines.base import Engine, Module
 from gpu.patterns.histogram import counted
 from gpu.patterns.histogram.benchmark import BENCHMARK
 from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
+from gpu.patterns.histogram.presets import PHRASE, PRESETS
 
 _FILE = "histogram.cu"
-_BLOCK = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8
 _MERGE_BLOCK = (32, 8, 1)
 
@@ -43,6 +45,13 @@ _FEW_LEVELS = 256
 _LOAD_BYTES = 16
 
 _TEXTURE_ELEMENTS = 2**27  # what every GPU of today has at least
+
+
+def _launch(engine: Engine, params: Params, pixels: int) -> tuple[int, int]:
+    """Return how many blocks a plane is counted by, and the threads of each: as asked for, or as the device is busy."""
+    block = int(params["block"])
+    enough = min(max(1, -(-pixels // block)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+    return params["blocks"] or enough, block
 
 
 def _build(engine: Engine, task: Counted) -> Module:
@@ -64,11 +73,11 @@ def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool
         engine.fill(counts, 0)
         yield Progress(0.1, "uploaded")
 
-        blocks = min(max(1, -(-pixels // _BLOCK)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+        blocks, block = _launch(engine, params, pixels)
         engine.launch(
             kernel,
             (blocks, channels, 1),
-            (_BLOCK, 1, 1),
+            (block, 1, 1),
             engine.texture(data) if fetched else data,
             counts,
             np.int32(pixels),
@@ -98,13 +107,13 @@ def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Pr
     module = _build(engine, task)
     count, merge = module.kernel("histogram_written_out"), module.kernel("histogram_merge")
     channels, pixels = task.planes.shape
-    blocks = min(max(1, -(-pixels // _BLOCK)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
+    blocks, block = _launch(engine, params, pixels)
     data = engine.upload(task.planes)
     partial = engine.allocate((channels, blocks, bins), np.uint32)
     yield Progress(0.1, "uploaded")
 
     sizes = (np.int32(pixels), np.int32(bins))
-    engine.launch(count, (blocks, channels, 1), (_BLOCK, 1, 1), data, partial, *sizes, shared_bytes=4 * bins)
+    engine.launch(count, (blocks, channels, 1), (block, 1, 1), data, partial, *sizes, shared_bytes=4 * bins)
     engine.free(data)
     yield Progress(0.8, f"{blocks} histograms to merge")
 
@@ -140,7 +149,8 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     yield Progress(0.1, "uploaded")
 
     fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // channels)
-    blocks = min(max(1, -(-task.planes.nbytes // channels // (_PEAK_BLOCK * _LOAD_BYTES))), fill)
+    enough = min(max(1, -(-task.planes.nbytes // channels // (_PEAK_BLOCK * _LOAD_BYTES))), fill)
+    blocks = params["blocks"] or enough
     pitch = 4 * copies
     sizes = (np.int32(pixels), np.int32(bins), np.uint32(pitch))
     grid, block = (blocks, channels, 1), (_PEAK_BLOCK, 1, 1)
@@ -170,7 +180,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def _step_input(inputs: Inputs) -> Inputs:
-    return middle(inputs, 4, 16) if "image" in inputs else counted.small(inputs)
+    return liveliest(inputs, 4, 16) if "image" in inputs else counted.small(inputs)
 
 
 PATTERN = Pattern(
@@ -245,6 +255,19 @@ PATTERN = Pattern(
             maximum=2**30,
             only_if=("of", (RANGES,)),
         ),
+        replace(
+            block_parameter(smallest=1),
+            help="Threads in a block; the peak and the merge have blocks of their own.",
+        ),
+        Integer(
+            name="blocks",
+            label="Blocks",
+            help="How many blocks count a channel.",
+            default=0,
+            minimum=0,
+            maximum=65535,
+            least="as keep it busy",
+        ),
     ),
     variants=(
         Variant(
@@ -303,6 +326,7 @@ PATTERN = Pattern(
             idea="16-byte loads, and for each lane a counter in a memory bank of its own.",
             limit="Memory's bandwidth.",
             kernels=("histogram_peak",),
+            threads=lambda params: _PEAK_BLOCK,
         ),
         Variant(
             "racy",
@@ -327,6 +351,7 @@ PATTERN = Pattern(
     helpers={"lost_update.cu": ("update_racy", "update_atomic")},
     lessons=(ATOMICS,),
     names=counted.names,
-    step_params={"bins": 8, "text": "Programming massively parallel processors", "n": 64},
+    step_params={"bins": 8, "text": PHRASE, "n": 64, "block": "8"},
     step_input=_step_input,
+    presets=PRESETS,
 )

@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Integer, Real, with_role
 from gpu.declaration.roles import FROM_FILE, Role
+from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
 from gpu.schedules import KINDS, Schedule
 from gui.painting.theme import look
@@ -19,8 +20,10 @@ from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, role, row
 from gui.widgets.forms import ParameterForm
 
-MOST_EXAMPLE = 32
-"""Elements of an example that is recorded as it is."""
+_LONGEST_WORDS = 24
+"""Characters of a text that are quoted."""
+_OWN = (Role.SIZE, Role.BINS, Role.SOURCE, Role.BLOCK)
+"""What is chosen for a Step alone, where a run's is too much to be watched."""
 
 
 class SettingsPanel(QFrame):
@@ -52,6 +55,7 @@ class SettingsPanel(QFrame):
         self.done = button("Done", "flat", tip="Close  (Esc)")
         self.done.clicked.connect(self.hide)
         self.input_seed = 0
+        self._followed: dict[str, Any] = {}
         self.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 12, 16, 14)
@@ -97,6 +101,8 @@ class SettingsPanel(QFrame):
                 parts.insert(0, f"{value} {parameter.unit}")
             else:
                 # A word speaks for itself, a number does not.
+                if isinstance(parameter, Text) and len(value) > _LONGEST_WORDS:
+                    value = f"{value[:_LONGEST_WORDS].rstrip()}…"
                 worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
                 parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
             if parameter.role is Role.BLOCK and str(self.stepped.threads(params) or value) != value:
@@ -123,12 +129,36 @@ class SettingsPanel(QFrame):
     def take_example(self, params: Mapping[str, Any]) -> None:
         """Record an example, where it is one that can be watched as it is."""
         size = with_role(self.stepped.parameters, Role.SIZE)
-        if size is None or int(params.get(size.name, MOST_EXAMPLE + 1)) > MOST_EXAMPLE:
-            return
         with suppress(InputError):
             given = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
-            self.form.set_values({**{each.name: each.initial for each in self.stepped.parameters}, **given})
+            whole = {**{each.name: each.initial for each in self.stepped.parameters}, **given}
+            if size is not None and size.applies(whole) and size.name not in params:
+                return
+            self.form.set_values(whole)
             self.changed.emit()
+
+    def follow_input(self, params: Mapping[str, Any]) -> None:
+        """Record the kind of input that a run takes, and of a text its beginning, when the run's is another one."""
+        subject = with_role(self.stepped.parameters, Role.SUBJECT)
+        if subject is None:
+            return
+        followed = {
+            each.name: params[each.name]
+            for each in self.stepped.parameters
+            if each is subject or (each.only_if and each.only_if[0] == subject.name and each.role not in _OWN)
+        }
+        if followed == self._followed:
+            return
+        known, self._followed = self._followed, followed
+        if not known:
+            return  # what was chosen here the last time stays as it is
+        for name, value in followed.items():
+            parameter = self.form.fields[name].parameter
+            if isinstance(parameter, Text):
+                value = value[: parameter.maximum]
+            with suppress(InputError):
+                self.form.set_values({name: parameter.check(value)})
+        self.changed.emit()
 
     def toggle(self) -> None:
         """Open at the top right of the tab, above what is there; or close."""

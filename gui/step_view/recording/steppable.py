@@ -10,11 +10,13 @@ from typing import Any
 
 from gpu.declaration.pattern import Choice, Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant, with_role
 from gpu.declaration.roles import Role
+from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
 from gpu.messages.requests import StepKernel, StepPattern
 from gpu.messages.shared_arrays import SharedArray
 
-MOST_ELEMENTS = 1024
+MOST_ELEMENTS = 2048
+"""Two for each thread of the largest block; and characters of a text."""
 MOST_ROWS = 32
 """Rows or columns of a matrix."""
 
@@ -161,7 +163,9 @@ def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[Step
     Blocks are no larger than it takes, so that what is seen is small too.
     """
     size, block = (with_role(parameters, role) for role in (Role.SIZE, Role.BLOCK))
-    if not isinstance(request, StepPattern) or not isinstance(size, Integer) or request.inputs:
+    if not isinstance(request, StepPattern) or not isinstance(size, Integer) or not size.applies(request.params):
+        return []
+    if request.inputs:
         return []
     sizes = [2**power for power in range(1, int(request.params[size.name] - 1).bit_length())]
     found = []
@@ -178,6 +182,8 @@ def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[Step
 def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:
     """Return a parameter that begins as a Step does, and has no values that are too many to be watched."""
     start = pattern.step_params.get(parameter.name)
+    if isinstance(parameter, Text):
+        parameter = replace(parameter, maximum=min(parameter.maximum, MOST_ELEMENTS))
     if start is None:
         return parameter
     changes: dict[str, Any] = {"default": start}
