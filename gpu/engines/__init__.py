@@ -31,7 +31,7 @@ def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> En
         any other class that implements the protocol, which tests use.
     executor : str
         Of the simulator: "compiled" for machine code, "lockstep" for one that checks every access; "auto" for compiled
-        code, but for the first run of an edited kernel.
+        code, but for edited kernels.
     schedule : str
         In which order warps and lanes run on the simulator in lockstep, one of `gpu.schedules.NAMES`; any but the first
         takes that engine and that executor.

@@ -48,12 +48,12 @@ class SimulatedBuffer:
 
 @dataclass(eq=False)
 class SimulatorKernel:
-    """A kernel for both executors. What somebody has edited runs in lockstep first, which checks every access."""
+    """A kernel for both executors. What somebody has edited runs in lockstep, which checks every access."""
 
     name: str
     lockstep: SimulatedKernel
     compiled: CompiledKernel
-    checked: bool
+    edited: bool
 
 
 class SimulatorModule:
@@ -67,7 +67,7 @@ class SimulatorModule:
     def kernel(self, name: str) -> SimulatorKernel:
         if name not in self._kernels:
             plain, compiled = self._module.kernel(name), self._module.compiled(name)
-            self._kernels[name] = SimulatorKernel(name, plain, compiled, checked=not self._edited)
+            self._kernels[name] = SimulatorKernel(name, plain, compiled, self._edited)
         return self._kernels[name]
 
     def set_constant(self, name: str, values: Array) -> None:
@@ -81,7 +81,7 @@ class SimulatorEngine:
     ----------
     executor : str
         "compiled" for machine code; "lockstep" for the executor that checks every access; "auto" for compiled code, but
-        for the first launch of an edited kernel. What cannot be compiled runs in lockstep, and `executed` says why.
+        for edited kernels, as it checks none. What cannot be compiled runs in lockstep, and `executed` says why.
     schedule : str
         The order in which threads run in lockstep, as `gpu.simulator.executor.schedule` has them.
     """
@@ -175,7 +175,6 @@ class SimulatorEngine:
                 on_progress=self.on_progress,
                 schedule=self._schedule,
             )
-        kernel.checked = True
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         raise LaunchError(self.device.no_library)
@@ -184,8 +183,8 @@ class SimulatorEngine:
         """Whether a launch runs as machine code, which is made now where it is not there yet."""
         if self._executor == "lockstep":
             return False
-        if self._executor == "auto" and not kernel.checked:
-            self.executed = Executed("lockstep", "the first run of an edited kernel is checked")
+        if self._executor == "auto" and kernel.edited:
+            self.executed = Executed("lockstep", "every access of an edited kernel is checked")
             return False
         try:
             kernel.compiled.prepare(grid, block, lambda: self.on_compiling(kernel.name))

@@ -211,14 +211,29 @@ def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
     module = SimulatedModule(text, Path("kernel.cu"), {})
     with pytest.raises(NotCompiled, match="printf"):
         module.compiled("k").prepare((1, 1, 1), (32, 1, 1))
+    for executor, reason in (
+        ("auto", "every access of an edited kernel is checked"),
+        ("compiled", "k has printf, which is not compiled"),
+    ):
+        engine = engines.create("simulator", executor)
+        engine.sources = {"mine.cu": text}
+        kernel = engine.build("mine.cu").kernel("k")
+        data = engine.upload(np.array([42], np.int32))
+        engine.launch(kernel, (1, 1, 1), (32, 1, 1), data)
+        assert (engine.executed.executor, engine.executed.reason) == ("lockstep", reason)
+
+
+def test_an_edited_kernel_is_held_to_its_arrays_however_often_it_runs() -> None:
+    text = 'extern "C" __global__ void k(int *data, int where) { data[where] = 1; }'
     engine = engines.create("simulator")
     engine.sources = {"mine.cu": text}
     kernel = engine.build("mine.cu").kernel("k")
-    data = engine.upload(np.array([42], np.int32))
-    for reason in ("the first run of an edited kernel is checked", "k has printf, which is not compiled"):
-        engine.take_times()
-        engine.launch(kernel, (1, 1, 1), (32, 1, 1), data)
-        assert (engine.executed.executor, engine.executed.reason) == ("lockstep", reason)
+    data = engine.upload(np.zeros(4, np.int32))
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, np.int32(3))
+    for where in (4, -1, 2**30):
+        with pytest.raises(LaunchError, match="Invalid __global__ write"):
+            engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, np.int32(where))
+    assert engine.download(data).tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
