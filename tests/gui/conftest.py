@@ -280,6 +280,14 @@ def marks_in(text, word):
     return tuple(Diagnostic(number, at, at + len(word), "error", f"{word} {number}") for number, at in places if at)
 
 
+@pytest.fixture(autouse=True)
+def _the_look_of_before():
+    """Leave no theme and no size of text behind: what is laid out next goes by them."""
+    before = look()
+    yield
+    set_look(before)
+
+
 @pytest.fixture
 def store(tmp_path):
     return tmp_path / "settings.json"
@@ -287,7 +295,8 @@ def store(tmp_path):
 
 @pytest.fixture
 def memory(store):
-    from gui.model.settings import SavedSettings
+    from gui.painting.theme import look, set_look
+from gui.model.settings import SavedSettings
 
     return SavedSettings(store)
 

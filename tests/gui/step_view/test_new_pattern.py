@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.declaration.roles import Role
 from gpu.messages.requests import StepPattern
 from gui.run_view.array import ArrayView
 from tests.gui.conftest import FakeHost, settle
@@ -58,6 +59,6 @@ def test_it_is_stepped(qtbot, stepping):
     assert {each.pattern for each in asked} == {"doubling"}
     assert step.panes.counters.text("textbook", "operations") == "16"
     assert step.stepped.title == "Doubling: Plain"
-    step.settings.form.change(**step.settings.of_several_warps)
+    step.settings.form.change(**window.page.pattern.with_value(Role.SIZE, 128))
     shown(qtbot, step)
     assert step.request.params["amount"] == 128

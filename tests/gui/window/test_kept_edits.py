@@ -165,6 +165,7 @@ def test_a_signal_ends_a_window_with_edits(tmp_path, name, dialog):
         process.send_signal(getattr(signal, name))
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert errors == ""
+    # Qt's own word of a window that goes while it is painted.
+    assert [line for line in errors.splitlines() if "QBackingStore" not in line] == []
     assert [draft.text for draft in Drafts(tmp_path / "Lockstep" / "drafts").found()] == ["// mine"]
     assert until(lambda: not processes_with(f"LOCKSTEP_TEST={mark}"))
