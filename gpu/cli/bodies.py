@@ -83,11 +83,12 @@ def run(
         engine.sources = dict(edited.sources)
         figures = _simulate(engine, variant.name, inputs, steps, motion_of(params), target, folder)
     verdict = edited.verdict(outcome.report.verified, variant)
+    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, edited.sources, seed)
     if as_json:
-        data = {**cli_text.report_data(outcome.report), **edited.data(verdict), "simulation": asdict(figures)}
+        data = {**cli_text.report_data(outcome.report, counts), **edited.data(verdict), "simulation": asdict(figures)}
         print(cli_text.as_json(data))
     else:
-        print(cli_text.report_as_text(outcome.report, verdict, pattern, about, None, None))
+        print(cli_text.report_as_text(outcome.report, counts, verdict, pattern, about, None, None))
         rows = [
             *_rows(figures, simulated=outcome.report.simulated),
             *(("saved", str(path)) for path in (target, frames) if path),

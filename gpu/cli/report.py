@@ -13,6 +13,7 @@ from gpu.declaration.text_parameters import BinEdges, Text, as_text
 from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
 from gpu.engines.base import TO_SIMULATE
+from gpu.messages.counted import RunCounts, figures_of, short
 from gpu.messages.requests import Report
 from gpu.messages.verdicts import Verdict
 
@@ -26,8 +27,11 @@ def as_json(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=2, allow_nan=False)
 
 
-def report_data(report: Report) -> dict[str, Any]:
-    """Return a run's figures as JSON takes them; what is infinite or was not computed is null."""
+def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
+    """Return a run's figures as JSON takes them; what is infinite or was not computed is null.
+
+    What was counted is there where the run was simulated.
+    """
     deviation = report.deviation
     return {
         "pattern": report.pattern,
@@ -43,11 +47,13 @@ def report_data(report: Report) -> dict[str, Any]:
             "max_rel": _finite(deviation.max_rel if deviation else None),
         },
         "verified": report.verified,
+        **({"counted": counts.data()} if counts is not None else {}),
     }
 
 
 def report_as_text(
     report: Report,
+    counts: RunCounts | None,
     verdict: Verdict,
     pattern: Pattern,
     about: str,
@@ -60,6 +66,8 @@ def report_as_text(
     Parameters
     ----------
     report : Report
+    counts : RunCounts or None
+        What was counted of the variant, which then stands first; of a run on a GPU nothing.
     verdict : Verdict
     pattern : Pattern
     about : str
@@ -79,6 +87,7 @@ def report_as_text(
         ("device", report.device),
         ("variant", f"{variant.name}: {variant.title}"),
         ("input", about),
+        *_counted_rows(counts),
         ("upload", f"{_figure(times.upload)} ms  {clock}"),
         ("kernel", f"{_figure(times.kernel)} ms  {clock}"),
         ("download", f"{_figure(times.download)} ms  {clock}"),
@@ -100,6 +109,14 @@ def report_as_text(
     if target:
         rows.append(("saved", target))
     return f"{pattern.title}\n{rows_as_text(rows)}"
+
+
+def _counted_rows(counts: RunCounts | None) -> list[tuple[str, str]]:
+    if counts is None:
+        return []
+    moved, least = (short(counts.per_element(amount)) for amount in (counts.moved_bytes, counts.least_bytes))
+    rows = [("moved", f"{moved} bytes {counts.each}; the least is {least}  counted with {counts.input}")]
+    return rows + [(each.name, each.text) for each in figures_of(counts)]
 
 
 def rows_as_text(rows: Iterable[tuple[str, str]]) -> str:

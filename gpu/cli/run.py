@@ -14,10 +14,12 @@ from gpu.cli.judged import Judged, judged
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
-from gpu.errors import InputError
+from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
+from gpu.messages.counted import RunCounts
+from gpu.messages.requests import Report
 from gpu.messages.verdicts import Verdict
 from gpu.run import chart, export
 from gpu.run.execute import Outcome, run_pattern
@@ -92,14 +94,38 @@ def run(
     if target:
         _save(target, pattern, inputs, outcome)
     verdict = edited.verdict(outcome.report.verified, variant)
+    counts = counted(outcome.report, pattern, variant, inputs, params, edited.sources, seed)
     if as_json:
-        print(cli_text.as_json({**cli_text.report_data(outcome.report), **edited.data(verdict)}))
+        print(cli_text.as_json({**cli_text.report_data(outcome.report, counts), **edited.data(verdict)}))
     else:
         values = None if of_image else outcome.outputs[pattern.result].ravel()
         names = pattern.names(params) if pattern.names else ()
-        print(cli_text.report_as_text(outcome.report, verdict, pattern, about, values, target, names))
+        print(cli_text.report_as_text(outcome.report, counts, verdict, pattern, about, values, target, names))
         print_findings(edited, verdict)
     return not verdict.bad
+
+
+def counted(
+    report: Report,
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Params,
+    sources: Mapping[str, str],
+    seed: int,
+) -> RunCounts | None:
+    """Return what a simulated run does, counted on a small part of its input; None of a run on a GPU.
+
+    None too where an edited kernel fails on so little: what there is to say of that the checkers say.
+    """
+    from gpu.run.count import count_pattern
+
+    if not report.simulated:
+        return None
+    try:
+        return count_pattern(pattern, variant, inputs, params, lambda progress: None, sources=sources, seed=seed)
+    except KernelError:
+        return None
 
 
 def refused(pattern: Pattern, variant: Variant, edited: Judged, *, as_json: bool) -> bool:

@@ -21,7 +21,9 @@ CONFLICTS = (
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
 )
-SHARED_ATOMICS, ATOMIC_CONFLICTS = "shared_atomic_requests", "shared_atomic_bank_conflicts"
+WAVEFRONTS = tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum" for op in ("ld", "st", "atom"))
+SHARED_ATOMICS = "smsp__inst_executed_op_shared_atom.sum"
+ATOMIC_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum"
 
 
 def line_figures(counts: Mapping[str, int | float]) -> LineFigures:

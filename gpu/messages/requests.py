@@ -11,6 +11,7 @@ from gpu.engines.base import Device, PhaseTimes
 from gpu.errors import Diagnostic, SourcePosition
 from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
+from gpu.messages.counted import RunCounts
 from gpu.messages.kernels import KernelLaunch, Signature, Simulated
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check
@@ -151,6 +152,29 @@ class CheckPattern:
 
 
 @dataclass(frozen=True)
+class CountPattern:
+    """Run one variant of a pattern on the simulator, on a small part of its input, and count what its launches do.
+
+    The Result's `counts` is what was counted. It takes the simulator's process.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources
+        As of a RunPattern.
+    whole : bool
+        Whether all of the input is counted.
+    """
+
+    pattern: str
+    variant: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = False
+
+
+@dataclass(frozen=True)
 class StepPattern:
     """Run one variant of a pattern on the simulator and record every step of every launch.
 
@@ -278,6 +302,7 @@ Request = (
     | SaveArray
     | RunPattern
     | CheckPattern
+    | CountPattern
     | StepPattern
     | CheckSource
     | StudyAtomics
@@ -362,6 +387,8 @@ class Result:
         Of a CheckSource.
     check : Check or None
         Of a CheckPattern.
+    counts : RunCounts or None
+        Of a CountPattern.
     kernels : tuple of Signature
         Of a DescribeKernels.
     simulated : Simulated or None
@@ -377,6 +404,7 @@ class Result:
     path: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     check: Check | None = None
+    counts: RunCounts | None = None
     kernels: tuple[Signature, ...] = ()
     simulated: Simulated | None = None
     bodies: BodyFigures | None = None

@@ -63,7 +63,7 @@ def check_pattern(
     """
     refuse_library(variant)
     params = small_params(pattern, pattern.check(given))
-    inputs = _small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
+    inputs = small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
     return _watched(pattern, variant, inputs, params, tell, sources or {}).findings
 
 
@@ -90,13 +90,13 @@ def check_edited(
 
     refuse_library(variant)
     params = small_params(pattern, pattern.check(given))
-    watched = _small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
+    watched = small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
     found = _watched(pattern, variant, watched, params, tell, sources)
     file = pattern.file_of(variant.name)
     text = kernel_text(file, sources)
     mistakes = mistakes_of(found.findings, file)
     fewer = small_params(pattern, params, _ORDERED_SIZES)
-    small = _small_inputs(pattern, inputs, fewer, seed, _ORDERED_SIZES, _ORDERED_IMAGE)
+    small = small_inputs(pattern, inputs, fewer, seed, _ORDERED_SIZES, _ORDERED_IMAGE)
 
     def right_in(schedule: str) -> bool:
         return _right(pattern, variant, small, fewer, tell, sources, schedule)
@@ -216,7 +216,7 @@ def _is_right(
     return verify.compare(ours, right, pattern.tolerance(inputs, params))[1]
 
 
-def _small_inputs(
+def small_inputs(
     pattern: Pattern,
     inputs: Inputs,
     params: Mapping[str, Any],
@@ -224,7 +224,7 @@ def _small_inputs(
     sizes: Mapping[str, int],
     image: tuple[int, int],
 ) -> Inputs:
-    """Return the beginnings of arrays: several blocks' worth, and of sizes that no block divides."""
+    """Return inputs for a check: the beginnings of arrays, of `sizes` elements, and of images a corner."""
 
     def corner(values: Array) -> Array:
         if values.ndim >= 2:

@@ -28,6 +28,7 @@ from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
     CheckSource,
+    CountPattern,
     DescribeKernels,
     Failure,
     LoadArray,
@@ -50,6 +51,7 @@ from gpu.patterns import find_pattern, pattern_with_lesson
 from gpu.run import bodies as execute_bodies
 from gpu.run import verify
 from gpu.run.check import check_request
+from gpu.run.count import count_request
 from gpu.run.drive import ANOTHER, Tell, accept, drive, refuse_library
 from gpu.run.frames import Frames
 from gpu.schedules import ROUND_ROBIN
@@ -93,6 +95,8 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             return Result({}, diagnostics=diagnose(text, KERNELS / file, defines))
         case CheckPattern():
             return Result({}, check=check_request(request, tell))
+        case CountPattern():
+            return Result({}, counts=count_request(request, tell))
         case StepPattern():
             return _record(request, folder, tell)
         case StudyAtomics(given, shared, seed):

@@ -94,6 +94,9 @@ def test_run_of_an_array_makes_it_from_the_parameters_and_the_seed(command):
     assert table["verified"] == "yes"
     assert " Melement/s  to simulate on this CPU" in table["simulated"]
     assert "throughput" not in table
+    assert table["moved"].endswith("bytes an element; the least is 4.00  counted with n = 1000")
+    assert table["lanes"].endswith(" of 32")
+    assert done.out.index("moved") < done.out.index("simulated  ")
     assert "measured" not in done.out
     assert table["result"] == f"{np.random.default_rng(5).random(1000, np.float32).max():.9g}"
     assert command(*arguments, "--seed", "6").out != done.out
@@ -170,9 +173,11 @@ def test_run_prints_json_with_the_keys_that_stay(command, small: str, pattern: s
         "throughput",
         "error",
         "verified",
+        "counted",
         "findings",
         "verdict",
     ]
+    assert (report["counted"]["input"], report["counted"]["elements"]) == ("30 × 20 pixels", 600)
     assert (report["findings"], report["verdict"]["kind"]) == ([], "verified")
     assert list(report["time_ms"]) == ["upload", "kernel", "download"]
     assert list(report["throughput"]) == ["value", "unit"]

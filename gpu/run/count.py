@@ -1,0 +1,130 @@
+"""What a variant does, counted: run in lockstep on a small part of its input before the eyes of an observer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from gpu.declaration.pattern import Array, Inputs, Pattern, Variant
+from gpu.kernel.figures import (
+    ATOMIC_CONFLICTS,
+    CONFLICTS,
+    REQUESTS,
+    SECTORS,
+    SHARED_ATOMICS,
+    SHARED_REQUESTS,
+    WAVEFRONTS,
+    total_of,
+)
+from gpu.messages.counted import RunCounts
+from gpu.messages.requests import CountPattern
+from gpu.patterns import find_pattern
+from gpu.run.check import small_inputs, small_params
+from gpu.run.drive import Tell, accept, drive, refuse_library
+
+_SIZES = {"elements": 2048, "bodies": 1024, "rows": 64, "columns": 64}
+"""Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
+
+_IMAGE = (64, 64)
+_BODIES = (_SIZES["bodies"], 7)
+
+
+def count_pattern(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    *,
+    sources: Mapping[str, str] | None = None,
+    seed: int = 0,
+    whole: bool = False,
+) -> RunCounts:
+    """Run one variant on the simulator, and return what its launches do.
+
+    Parameters
+    ----------
+    pattern, variant, inputs, given, tell, sources, seed
+        As of `gpu.run.execute.run_pattern`.
+    whole : bool
+        Whether all of the input is counted, not a small part.
+
+    Raises
+    ------
+    InputError
+        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+    KernelError
+        Where a kernel does not compile, or fails while it runs.
+    """
+    from gpu.engines.counting import ObservedEngine  # a GPU's process has no use for it
+    from gpu.simulator.counting.counters import Counters
+
+    refuse_library(variant)
+    params = pattern.check(given)
+    if whole:
+        inputs = pattern.inputs(inputs, params, seed)
+    else:
+        params = small_params(pattern, params, _SIZES)
+        rows, columns = _BODIES if pattern.presentation.kind == "bodies" else _IMAGE
+        inputs = small_inputs(pattern, inputs, params, seed, _SIZES, (rows, columns))
+    accept(pattern, variant, inputs, params)
+    counters = Counters()
+    engine = ObservedEngine(counters)
+    engine.sources = dict(sources or {})
+    with closing(engine):
+        drive(engine, variant, inputs, params, tell)
+    cost = pattern.cost(inputs, params)
+    described, elements, unit = _described(pattern, inputs, params)
+    return RunCounts(described, elements, unit, cost.bytes_read + cost.bytes_written, **_summed(dict(counters.total())))
+
+
+def count_request(request: CountPattern, tell: Tell) -> RunCounts:
+    """Carry out a CountPattern; errors as of `count_pattern`."""
+    pattern = find_pattern(request.pattern)
+    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    variant = pattern.variant(request.variant)
+    return count_pattern(
+        pattern,
+        variant,
+        inputs,
+        request.params,
+        tell,
+        sources=request.sources,
+        seed=request.seed,
+        whole=request.whole,
+    )
+
+
+def _described(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return what a run is of, how many elements that are, and what they are called."""
+    match pattern.takes(params):
+        case "image":
+            height, width = inputs["image"].shape[:2]
+            return f"{width} × {height} pixels", height * width, "pixel"
+        case "text":
+            return f"{inputs['text'].size} characters", inputs["text"].size, "character"
+        case "bodies":
+            return f"{len(inputs['bodies'])} bodies", len(inputs["bodies"]), "body"
+    values: Array = inputs["values"]
+    size = " × ".join(map(str, values.shape)) if values.ndim > 1 else f"n = {values.size}"
+    return size, values.size, "element"
+
+
+def _summed(total: Mapping[str, int | float]) -> dict[str, int]:
+    atomics = [name for name in REQUESTS if name.endswith(("_red.sum", "_atom.sum"))]
+    return {
+        "requests": total_of(total, REQUESTS),
+        "sectors": total_of(total, SECTORS),
+        "shared_requests": total_of(total, (*SHARED_REQUESTS, SHARED_ATOMICS)),
+        "wavefronts": total_of(total, WAVEFRONTS),
+        "conflicts": total_of(total, (*CONFLICTS, ATOMIC_CONFLICTS)),
+        "warp_statements": int(total["warp_statements"]),
+        "lane_statements": int(total["lane_statements"]),
+        "branches": int(total["branches"]),
+        "divergent_branches": int(total["divergent_branches"]),
+        "operations": int(total["operations"]),
+        "barriers": int(total["block_barriers"]),
+        "atomics": total_of(total, [*atomics, SHARED_ATOMICS]),
+        "hottest_atomics": int(max(total["hottest_atomics_global"], total["hottest_atomics_shared"])),
+    }
