@@ -81,7 +81,7 @@ PATTERN = Pattern(
     ),
     variants=(
         Variant("plain", "Plain", run=run, idea="A thread an element.", limit="Memory.", kernels=("doubled",),
-                textbook=lambda params, n: Textbook(n, 1)),
+                textbook=lambda params, n: Textbook(n, 1, n)),
     ),
     default_variant="plain",
     result="doubles",

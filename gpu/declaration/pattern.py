@@ -187,10 +187,26 @@ def _read_matrix(name: str, path: Path) -> Array:
 
 @dataclass(frozen=True)
 class Textbook:
-    """What a textbook says of n elements: `operations` by all threads together, in `steps` that follow each other."""
+    """What a textbook says of n elements, with as many processors as it wants.
+
+    Parameters
+    ----------
+    operations : int
+        By all threads together: what `gpu.simulator.executor.work` counts.
+    steps : int
+        How many of them follow each other at least.
+    peak : int
+        The most of one step: as many threads as that take part.
+    """
 
     operations: int
     steps: int
+    peak: int
+
+    @property
+    def average(self) -> float | None:
+        """The average parallelism, operations a step; None without steps."""
+        return self.operations / self.steps if self.steps else None
 
 
 def _as_it_is(params: Params, result: Array) -> Array:
@@ -220,7 +236,8 @@ class Variant:
     cautionary : str
         Why its results are wrong by design, as in a race; empty for a correct variant.
     textbook : callable or None
-        (params, n) -> Textbook: what the textbook claims for n elements; None where it claims nothing.
+        (params, n) -> Textbook: what the textbook claims for n elements; None where that is what it claims of the
+        whole pattern, or nothing. `Pattern.textbook_of` knows.
     comparable : callable
         (params, result) -> what of a result is compared with the reference, of which the same is taken: where a variant
         leaves the order open, all in one order.
@@ -389,6 +406,9 @@ class Pattern:
         as it is what is whole.
     step_params : mapping
         Values of parameters that make a run small enough to be watched step by step.
+    textbook : callable or None
+        (params, n) -> Textbook: what the textbook claims for n elements, whatever the variant; of an image the elements
+        are its pixels. A variant with another algorithm says so itself.
     sequential : callable or None
         (params, n) -> int: the operations of one thread that does all of n elements alone; work efficiency is what
         part of a variant's operations that is.
@@ -425,6 +445,7 @@ class Pattern:
     make_input: Callable[[Params, int], Inputs] | None = None
     complete: Callable[[Inputs, Params, int], Inputs] = field(default=_complete)
     step_params: Params = field(default_factory=dict)
+    textbook: Callable[[Params, int], Textbook] | None = None
     sequential: Callable[[Params, int], int] | None = None
     step_input: Callable[[Inputs], Inputs] = field(default=_whole)
     presets: tuple[Preset, ...] = ()
@@ -436,6 +457,11 @@ class Pattern:
     def parameter(self, role: Role) -> Parameter | None:
         """Return the parameter that has a role; None where there is none."""
         return with_role(self.parameters, role)
+
+    def textbook_of(self, variant: Variant, params: Params, n: int) -> Textbook | None:
+        """Return what the textbook claims of a variant for n elements; None where it claims nothing."""
+        claim = variant.textbook or self.textbook
+        return claim(params, n) if claim is not None and not variant.library else None
 
     @property
     def size(self) -> Integer | None:

@@ -34,6 +34,7 @@ from gpu.declaration.pattern import (
     Preset,
     Progress,
     Real,
+    Textbook,
     Variant,
     Work,
 )
@@ -216,6 +217,11 @@ def _in_any_order(params: Params, result: Array) -> Array:
     return np.sort(result) if params["result"] == "pack" else result
 
 
+def _textbook(params: Params, n: int) -> Textbook:
+    """The work-efficient scan of the flags; they and the scatter only say where elements go."""
+    return scan.brent_kung(n)
+
+
 def _on_gpu(power: int) -> Case:
     return Case(
         f"compaction (greater than 0.5, keeping half), 2^{power} float32",
@@ -301,6 +307,7 @@ PATTERN = Pattern(
     present=_present,
     accept=accept_values,
     make_input=make_input,
+    textbook=_textbook,
     step_params={"n": 16, "block": "16", "dtype": "int32", "threshold": 50.0},
     step_input=first_values,
     presets=(

@@ -34,6 +34,7 @@ from gpu.declaration.pattern import (
     Preset,
     Progress,
     Real,
+    Textbook,
     Variant,
     Work,
 )
@@ -242,6 +243,13 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
     return Cost(bytes_read=4 * read, bytes_written=4 * m * n, flops=2 * m * n * k)
 
 
+def _textbook(params: Params, n: int) -> Textbook:
+    """A product and a sum for each element of a row and a column, and alpha, and beta where it is not 0."""
+    m, k = params["m"] or n, params["k"] or n
+    scaled = (1 if params["beta"] == 0 else 3) * m * n
+    return Textbook(operations=2 * m * n * k + scaled, steps=k + 1, peak=max(2 * m * n, scaled))
+
+
 def _work(inputs: Inputs, params: Params) -> Work:
     m, n, k = _sides(inputs)
     return Work(2 * m * n * k, "FLOP", "G")
@@ -387,6 +395,7 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=_make_input,
     complete=_complete,
+    textbook=_textbook,
     step_params={"n": _STEPPED, "m": 0, "k": 0, "tile": "4", "input": "digits"},
     step_input=lambda inputs: corner(inputs, _STEPPED, _STEPPED),
     presets=(

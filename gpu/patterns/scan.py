@@ -207,19 +207,23 @@ def _strides(n: int) -> list[int]:
 
 
 def _naive(n: int) -> Textbook:
-    return Textbook(operations=n * (n - 1) // 2, steps=max(n - 1, 0))
+    return Textbook(operations=n * (n - 1) // 2, steps=max(n - 1, 0), peak=max(n - 1, 0))
 
 
 def _kogge_stone(n: int) -> Textbook:
     """At each distance all elements but the first ones: n log2(n) - (n - 1) where n is a power of two."""
-    return Textbook(operations=sum(n - distance for distance in _strides(n)), steps=len(_strides(n)))
+    each = [n - distance for distance in _strides(n)]
+    return Textbook(operations=sum(each), steps=len(each), peak=max(each, default=0))
 
 
-def _brent_kung(n: int) -> Textbook:
-    """Up and down a tree: 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps where n is a power of two."""
+def brent_kung(n: int) -> Textbook:
+    """Say what the textbook does of the work-efficient scan of n elements, up and down a tree.
+
+    Where n is a power of two that is 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps.
+    """
     up = [n // (2 * distance) for distance in _strides(n)]
     down = [(n - distance) // (2 * distance) for distance in _strides(n)]
-    return Textbook(operations=sum(up) + sum(down), steps=sum(map(bool, up + down)))
+    return Textbook(operations=sum(up) + sum(down), steps=sum(map(bool, up + down)), peak=max(up + down, default=0))
 
 
 def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> Callable[[Params, int], Textbook]:
@@ -231,9 +235,15 @@ def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> 
             return of_section(n)
         whole, rest = of_section(section), of_section(n % section)
         totals = claim(params, -(-n // section))
+        block, sections = int(params["block"]), n // section
         return Textbook(
-            operations=n // section * whole.operations + rest.operations + totals.operations + n - section,
-            steps=whole.steps + totals.steps + -(-min(n - section, section) // int(params["block"])),
+            operations=sections * whole.operations + rest.operations + totals.operations + n - section,
+            steps=whole.steps + totals.steps + -(-min(n - section, section) // block),
+            peak=max(
+                sections * whole.peak + rest.peak,
+                totals.peak,
+                (sections - 1) * block + min(n % section, block),
+            ),
         )
 
     return claim
@@ -329,7 +339,7 @@ PATTERN = Pattern(
             idea="Up a tree and down again: 2 n - 2 - log2 n operations, two elements a thread.",
             limit="2 log2 n - 1 steps; strides of powers of two, so that threads queue at few banks.",
             kernels=("scan_brent_kung", "scan_add_back"),
-            textbook=_textbook(_brent_kung, 2),
+            textbook=_textbook(brent_kung, 2),
         ),
         Variant(
             "brent-kung-padded",
@@ -338,7 +348,7 @@ PATTERN = Pattern(
             idea="A gap after every 32 elements spreads the strides over all banks.",
             limit="Near the top of the trees a few threads work, and all wait at the barriers.",
             kernels=("scan_brent_kung_padded", "scan_add_back"),
-            textbook=_textbook(_brent_kung, 2),
+            textbook=_textbook(brent_kung, 2),
         ),
         Variant(
             "shuffle",

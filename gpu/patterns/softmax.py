@@ -32,6 +32,7 @@ from gpu.declaration.pattern import (
     Pattern,
     Preset,
     Progress,
+    Textbook,
     Variant,
     Work,
 )
@@ -202,6 +203,12 @@ def _case(rows: int, columns: int) -> Case:
     return Case(work, {"n": columns, "rows": rows}, libraries={"torch": torch, "cupy": cupy})
 
 
+def _textbook(params: Params, n: int) -> Textbook:
+    """Two trees a row, for the greatest element and the sum; of each element a difference, its exp and a quotient."""
+    rows = params["rows"]
+    return Textbook(operations=rows * max(5 * n - 2, 0), steps=2 * max(n - 1, 0).bit_length() + 3, peak=rows * n)
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     from scipy import special
 
@@ -282,6 +289,7 @@ PATTERN = Pattern(
     present=_present,
     accept=_accept,
     make_input=_make_input,
+    textbook=_textbook,
     step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "block": "8", "input": "digits"},
     step_input=lambda inputs: corner(inputs, _STEPPED_ROWS, _STEPPED_COLUMNS),
     presets=(

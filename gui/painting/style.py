@@ -97,6 +97,8 @@ QPushButton[role="link"]:focus {{ border-color: {t.accent}; }}
 QComboBox, QAbstractSpinBox, QLineEdit {{ background: {t.raised}; border: 1px solid {t.border};
     border-radius: 6px; padding: {look.px(4)}px {look.px(9)}px; min-height: {look.px(19)}px;
     selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
+QLineEdit[role="inline"] {{ padding: 0 {look.px(3)}px; min-height: 0; border-radius: 3px;
+    font-size: {look.small_px}px; }}
 QComboBox:hover, QAbstractSpinBox:hover, QLineEdit:hover {{ border-color: {t.faint}; }}
 QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus {{ border-color: {t.accent}; }}
 QComboBox[bad="true"], QAbstractSpinBox[bad="true"], QLineEdit[bad="true"] {{ border-color: {t.bad}; }}

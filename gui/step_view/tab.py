@@ -90,6 +90,7 @@ class StepTab(QWidget):
         self.panes.flow.cleared.connect(self.clear_selection)
         self.panes.lanes.grid.thread_clicked.connect(self._follow)
         self.panes.memory.thread_clicked.connect(self._follow)
+        self.panes.counters.n_changed.connect(self._show_textbook)
         self.orders.moment_wanted.connect(self._jump)
         self.orders.parameters = self.stepped.parameters
         self.orders.params_wanted.connect(lambda params: self.settings.form.change(**params))
@@ -229,9 +230,13 @@ class StepTab(QWidget):
 
     def _show_totals(self, request: StepRequest, models: Models) -> None:
         """Show what it comes to in all, beside the textbook and a thread that is alone."""
-        book, sequential = self.stepped.figures(request)
-        self.panes.counters.show_counts(models.tally.at(models.recording.moments), "in all", sequential)
-        self.panes.counters.show_textbook(book, sequential)
+        self.panes.counters.show_total(models.tally.at(models.recording.moments), self.stepped.figures(request, None))
+        self._show_textbook()
+
+    def _show_textbook(self) -> None:
+        """Show what the textbook says of as many elements as are asked about."""
+        if self.request is not None:
+            self.panes.counters.show_textbook(self.stepped.figures(self.request, self.panes.counters.n_typed))
 
     def _choose_picture(self, _: Any, on: bool) -> None:
         if on:
@@ -340,7 +345,7 @@ class StepTab(QWidget):
             self._show_file(file, models.recording.at(event)[0].trace.kernel, line)
         self.source.mark_line(line)
         self._show_snapshot(moment)
-        self.panes.counters.show_counts(models.tally.at(moment))
+        self.panes.counters.show_counts(models.tally.at(moment), models.tally.step_at(moment))
         self.prefetcher.start(self._prefetch(moment, -1 if moment < self._moment_before else 1))
         self._moment_before = moment
 

@@ -45,6 +45,7 @@ from gpu.patterns.nbody.files import read_bodies
 from gpu.run.execute import execute, failure_of
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
+from gui.painting.theme import look, set_look
 
 
 def pytest_collection_modifyitems(items):
@@ -295,8 +296,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def memory(store):
-    from gui.painting.theme import look, set_look
-from gui.model.settings import SavedSettings
+    from gui.model.settings import SavedSettings
 
     return SavedSettings(store)
 

@@ -21,6 +21,7 @@ from gpu.declaration.pattern import (
     Params,
     Pattern,
     Progress,
+    Textbook,
     Variant,
     Work,
 )
@@ -250,6 +251,18 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
     return Cost(bytes_read=4 * values, bytes_written=4 * values, flops=2 * filter_of(params).size * values)
 
 
+def _textbook(params: Params, n: int) -> Textbook:
+    """A product and a sum for each pixel and coefficient, all pixels at once and one coefficient after the other."""
+    coefficients = filter_of(params).size
+    return Textbook(operations=2 * coefficients * n, steps=coefficients, peak=2 * n)
+
+
+def _textbook_of_two_passes(params: Params, n: int) -> Textbook:
+    """The same along the rows, then along the columns: 2 K coefficients take the place of K * K."""
+    coefficients = 2 * len(filter_of(params))
+    return Textbook(operations=2 * coefficients * n, steps=coefficients, peak=2 * n)
+
+
 def _work(inputs: Inputs, params: Params) -> Work:
     height, width = inputs["image"].shape[:2]
     return Work(height * width, "pixel")
@@ -346,6 +359,7 @@ PATTERN = Pattern(
             limit="The image goes through memory twice; other filters do not separate.",
             kernels=("convolve_rows", "convolve_columns"),
             obstacle=lambda inputs, params: why_not_separable(filter_of(params)),
+            textbook=_textbook_of_two_passes,
         ),
         Variant(
             "register-tiled",
@@ -373,6 +387,7 @@ PATTERN = Pattern(
     cost=_cost,
     work=_work,
     present=_present,
+    textbook=_textbook,
     step_params={"size": 3},
     step_input=_step_input,
 )

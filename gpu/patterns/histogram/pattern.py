@@ -19,6 +19,7 @@ from gpu.declaration.pattern import (
     Params,
     Pattern,
     Progress,
+    Textbook,
     Variant,
     Work,
 )
@@ -166,6 +167,13 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
 def _cost(inputs: Inputs, params: Params) -> Cost:
     task = counted.counted(inputs, params)
     return Cost(bytes_read=task.planes.nbytes, bytes_written=4 * task.bins * len(task.planes), flops=0)
+
+
+def _textbook(params: Params, n: int) -> Textbook:
+    """An atomic for each element; those on one bin go one after the other, in the best case as many on each."""
+    # The last bin of texts and numbers is for what falls into no other.
+    bins = params["bins"] if params["of"] == LEVELS else len(counted.names(params)) - 1
+    return Textbook(operations=n, steps=-(-n // bins), peak=min(n, bins))
 
 
 def _work(inputs: Inputs, params: Params) -> Work:
@@ -351,6 +359,7 @@ PATTERN = Pattern(
     helpers={"lost_update.cu": ("update_racy", "update_atomic")},
     lessons=(ATOMICS,),
     names=counted.names,
+    textbook=_textbook,
     step_params={"bins": 8, "text": PHRASE, "n": 64, "block": "8"},
     step_input=_step_input,
     presets=PRESETS,

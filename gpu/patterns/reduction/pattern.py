@@ -238,7 +238,7 @@ def _work(inputs: Inputs, params: Params) -> Work:
 
 def _textbook(params: Params, n: int) -> Textbook:
     """A balanced tree: each operation leaves one element less, each step half of them."""
-    return Textbook(operations=max(n - 1, 0), steps=max(n - 1, 0).bit_length())
+    return Textbook(operations=max(n - 1, 0), steps=max(n - 1, 0).bit_length(), peak=n // 2)
 
 
 PATTERN = Pattern(

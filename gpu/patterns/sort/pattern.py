@@ -14,7 +14,7 @@ from gpu.declaration.arrays import (
     typed,
     whole_warps,
 )
-from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Variant, Work
+from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.patterns.sort import programs as sort_programs
 from gpu.patterns.sort.benchmark import BENCHMARK
@@ -41,6 +41,21 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
     """Count each key read once and written once, and each place."""
     size = inputs["values"].size * (8 if params["result"] == "places" else 4)
     return Cost(bytes_read=size, bytes_written=size, flops=0)
+
+
+def _odd_even(params: Params, n: int) -> Textbook:
+    """Phases by turns compare 0 and 1, 2 and 3, ... and 1 and 2, 3 and 4, ..., as many as there are keys."""
+    if n < 2:
+        return Textbook(0, 0, 0)
+    return Textbook(operations=n * (n - 1) // 2, steps=n if n > 2 else 1, peak=n // 2)
+
+
+def _bitonic(params: Params, n: int) -> Textbook:
+    """Of a power of two n log2(n) (log2(n) + 1) / 4 comparators, else without those that lead beyond the end."""
+    rounds = max(n - 1, 0).bit_length()
+    stages = [2**power for most in range(rounds) for power in range(most, -1, -1)]
+    comparators = [n // (2 * stride) * stride + max(n % (2 * stride) - stride, 0) for stride in stages]
+    return Textbook(sum(comparators), len(stages), max(comparators, default=0))
 
 
 PATTERN = Pattern(
@@ -87,6 +102,7 @@ PATTERN = Pattern(
             limit="A key moves one place a phase: n phases, n (n - 1) / 2 comparisons.",
             kernels=("sort_odd_even",),
             comparable=_comparable,
+            textbook=_odd_even,
         ),
         Variant(
             "bitonic",
@@ -96,6 +112,7 @@ PATTERN = Pattern(
             limit="About n log2(n) squared / 4 comparisons; strides beyond a section are a pass over memory each.",
             kernels=("sort_bitonic", "sort_bitonic_step", "sort_bitonic_merge"),
             comparable=_comparable,
+            textbook=_bitonic,
         ),
         Variant(
             "warp-radix",

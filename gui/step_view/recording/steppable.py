@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,27 @@ def _nothing_of(image: Inputs) -> Inputs:
     return {}
 
 
-def _no_figures(request: StepRequest) -> tuple[Textbook | None, int | None]:
+@dataclass(frozen=True)
+class Figures:
+    """What there is to be said of `n` elements without a run.
+
+    Parameters
+    ----------
+    n : int
+    textbook : Textbook or None
+        What a textbook says of them; None where it says nothing.
+    sequential : int or None
+        The operations of one thread that is alone; None where that is not known.
+    """
+
+    n: int
+    textbook: Textbook | None
+    sequential: int | None
+
+
+def _no_figures(request: StepRequest, n: int | None = None) -> Figures | None:
     """Know of no textbook, and of no thread that is alone."""
-    return None, None
+    return None
 
 
 @dataclass(frozen=True)
@@ -103,7 +122,7 @@ class Steppable:
     cut : callable
         An image -> the part of it that can be watched; nothing where images are not taken.
     figures : callable
-        The request -> what a textbook says of its recording, and the operations of one thread that is alone.
+        (request, n) -> Figures of n elements, without n of as many as the request has; None where nothing is known.
     """
 
     subject: str
@@ -118,19 +137,30 @@ class Steppable:
     threads: Callable[[Params], int | None] = field(default=_asked_for, compare=False)
     takes_image: Callable[[Params], bool] = field(default=_no_image, compare=False)
     cut: Callable[[Inputs], Inputs] = field(default=_nothing_of, compare=False)
-    figures: Callable[[StepRequest], tuple[Textbook | None, int | None]] = field(default=_no_figures, compare=False)
+    figures: Callable[[StepRequest, int | None], Figures | None] = field(default=_no_figures, compare=False)
+
+
+def _elements(pattern: Pattern, request: StepPattern) -> int | None:
+    """Return how many elements a request has: pixels, characters, or what its size says; None where nothing does."""
+    text, size = pattern.parameter(Role.TEXT), pattern.size
+    match pattern.takes(request.params):
+        case "image":
+            return prod(request.inputs["image"].shape) if "image" in request.inputs else None
+        case "text" if text is not None:
+            return len(request.params[text.name])
+    return int(request.params[size.name]) if size is not None else None
 
 
 def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
     """Return a variant of a pattern as what is stepped through, on a small input."""
-    size = pattern.size
 
-    def figures(request: StepRequest) -> tuple[Textbook | None, int | None]:
+    def figures(request: StepRequest, n: int | None = None) -> Figures | None:
         assert isinstance(request, StepPattern)
-        if size is None:
-            return None, None
-        n, book, alone = int(request.params[size.name]), variant.textbook, pattern.sequential
-        return book(request.params, n) if book else None, alone(request.params, n) if alone else None
+        n = _elements(pattern, request) if n is None else n
+        if n is None:
+            return None
+        book, alone = pattern.textbook_of(variant, request.params, n), pattern.sequential
+        return Figures(n, book, alone(request.params, n) if alone else None)
 
     return Steppable(
         subject=pattern.name,

@@ -210,7 +210,7 @@ def test_the_textbook_halves_at_every_step(n: int, operations: int, steps: int) 
     for variant in PATTERN.variants:
         assert variant.textbook is not None
         textbook = variant.textbook(PATTERN.check({}), n)
-        assert (textbook.operations, textbook.steps) == (operations, steps)
+        assert (textbook.operations, textbook.steps, textbook.peak) == (operations, steps, n // 2)
 
 
 def test_the_tolerance_would_catch_a_lost_block_and_lets_no_float_off_for_min_and_max() -> None:

@@ -186,7 +186,7 @@ def test_what_is_counted_is_what_the_textbook_says(variant: str, n: int, block: 
     recording = record(SCAN, chosen, {}, params, lambda progress: None)
     counted = Tally(recording).at(recording.moments)
     assert chosen.textbook is not None
-    assert chosen.textbook(params, n) == Textbook(counted.operations, counted.steps)
+    assert chosen.textbook(params, n) == Textbook(counted.operations, counted.steps, counted.peak)
     counters = Counters()
     run_pattern(WatchedEngine(counters), SCAN, chosen, {}, params, lambda progress: None)
     assert counters.total().get("operations", 0) == counted.operations

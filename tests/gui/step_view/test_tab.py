@@ -153,7 +153,58 @@ def test_counts_stand_beside_the_textbook(tab):
     assert [tab.panes.counters.text(row, "efficiency") for row in ("in all", "textbook")] == ["58%", "58%"]
     tab.player.go(0)
     assert tab.panes.counters.text("so far", "operations") == "0"
-    assert tab.panes.counters.text("so far", "parallelism") == "–"
+    assert tab.panes.counters.text("so far", "average") == "–"
+
+
+def _this_step(tab) -> list[dict[str, str]]:
+    """Return what the card shows of each step of the algorithm, at its end."""
+    names = ("idle lanes", "divergent", "sectors", "conflicts")
+    found: dict[str, dict[str, str]] = {}
+    for moment in range(tab.player.end + 1):
+        tab.player.go(moment)
+        card = tab.panes.counters
+        found[card.text("so far", "steps")] = {name: card.text("this step", name) for name in names}
+    return [found[step] for step in sorted(found, key=int) if step != "0"]
+
+
+def test_the_card_shows_what_the_better_rung_is_better_in(stepping):
+    """The same additions and steps; but whole warps work, or none of their lanes does."""
+    shown = {}
+    for variant in ("neighbored", "neighbored-less"):
+        tab = stepping("reduction", variant, n=64, block="64").page.step
+        shown[variant] = _this_step(tab)
+        assert [tab.panes.counters.text("in all", name) for name in ("operations", "steps")] == ["63", "6"]
+    idle = {variant: [step["idle lanes"] for step in steps] for variant, steps in shown.items()}
+    assert idle["neighbored"] == ["1/2", "3/4", "7/8", "15/16", "31/32", "31/32"]
+    assert idle["neighbored-less"] == ["0%", "1/2", "3/4", "7/8", "15/16", "31/32"]
+    divergent = {variant: [int(step["divergent"].split()[0]) for step in steps] for variant, steps in shown.items()}
+    assert (divergent["neighbored"][:3], divergent["neighbored-less"][:2]) == ([2, 2, 2], [0, 1])
+
+
+def test_lanes_that_a_block_does_not_have_are_idle_everywhere(stepping):
+    tab = stepping("nbody", "naive").page.step
+    tab.player.go(tab.player.end // 2)
+    assert "24 not in the block" in tab.panes.lanes.words.text()
+    assert tab.panes.counters.text("this step", "idle lanes") == "3/4"
+
+
+def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, stepping):
+    tab = stepping("reduction", "neighbored").page.step
+    card = tab.panes.counters
+    names = ("operations", "steps", "average", "peak")
+    assert (card.n.placeholderText(), card.text("textbook", "steps")) == ("16", "4")
+    qtbot.keyClicks(card.n, "1000000")
+    assert [card.text("textbook", name) for name in names] == ["999\u2009999", "20", "50\u2009000", "500\u2009000"]
+    assert card.text("in all", "operations") == "15", "what was counted stays"
+    card.n.clear()
+    assert card.text("textbook", "operations") == "15"
+
+
+@pytest.mark.parametrize(("pattern", "n"), [("convolution", "96"), ("histogram", "64"), ("softmax", "16")])
+def test_the_textbook_stands_beside_every_pattern(stepping, pattern, n):
+    card = stepping(pattern, find_pattern(pattern).default_variant).page.step.panes.counters
+    assert card.n.placeholderText() == n
+    assert int(card.text("textbook", "operations").replace("\u2009", "")) > 0
 
 
 def test_a_function_of_another_file_is_shown_there(stepping):
