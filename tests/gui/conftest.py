@@ -45,7 +45,6 @@ from gpu.patterns.nbody.files import read_bodies
 from gpu.run.execute import execute, failure_of
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
-from gui.painting.theme import look, set_look
 
 
 def pytest_collection_modifyitems(items):
@@ -284,6 +283,8 @@ def marks_in(text, word):
 @pytest.fixture(autouse=True)
 def _the_look_of_before():
     """Leave no theme and no size of text behind: what is laid out next goes by them."""
+    from gui.painting.theme import look, set_look
+
     before = look()
     yield
     set_look(before)
