@@ -64,7 +64,7 @@ extern "C" __global__ void compact_flag(const VALUE *in, int *flags, int n, VALU
 // Idea: after the scan every kept element knows its place, in order and without asking others (Blelloch, Prefix Sums and
 // Their Applications, 1990). Limit: flags, three kernels of a scan and this one are five passes over memory.
 extern "C" __global__ void compact_scatter(const VALUE *in, const int *flags, const int *positions, VALUE *out,
-                                           int *places, int *count, int n) {
+                                           [[maybe_unused]] int *places, int *count, int n) {
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (i >= n) return;
     if (flags[i]) {
@@ -80,7 +80,7 @@ extern "C" __global__ void compact_scatter(const VALUE *in, const int *flags, co
 // makes room for all it keeps by one atomic. `count` starts as 0 (Adinets, CUDA Pro Tip: Optimized Filtering with
 // Warp-Aggregated Atomics, for the warp). Limit: the blocks' order. Elements of a block stay in order, but a block's lie
 // where the atomic says, so the result is the same as a multiset only.
-extern "C" __global__ void compact_ballot(const VALUE *in, VALUE *out, int *places, int *count, int n,
+extern "C" __global__ void compact_ballot(const VALUE *in, VALUE *out, [[maybe_unused]] int *places, int *count, int n,
                                           VALUE threshold) {
     __shared__ int start_of_warp[WARPS];
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -164,8 +164,8 @@ __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
 // in which a tile's number is drawn from states[0] too. Meanwhile the other warps put what is kept side by side in shared
 // memory, so that the block writes it in one piece and in order. Limit: memory's bandwidth.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
-    compact_look_back(const VALUE *in, VALUE *out, int *places, int *count, unsigned long long *states, int n,
-                      VALUE threshold) {
+    compact_look_back(const VALUE *in, VALUE *out, [[maybe_unused]] int *places, int *count, unsigned long long *states,
+                      int n, VALUE threshold) {
     const int tile_size = 4 * VECTORS * BLOCK_SIZE;
     __shared__ VALUE packed[tile_size];
 #if PLACES

@@ -45,7 +45,7 @@ extern "C" __global__ void softmax_naive(const float *in, float *out, int rows, 
 
 // Idea: one block a row. Each thread folds every BLOCK_SIZE-th element, then a tree in shared memory folds what the
 // threads have: once for the greatest, once for the sum. Limit: the row is fetched three times.
-extern "C" __global__ void softmax_shared(const float *in, float *out, int rows, int columns) {
+extern "C" __global__ void softmax_shared(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float s[BLOCK_SIZE];
     int t = threadIdx.x;
     const float *x = in + blockIdx.x * columns;
@@ -94,7 +94,7 @@ __device__ void merge(float &greatest, float &sum, float other_greatest, float o
 
 // Idea: greatest element and sum in one pass over the row: where an element is greater than all before, what was summed
 // up so far is scaled down; and in one tree. Limit: a barrier for each step of the tree.
-extern "C" __global__ void softmax_online(const float *in, float *out, int rows, int columns) {
+extern "C" __global__ void softmax_online(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float greatests[BLOCK_SIZE];
     __shared__ float sums[BLOCK_SIZE];
     int t = threadIdx.x;
@@ -151,7 +151,7 @@ __device__ float sum_of_block(float value, float *of_warp) {
 
 // Idea: lanes hand each other what they have, first their greatest elements and then, each scaled once, their sums;
 // shared memory holds one value a warp. Limit: the row is fetched twice, one float at a time.
-extern "C" __global__ void softmax_shuffle(const float *in, float *out, int rows, int columns) {
+extern "C" __global__ void softmax_shuffle(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float greatests[WARPS];
     __shared__ float sums[WARPS];
     const float *x = in + blockIdx.x * columns;

@@ -31,11 +31,12 @@ _GAP = 4
 
 
 def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
-    """Return findings, counters and what was printed; of a trace, where it is and whether it is whole."""
+    """Return findings, warnings, counters and what was printed; of a trace, where it is and whether it is whole."""
     trace = simulation.trace
     return json.dumps(
         {
             "findings": findings_data(simulation.findings),
+            "warnings": findings_data(simulation.warnings),
             "counters": {
                 "total": simulation.counters.total,
                 "per_line": [
@@ -65,10 +66,13 @@ def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
 
 
 def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = None) -> str:
-    """Return findings with their source lines, counters beside the source, totals, and what was printed and saved."""
+    """Return findings and warnings at their lines, counters beside the source, totals, what was printed and saved."""
     findings = simulation.findings
     head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
     sections = [head, *(finding_text(number, finding, sources) for number, finding in enumerate(findings, 1))]
+    if warnings := simulation.warnings:
+        sections.append(f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}: it runs, but is this meant?")
+        sections += [finding_text(number, warning, sources) for number, warning in enumerate(warnings, 1)]
     sections += list(_tables(simulation, sources))
     sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
     if simulation.written:

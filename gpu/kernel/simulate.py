@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from gpu.bounds import MEMORY, SECONDS, bounded
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind, dtype_of
+from gpu.kernel.suspicions import warnings_of, watchers
 from gpu.kernel.variables import set_variables
 from gpu.kernel.written import Writes, WrittenArray
 from gpu.schedules import ROUND_ROBIN
@@ -76,6 +77,9 @@ class Simulation:
         Every step of the launch, where it was asked for.
     written : tuple of WrittenArray
         The arrays and `__device__` variables that the kernel wrote to, with their first elements.
+    warnings : list of Finding
+        What is only suspicious: "unused-parameter", "always-true", "always-false", "never-written" (an array without
+        values that is not filled), "constant-never-set", or what else the compiler warns of, "compiler".
     """
 
     findings: list[Finding]
@@ -84,6 +88,7 @@ class Simulation:
     arrays: dict[int, Array]
     trace: Trace | None = None
     written: tuple[WrittenArray, ...] = ()
+    warnings: list[Finding] = field(default_factory=list)
 
 
 def simulate(
@@ -192,22 +197,25 @@ def _run(
     found = module.kernel(kernel)
     bound = bind(kernel, arguments, found.parameters)
     counters, writes = Counters(), Writes()
+    watching = watchers(module, kernel, bound)
+    observers = (counters, writes, *watching)
     launch = (*extents, bound.values)
     trace: Trace | None = None
     if traced:
         trace = module.trace(
-            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=[counters, writes], checked=True
+            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=observers, checked=True
         )
         findings = _findings_of(trace)
     else:
-        findings = _launch(found, launch, options, bound.uninitialized, (counters, writes))
+        findings = _launch(found, launch, options, bound.uninitialized, observers)
     report = CounterReport(counters.total(), counters.per_line())
     held: dict[str, Type] = {name: type.element for name, type in found.parameters if isinstance(type, Pointer)}
     for name, type in module.variables.items():
         held.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
     dtypes = {name: dtype_of(element) for name, element in held.items()}
     written = writes.arrays(dtypes, frozenset(bound.uninitialized))
-    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace, written)
+    warnings = warnings_of(module, kernel, watching)
+    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace, written, warnings)
 
 
 def _launch(
@@ -217,7 +225,7 @@ def _launch(
     uninitialized: Collection[str],
     observers: Sequence[Observer],
 ) -> list[Finding]:
-    """Run a kernel before the eyes of counters and checkers, and return what these find."""
+    """Run a kernel before the eyes of checkers and others, and return what the checkers find."""
     checkers = every_checker(uninitialized)
     failure: list[Finding] = []
     try:

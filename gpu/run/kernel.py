@@ -97,7 +97,7 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
 
     return Check(
         mistakes=mistakes,
-        diagnostics=diagnostics_of(findings, launch.text, Path(launch.file)),
+        diagnostics=diagnostics_of(findings, launch.text, Path(launch.file), simulation.warnings),
         ended=ended,
         orders=orders,
         differing=tuple(schedule for schedule in orders if gives_another(schedule)),

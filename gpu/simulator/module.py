@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import CompileError, KernelError, LaunchError
+from gpu.errors import CompileError, KernelError, LaunchError, SourcePosition
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.checkers.every import every_checker
@@ -22,6 +22,7 @@ from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.frontend.clang import Diagnosis
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.trace.data import LaunchRecord, gather
@@ -57,6 +58,7 @@ class SimulatedModule:
         self._kernels: dict[str, SimulatedKernel] = {}
         self._compiled: dict[str, CompiledKernel] = {}
         self._variables: dict[str, PointerValue] = {}
+        self._set: set[str] = set()
         self._heaps = HeapRecords()
 
     @property
@@ -176,6 +178,19 @@ class SimulatedModule:
         findings = (*dated.findings, *failure)
         return Trace(gather(recorder, LaunchRecord(name, source, str(file), macros, schedule, message, findings)))
 
+    def warnings(self, name: str) -> Iterator[Diagnosis]:
+        """Yield what clang warns of in the text that a kernel is made of."""
+        return self._program_for(name).warnings(name)
+
+    def outputs(self, name: str) -> dict[str, SourcePosition]:
+        """Return the parameters through which a kernel may write, and where they stand."""
+        return self._program_for(name).outputs(name)
+
+    def unset_constants(self, name: str) -> dict[str, SourcePosition]:
+        """Return the `__constant__` variables that a kernel finds without a value, and where they are declared."""
+        unset = self._program_for(name).unset_constants
+        return {constant: place for constant, place in unset.items() if constant not in self._set}
+
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
         if name not in self._variables and name in self._programs[()].variables:
@@ -187,6 +202,7 @@ class SimulatedModule:
         if data.size > memory.data.size:
             raise KernelError(f"{name} holds {memory.data.size} bytes; {data.size} do not fit.")
         memory.data[: data.size] = data
+        self._set.add(name)
 
     def _program_for(self, name: str) -> Program:
         """Return the program with an instantiation in it; clang instantiates what the text names."""

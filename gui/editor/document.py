@@ -166,9 +166,18 @@ class KernelDocument(QTextDocument):
             self._gather()
 
     def _gather(self) -> None:
-        """Put what was found together; of a line that the compiler complains of, a run has nothing new to say."""
+        """Put what was found together; of a line that the compiler complains of, a run has nothing new to say.
+
+        What the compiler only warns of is no reason to keep a mistake back.
+        """
         lines = {problem.line for problem in self._found}
-        both = (*self._found, *(problem for problem in self._of_run if problem.line not in lines))
+        wrong = {problem.line for problem in self._found if problem.diagnostic.severity == "error"}
+        new = (
+            problem
+            for problem in self._of_run
+            if problem.line not in (wrong if problem.diagnostic.severity == "error" else lines)
+        )
+        both = (*self._found, *new)
         self.problems = tuple(sorted(both, key=lambda problem: problem.cursor.selectionStart()))
         self.problems_changed.emit()
 

@@ -92,11 +92,12 @@ class ResultsCard(Card):
         verdict = verdict_of_launch(check)
         self.verdict.say(verdict.words, "bad" if verdict.bad else "good", verdict.sentence)
         self.findings.clear()
-        lines: dict[str, list[int]] = {}
+        lines: dict[tuple[bool, str], list[int]] = {}
         for found in check.diagnostics:
-            lines.setdefault(found.message, []).append(found.line)
-        for message, places in lines.items():
-            item = QListWidgetItem(f"{lines_in_words(places).capitalize()}: {message}")
+            lines.setdefault((found.severity == "warning", found.message), []).append(found.line)
+        for (suspicious, message), places in sorted(lines.items(), key=lambda each: each[0][0]):
+            where = lines_in_words(places)
+            item = QListWidgetItem(f"{f'Warning, {where}' if suspicious else where.capitalize()}: {message}")
             item.setData(Qt.ItemDataRole.UserRole, places[0])
             self.findings.addItem(item)
         if check.clean or not lines:

@@ -342,9 +342,10 @@ class RaceChecker(Checker):
             one_line=_line(earlier.position) == _line(access.site.position),
             one_atomic="atomic" in (earlier.action, access.site.action),
         )
+        assert isinstance(access.memory, FlatMemory)
         return Finding(
             "race",
-            f"Race reported between {first} and {second} on element {int(element)} of {access.memory.name} "
+            f"Race reported between {first} and {second} on {access.memory.place(int(element), access.size)} "
             f"({access.memory.space} memory)"
             + (", in launches that run at the same time" if other is not None else "")
             + (f": {values}" if values else "")

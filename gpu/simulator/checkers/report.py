@@ -10,15 +10,21 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.frontend.diagnose import diagnostic_at
 
 
-def diagnostics_of(findings: Sequence[Finding], text: str, path: Path) -> tuple[Diagnostic, ...]:
-    """Return findings at their lines, a race at both of its own; one without a place stands in the first line."""
+def diagnostics_of(
+    findings: Sequence[Finding], text: str, path: Path, warnings: Sequence[Finding] = ()
+) -> tuple[Diagnostic, ...]:
+    """Return findings at their lines, a race at both of its own; one without a place stands in the first line.
+
+    `warnings` are what is only suspicious.
+    """
     lines = text.split("\n")
     said = [
-        (f"{finding.message} ({finding.count} times)" if finding.count > 1 else finding.message, position)
-        for finding in findings
+        (f"{finding.message} ({finding.count} times)" if finding.count > 1 else finding.message, position, severity)
+        for severity, several in (("error", findings), ("warning", warnings))
+        for finding in several
         for position in _lines_of(finding, path)
     ]
-    found = {diagnostic_at(message, position, path, lines, "error") for message, position in said}
+    found = {diagnostic_at(message, position, path, lines, severity) for message, position, severity in said}
     return tuple(sorted(found, key=lambda each: (each.line, each.column, each.message)))
 
 

@@ -107,7 +107,11 @@ class UninitializedChecker(Checker):
         lane = int(lanes[0])
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
         who = batch.describe(lane)
-        what = "memory from malloc" if memory.name == HEAP else f"element {int(element)} of {memory.name}"
+        what = f"element {int(element)} of {memory.name}"
+        if memory.name == HEAP:
+            what = "memory from malloc"
+        elif isinstance(memory, FlatMemory):
+            what = memory.place(int(element), access.size)
         self._findings[key] = Finding(
             "uninitialized",
             f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {who} at "

@@ -241,7 +241,7 @@ class SimulatedKernel:
         values: list[Any] = []
         for (name, type), argument in zip(parameters, arguments, strict=True):
             if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
-                values.append(PointerValue(FlatMemory(name, "global", argument)))
+                values.append(PointerValue(FlatMemory(name, "global", argument, element_bytes=type.element.size)))
             elif isinstance(type, Pointer) and argument is None:
                 values.append(PointerValue(None))
             elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:

@@ -7,6 +7,7 @@ of those that go on to the next one; lanes that break, continue or return wait i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -290,7 +291,9 @@ def shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValu
     """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
     key = "extern" if shared.dynamic else shared
     if key not in batch.shared:
-        batch.shared[key] = SharedMemory(shared.name, batch.shared_bytes if shared.dynamic else shared.size, batch)
+        size = batch.shared_bytes if shared.dynamic else shared.size
+        element_bytes = shared.size // math.prod(shared.shape) if shared.shape else 0
+        batch.shared[key] = SharedMemory(shared.name, size, batch, element_bytes)
     return PointerValue(batch.shared[key])
 
 

@@ -60,10 +60,14 @@ class DeviceMemory(Protocol):
 
 
 class FlatMemory:
-    """A memory that is one array of bytes; the base of those of the grid (global, constant) and of blocks (shared)."""
+    """A memory that is one array of bytes; the base of those of the grid (global, constant) and of blocks (shared).
 
-    def __init__(self, name: str, space: str, data: Array, *, writable: bool = True) -> None:
+    `element_bytes` is the size of an element as the source declares it; 0 where that is not known.
+    """
+
+    def __init__(self, name: str, space: str, data: Array, *, writable: bool = True, element_bytes: int = 0) -> None:
         self.name = name
+        self.element_bytes = element_bytes
         self.space = space
         self.data = data
         self._writable = writable
@@ -75,6 +79,18 @@ class FlatMemory:
             whole = self.data.size // dtype.itemsize * dtype.itemsize
             self._views[dtype] = self.data[:whole].view(dtype)
         return self._views[dtype]
+
+    def declared_element(self, element: int, size: int) -> int:
+        """Return an index in elements of `size` bytes as one in elements as they are declared, such as float3."""
+        return element * size // self.element_bytes if self.element_bytes > size else element
+
+    def place(self, element: int, size: int) -> str:
+        """Return where an access of `size` bytes is, in words; of a part of an element also which part."""
+        whole = self.declared_element(element, size)
+        if self.element_bytes <= size:
+            return f"element {whole} of {self.name}"
+        first = element * size - whole * self.element_bytes
+        return f"element {whole} of {self.name} (bytes {first} to {first + size - 1} of its {self.element_bytes})"
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         view = self.view(dtype)
@@ -153,7 +169,8 @@ class FlatMemory:
             lane = 0
         raise LaunchError(
             f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{batch.describe(lane)}: element {int(elements[worst])} of {self.name}, which has {size}.",
+            f"{batch.describe(lane)}: element {self.declared_element(int(elements[worst]), dtype.itemsize)} of "
+            f"{self.name}, which has {self.declared_element(size, dtype.itemsize)}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
             kind="out-of-bounds",
@@ -164,11 +181,12 @@ class FlatMemory:
 class SharedMemory(FlatMemory):
     """A `__shared__` variable: `count` bytes for each block of a batch. Elements are counted within the block."""
 
-    def __init__(self, name: str, size: int, batch: BlockBatch) -> None:
+    def __init__(self, name: str, size: int, batch: BlockBatch, element_bytes: int = 0) -> None:
         self._size = size
         self._stride = max(-(-size // 16) * 16, 16)
         self._blocks = batch.geometry.blocks
-        super().__init__(name, "shared", np.full(self._blocks * self._stride, POISON, np.uint8))
+        data = np.full(self._blocks * self._stride, POISON, np.uint8)
+        super().__init__(name, "shared", data, element_bytes=element_bytes)
         self._bases: dict[DType, Array] = {}
 
     def _base(self, batch: BlockBatch, dtype: DType) -> Array:

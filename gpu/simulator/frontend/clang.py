@@ -27,6 +27,8 @@ _MISSING = SHIM / "missing"
 # CXTranslationUnit_CreatePreambleOnFirstParse, which the binding has no name for.
 _WITH_PREAMBLE = cindex.TranslationUnit.PARSE_PRECOMPILED_PREAMBLE | 0x100
 
+UNUSED_PARAMETER = "-Wunused-parameter"
+
 _ARGUMENTS = (
     "-ferror-limit=0",
     "-x",
@@ -41,6 +43,8 @@ _ARGUMENTS = (
     "-Wno-unknown-cuda-version",
     "-Wno-c++11-narrowing",  # of which nvcc warns only
     "-Wno-pragma-once-outside-header",
+    "-Wtype-limits",  # what is always true, or never, of an unsigned number
+    UNUSED_PARAMETER,
     "-I",
     str(SHIM),
 )
@@ -49,13 +53,16 @@ _ARGUMENTS = (
 _SHOWN = 20
 """Errors that a compiler's log shows at most."""
 
+_COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
+"""What a listing in a book begins its lines with."""
+
 _EXCERPT = 160
 """Characters of a source line that one of them shows at most."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """An error or a warning that clang found, with its source line and a caret."""
+    """An error or a warning that clang found, with its source line and a caret, and the option that asks for it."""
 
     message: str
     position: SourcePosition
@@ -63,6 +70,7 @@ class Diagnosis:
     offset: int
     excerpt: str
     is_error: bool
+    option: str
 
     def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
         """Return it as an error; `detail` holds the others too."""
@@ -198,10 +206,15 @@ def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: Synt
     message = said.spelling
     if is_child_launch(message):
         message = "the simulator does not support a launch of which a macro writes a part only; write it out"
+    own = Path(place.file) == path and 0 < position.line <= len(lines)
+    if own and message.startswith("expected ';'"):
+        number = _COPIED_NUMBER.match(lines[position.line - 1])
+        if number is not None and number.end() == position.column - 1:
+            message = f"a line's number was copied with it; delete '{number[1]}'"
     excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
-    if Path(place.file) == path and 0 < position.line <= len(lines):
+    if own:
         excerpt += _with_caret(lines[position.line - 1], position.column)
-    return Diagnosis(message, position, place.file, place.offset, excerpt, is_error)
+    return Diagnosis(message, position, place.file, place.offset, excerpt, is_error, said.option)
 
 
 def is_own(cursor: Cursor) -> bool:
@@ -255,6 +268,7 @@ def string_of(cursor: Cursor) -> str | None:
 
 
 __all__ = [
+    "UNUSED_PARAMETER",
     "ClangType",
     "Cursor",
     "CursorKind",

@@ -12,10 +12,12 @@ from gpu.errors import CompileError, KernelError, SourcePosition
 from gpu.simulator import ir, nesting
 from gpu.simulator.frontend.addresses import is_reference_function
 from gpu.simulator.frontend.clang import (
+    UNUSED_PARAMETER,
     Cursor,
     CursorKind,
     Diagnosis,
     StorageClass,
+    TypeKind,
     as_if_at,
     has_attribute,
     is_kernel,
@@ -80,6 +82,8 @@ class Program:
         self._path = path
         self.types = TypeLowering()
         self.variables: dict[str, ir.GlobalVariable] = {}
+        self.unset_constants: dict[str, SourcePosition] = {}
+        """The `__constant__` variables without an initializer, and where they are declared."""
         self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
@@ -131,12 +135,36 @@ class Program:
         raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
 
     def diagnoses(self) -> Iterator[Diagnosis]:
-        """Yield what clang says of the file, but for what concerns host code alone, which never runs here."""
+        """Yield what clang says of the file, but for what concerns host code alone, which never runs here.
+
+        Helpers may share parameters that not each of them uses; a kernel's is given by somebody who expects something,
+        and in one with errors what would use it may be lost.
+        """
         has_host_code = self._has_host_code()
         for found in self._said:
             body = next((body for body in self._bodies if found.lies_in(body)), None)
+            if found.option == UNUSED_PARAMETER and (
+                body is None or not is_kernel(body) or any(error.lies_in(body) for error in self._errors)
+            ):
+                continue
             if not has_host_code or (body is not None and not _is_host(body)):
                 yield found
+
+    def warnings(self, name: str) -> Iterator[Diagnosis]:
+        """Yield the warnings that concern a kernel: those in its own text, and in what is no kernel."""
+        others = [body for body in self._bodies if is_kernel(body) and body.location != self._kernels[name].location]
+        for found in self.diagnoses():
+            if not found.is_error and not any(found.lies_in(body) for body in others):
+                yield found
+
+    def outputs(self, name: str) -> dict[str, SourcePosition]:
+        """Return the parameters through which a kernel may write, and where they stand."""
+        parameters = [each for each in self._kernels[name].children if each.kind == CursorKind.PARM_DECL]
+        return {
+            each.spelling: each.position
+            for each in parameters
+            if each.type.canonical.kind == TypeKind.POINTER and not each.type.canonical.pointee.is_const
+        }
 
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
         """Return the IR of a function that has a body, lowering it the first time.
@@ -230,6 +258,8 @@ class Program:
             self._templates.add(cursor.spelling)
         elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
             self.variable(cursor)
+            if _space(cursor) == "constant" and _initial_value(cursor) is None:
+                self.unset_constants[_qualified(cursor)] = cursor.position
 
     def _has_host_code(self) -> bool:
         return any(cursor.kind == CursorKind.FUNCTION_DECL and _is_host(cursor) for cursor in self._bodies)

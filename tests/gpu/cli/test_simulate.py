@@ -193,8 +193,8 @@ def test_a_loop_that_does_not_end_ends_with_1(simulate, kernel):
 
 def test_json_has_the_keys_that_stay(simulate, reduce_cu: Path):
     report = json.loads(simulate(reduce_cu, *LAUNCH, "--json").out)
-    assert list(report) == ["findings", "counters", "arrays", "printf"]
-    assert report["findings"] == []
+    assert list(report) == ["findings", "warnings", "counters", "arrays", "printf"]
+    assert report["findings"] == report["warnings"] == []
     assert report["printf"] == [
         {"thread": "thread (0,0,0) in block (0,0,0)", "text": "block 0: 2016\n"},
         {"thread": "thread (0,0,0) in block (1,0,0)", "text": "block 1: 6112\n"},
@@ -209,6 +209,19 @@ def test_json_has_the_keys_that_stay(simulate, reduce_cu: Path):
     assert list(racy["findings"][0]) == ["kind", "message", "lines", "files", "threads", "count"]
     assert racy["findings"][0]["lines"] == [11, 11]
     assert len(racy["findings"][0]["threads"]) == 2
+
+
+def test_what_is_only_suspicious_is_a_warning_and_no_failure(simulate, kernel):
+    path = kernel("unsigned u = threadIdx.x;\nif (u >= 0) a[u] = 1;", "int *a, int n")
+    launch = ("f", "--grid", "1", "--block", "8", "--arg", "empty:9", "--arg", "3")
+    done = simulate(path, *launch, "--json")
+    assert done.code == 0
+    report = json.loads(done.out)
+    assert report["findings"] == []
+    assert {each["kind"] for each in report["warnings"]} == {"always-true", "never-written", "unused-parameter"}
+    assert list(report["warnings"][0]) == ["kind", "message", "lines", "files", "threads", "count"]
+    text = simulate(path, *launch).out
+    assert text.startswith("No findings.\n\n3 warnings: it runs, but is this meant?\n\n1. unused-parameter: Unused")
 
 
 def test_dump_saves_arrays_as_they_are_after_the_launch(simulate, kernel, tmp_path: Path):

@@ -198,6 +198,18 @@ def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
     assert pane.strip.isHidden()
 
 
+def test_what_the_compiler_warns_of_does_not_hide_what_a_run_does_wrong_there(qtbot, pane):
+    text = pane.document.text
+    warning = Diagnostic(74, 1, 3, "warning", "Unused.")
+    pane.document.show_diagnostics(text, [warning])
+    pane.document.show_run(text, [Diagnostic(74, 1, 3, "warning", "Never written.")])
+    assert [problem.diagnostic for problem in pane.document.problems] == [warning]
+    assert pane.strip.message.text() == "Line 74: Unused."
+    assert pane.strip.property("tone") == "warn"
+    pane.document.show_run(text, [Diagnostic(74, 1, 3, "error", "A race.")])
+    assert {problem.diagnostic.message for problem in pane.document.problems} == {"Unused.", "A race."}
+
+
 def ground_of(pane, line):
     """Return the color at the lower right end of a line that is in view."""
     code, viewport = pane.code, pane.code.viewport()

@@ -112,6 +112,21 @@ def test_a_run_shows_findings_arrays_what_was_printed_and_counts(qtbot, window, 
     assert page.source.code.textCursor().blockNumber() + 1 == 4
 
 
+def test_what_is_only_suspicious_is_listed_behind_a_good_verdict(qtbot, window, page):
+    page.source.document.replace("__global__ void shift(float *data, int n) {\n    data[threadIdx.x] = 1;\n}\n")
+    qtbot.waitUntil(lambda: len(page.form.rows) == 2)
+    data = page.form.rows[0]
+    data.kind.setCurrentText("empty")
+    enter(qtbot, data.number, "512")
+    run(qtbot, window, page)
+    results = page.results
+    assert results.verdict.text() == "✓ no findings"
+    said = [results.findings.item(row).text() for row in range(results.findings.count())]
+    assert [each.partition(":")[0] for each in said[:2]] == ["Warning, line 1", "Warning, line 2"]
+    assert "of data have still no value" in said[1]
+    assert said[2].startswith("Looked for races")
+
+
 def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
     np.save(tmp_path / "w.npy", np.arange(8, dtype=np.float32))
     data, weights, n, scale = page.form.rows

@@ -1,0 +1,37 @@
+"""Suspects reads of `__constant__` variables that nobody has set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpu.errors import SourcePosition
+from gpu.simulator.checkers.checker import Checker
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.observe import Access
+
+
+class UnsetConstantChecker(Checker):
+    """Suspects reads of constants that have no initializer and no value from the host: they are all 0.
+
+    Parameters
+    ----------
+    unset : mapping of str to SourcePosition
+        Such constants, each with where it is declared.
+    """
+
+    def __init__(self, unset: Mapping[str, SourcePosition]) -> None:
+        self._unset = unset
+        self._read: dict[str, None] = {}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """One for each constant, in the order in which they were read first."""
+        return [
+            Finding("constant-never-set", f"{name} is read, and nobody has set it: it is 0", (self._unset[name],))
+            for name in self._read
+        ]
+
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        if access.memory.space == "constant" and access.memory.name in self._unset:
+            self._read[access.memory.name] = None

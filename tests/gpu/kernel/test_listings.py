@@ -1,0 +1,150 @@
+"""The listings of the teaching texts, each with the finding or the warning that its mistake deserves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.errors import KernelError
+from gpu.kernel.arguments import dtype_of
+from gpu.kernel.simulate import Simulation, simulate
+from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.types import Pointer
+
+# They are not the project's: they lie in a folder beside the checkout, or further out where it is one of several.
+PLACES = [folder / "shared" / "listings" for folder in Path(__file__).parents[4:]]
+LISTINGS = next((place for place in PLACES if place.is_dir()), PLACES[0])
+
+Run = Mapping[str, Any]
+
+
+def runs_by_file() -> dict[str, list[Run]]:
+    """Return the runs of each listing; none where the listings are not there."""
+    expected = LISTINGS / "expected.json"
+    found: dict[str, list[Run]] = {}
+    for run in json.loads(expected.read_text(encoding="utf-8")) if expected.exists() else []:
+        found.setdefault(run["file"], []).append(run)
+    return found
+
+
+RUNS = runs_by_file()
+
+NOTE_LINES = {
+    ("2-scan-efficient.cu", "never-written"): 41,
+    ("2-scan-exclusive-efficient.cu", "never-written"): 42,
+}
+"""Where what is expected gives the line of the comment above the statement that writes."""
+
+ALSO_RIGHT = {("4-conv-v1.cu", "image no multiple of the block, room behind it"): {("never-written", (32,))}}
+"""Warnings that are not expected and are true: here elements 50 to 63 of the output stay without a value."""
+
+WORDS = {"a line number of the listing was copied": "copied"}
+"""What a refusal must say, by the beginning of the reason."""
+
+
+LATER = {
+    "1-template.cu": "the kernel is said to have no body",
+    "4-conv-v2.cu": "no argument sets a constant",
+    "4-conv-v3.cu": "no argument sets a constant",
+    "4-texture-histogram.cu": "no argument makes a texture",
+}
+
+
+@pytest.mark.skipif(not RUNS, reason="the listings of the teaching texts are not beside this checkout")
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=pytest.mark.xfail(reason=LATER[file]) if file in LATER else ()) for file in RUNS],
+)
+def test_a_listing_gets_what_it_deserves(file: str) -> None:
+    wrong = {run["case"]: difference for run in RUNS[file] if (difference := compared(run))}
+    assert wrong == {}
+
+
+def compared(run: Run) -> list[str]:
+    """Simulate a run, and return where it differs from what is expected."""
+    outcome = run["as_printed_outcome"]
+    try:
+        simulation = simulated(run)
+    except KernelError as refusal:
+        return refusal_compared(refusal, outcome)
+    if outcome["outcome"] == "refused":
+        return ["it runs"]
+    return [*findings_compared(simulation, run), *values_compared(simulation, outcome)]
+
+
+def simulated(run: Run) -> Simulation:
+    path = LISTINGS / run["file"]
+    text, defines = path.read_text(encoding="utf-8"), run.get("defines", {})
+    arguments = run["args"]
+    if any(isinstance(argument, list) for argument in arguments):
+        parameters = SimulatedModule(text, path, defines, tolerant=True).kernel(run["kernel"]).parameters
+        arguments = [typed(argument, type) for argument, (_, type) in zip(arguments, parameters, strict=True)]
+    return simulate(
+        path,
+        run["kernel"],
+        run["grid"],
+        run["block"],
+        arguments,
+        shared_bytes=run["shared"],
+        defines=defines,
+    )
+
+
+def typed(argument: Any, type: Any) -> Any:
+    """Return a list as an array of what a pointer leads to; anything else as it is."""
+    if not isinstance(argument, list):
+        return argument
+    assert isinstance(type, Pointer)
+    dtype = dtype_of(type.element)
+    return np.array(argument).astype(dtype.base).reshape(-1, *dtype.shape)
+
+
+def refusal_compared(refusal: KernelError, outcome: Mapping[str, Any]) -> list[str]:
+    if outcome["outcome"] != "refused":
+        return [f"refused: {refusal.message}"]
+    said, wrong = f"{refusal.message} {refusal.advice} {refusal.detail}", []
+    for because in outcome["refused_because"]:
+        word = next((word for reason, word in WORDS.items() if because["reason"].startswith(reason)), "")
+        if f":{because['line']}:" not in said and refusal.position is not None:
+            wrong.append(f"nothing of line {because['line']}: {said}")
+        if word not in said:
+            wrong.append(f"nothing of {because['reason']}: {said}")
+    return wrong
+
+
+def findings_compared(simulation: Simulation, run: Run) -> list[str]:
+    outcome, wrong = run["as_printed_outcome"], []
+    more = outcome.get("more_findings_of_these_kinds_are_right_too", False)
+    wanted = {(each["kind"], tuple(sorted(each["lines"]))) for each in outcome.get("findings", [])}
+    found = {(each.kind, lines_of(each)) for each in simulation.findings}
+    wrong += [f"not found: {each}" for each in wanted - found]
+    wrong += [f"found: {each}" for each in found - wanted if not (more and each[0] in {kind for kind, _ in wanted})]
+    notes = {
+        (each["kind"], (NOTE_LINES.get((run["file"], each["kind"]), each["line"]),))
+        for each in outcome.get("notes", [])
+    }
+    warned = {(each.kind, lines_of(each)) for each in simulation.warnings}
+    wrong += [f"no warning: {each}" for each in notes - warned]
+    unexpected = warned - notes - ALSO_RIGHT.get((run["file"], run["case"]), set())
+    return wrong + [f"a warning: {each}" for each in unexpected]
+
+
+def lines_of(finding: Finding) -> tuple[int, ...]:
+    return tuple(sorted(position.line for position in finding.positions))
+
+
+def values_compared(simulation: Simulation, outcome: Mapping[str, Any]) -> list[str]:
+    wrong = []
+    for number, expected in outcome.get("values", {}).items():
+        values = simulation.arrays[int(number)].reshape(-1)
+        tolerance = outcome.get("relative_tolerance", 0)
+        for place, (value, right) in enumerate(zip(values.tolist(), expected, strict=True)):
+            if right is not None and not np.isclose(value, right, rtol=tolerance, atol=0):
+                wrong.append(f"element {place} of argument {number} is {value}, not {right}")
+    return wrong[:4]
