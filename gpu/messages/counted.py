@@ -18,7 +18,7 @@ class RunCounts:
     Parameters
     ----------
     input : str
-        What was run, such as "n = 2048": a small part of the input says what all of it would.
+        What was run, such as "n = 1024": a small part of the input says what all of it would.
     elements : int
         Of that input.
     unit : str
@@ -164,41 +164,51 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class CountedFigure:
-    """A figure as it is read: its name, its text with the unit, and what it means."""
+    """A figure as it is read: its name, the figure, its unit, and what it means."""
 
     name: str
-    text: str
+    figure: str
+    unit: str
     meaning: str
+
+    @property
+    def text(self) -> str:
+        """Return the figure with its unit."""
+        return f"{self.figure} {self.unit}".rstrip()
 
 
 def figures_of(counts: RunCounts) -> tuple[CountedFigure, ...]:
     """Return what there is to say of a variant beside the bytes that it moves; what it does not do is left out."""
     meaning = {quantity.name: quantity.meaning for quantity in QUANTITIES}
 
-    def per(amount: int) -> str:
-        return f"{short(counts.per_element(amount))} {counts.each}"
+    def per(amount: int) -> tuple[str, str]:
+        return short(counts.per_element(amount)), counts.each
 
-    figures = [("sectors", per(counts.sectors), meaning["bytes moved"])]
+    figures = [("sectors", *per(counts.sectors), meaning["bytes moved"])]
     if counts.shared_requests:
         figures += [
-            ("wavefronts", per(counts.wavefronts), meaning["wavefronts"]),
-            ("conflicts", short(counts.conflicts), meaning["bank conflicts"]),
+            ("wavefronts", *per(counts.wavefronts), meaning["wavefronts"]),
+            ("conflicts", short(counts.conflicts), "", meaning["bank conflicts"]),
         ]
     figures += [
-        ("lanes", f"{counts.lanes:.1f} of {WARP}", meaning["active lanes"]),
-        ("divergent", _share(counts), "Conditions at which lanes of a warp part, of all that warps test"),
-        ("operations", per(counts.operations), meaning["operations"]),
+        ("lanes", f"{counts.lanes:.1f} of {WARP}", "", meaning["active lanes"]),
+        ("divergent", *_share(counts), "Conditions at which lanes of a warp part, of all that warps test"),
+        ("operations", *per(counts.operations), meaning["operations"]),
     ]
     if counts.barriers:
-        figures.append(("barriers", short(counts.barriers), meaning["barriers"]))
+        figures.append(("barriers", short(counts.barriers), "", meaning["barriers"]))
     if counts.atomics:
-        hottest = f"{short(counts.atomics)}, {short(counts.hottest_atomics)} at one place"
-        figures.append(("atomics", hottest, f"{meaning['atomics']}; and the most on a single address"))
+        hottest = f"by warps, {short(counts.hottest_atomics)} at one address"
+        figures.append(
+            ("atomics", short(counts.atomics), hottest, f"{meaning['atomics']}; and the most on a single address")
+        )
     return tuple(CountedFigure(*each) for each in figures)
 
 
-def _share(counts: RunCounts) -> str:
-    return f"{100 * counts.divergent_branches / counts.branches:.3g} % of branches" if counts.branches else "none"
+def _share(counts: RunCounts) -> tuple[str, str]:
+    if not counts.divergent_branches:
+        return "0 %", "of branches"
+    return f"{100 * counts.divergent_branches / counts.branches:.2g} %", "of branches"
 
 
 def short(value: float) -> str:

@@ -23,7 +23,7 @@ from gpu.patterns import find_pattern
 from gpu.run.check import small_inputs, small_params
 from gpu.run.drive import Tell, accept, drive, refuse_library
 
-_SIZES = {"elements": 2048, "bodies": 1024, "rows": 64, "columns": 64}
+_SIZES = {"elements": 1024, "bodies": 1024, "rows": 64, "columns": 64}
 """Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
 
 _IMAGE = (64, 64)

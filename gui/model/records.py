@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.declaration.pattern import Array
+from gpu.messages.counted import RunCounts
 from gpu.messages.requests import Report
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check, Verdict, verdict_of
@@ -50,7 +51,8 @@ class FinishedRun:
     """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
 
     `file` is where that array was read from; None where it was made. `check` is what the simulator's checkers found in
-    an edited kernel; None as long as that is not known.
+    an edited kernel; None as long as that is not known. `counts` is what was counted of a simulated run; None as long
+    as that is not known, and where it cannot be, for which `uncounted` has the reason.
     """
 
     pattern: str
@@ -63,6 +65,8 @@ class FinishedRun:
     sources: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
     check: Check | None = None
+    counts: RunCounts | None = None
+    uncounted: str = ""
 
     def verdict(self, lesson: str) -> Verdict:
         """Return what is to be said of its result; `lesson` is why the variant is wrong by design, "" if it is not."""

@@ -16,12 +16,14 @@ from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Device
 from gpu.errors import Diagnostic, InputError
 from gpu.files import arrays as array_files
-from gpu.messages.requests import CheckSource, Failure, Result, RunPattern
+from gpu.messages.counted import RunCounts
+from gpu.messages.requests import CheckSource, Failure, Report, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check
 from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
 from gui.model.clearance import Clearance, Refusal, with_check
+from gui.model.counting import Counting
 from gui.model.file_jobs import FileJobs
 from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
@@ -47,6 +49,8 @@ class Workbench(QObject):
     run_finished = pyqtSignal(object)
     run_checked = pyqtSignal(object)
     """FinishedRun, whose text has been checked by now."""
+    run_counted = pyqtSignal(object)
+    """FinishedRun, of which it is known by now what it does, or why that is not."""
     run_failed = pyqtSignal(object)
     counted = pyqtSignal(object)
     problem = pyqtSignal(object)
@@ -60,6 +64,7 @@ class Workbench(QObject):
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
         self.clearance.checked.connect(self._take_check)
+        self.counting = Counting(lambda: self.side_jobs, self)
         self.reading = FileJobs(jobs, self)
         self.reading.failed.connect(self.problem)
         self._device_engine = ""
@@ -108,8 +113,9 @@ class Workbench(QObject):
 
     @property
     def pending(self) -> bool:
-        """Whether a run is about to be asked for."""
-        return self._debounce.isActive() or self._settle.isActive() or self.clearance.under_way
+        """Whether a run is about to be asked for, or its counts are to come."""
+        timers = self._debounce.isActive() or self._settle.isActive()
+        return timers or self.clearance.under_way or self.counting.under_way
 
     # --- kernels
 
@@ -227,6 +233,7 @@ class Workbench(QObject):
         """Hand the input to the new engine's process, and run there."""
         self.outcomes.clear()
         self.clearance.forget()
+        self.counting.forget()
         self._device_engine = ""
         if self.values is not None:
             self.values = self.reading.moved_values(self.values)
@@ -414,11 +421,14 @@ class Workbench(QObject):
             request.sources,
             file,
             check,
+            self.counting.known(request) if event.report.simulated else None,
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)
         if request.sources and request.verify and check is None:
             self.clearance.follow(request)
+        if event.report.simulated and request.verify and outcome.counts is None:
+            self._count_run(request, event.report)
         pattern = self.patterns[request.pattern]
         if image is None:
             return
@@ -426,6 +436,22 @@ class Workbench(QObject):
             self._count("after", {**image.inputs, "image": event.arrays["image"]}, image)
         if pattern is self._counter and pattern.variant(request.variant).cautionary:
             self._count("right", image.inputs, image, request.params)
+
+    def _count_run(self, request: RunPattern, report: Report) -> None:
+        """Have counted what a run does, and show it while that run is the newest."""
+
+        def take(counts: RunCounts | Failure) -> None:
+            ran = self.outcomes.get(request.pattern)
+            if ran is None or ran.report is not report:
+                return
+            if isinstance(counts, Failure):
+                known = replace(ran, uncounted=counts.message)
+            else:
+                known = replace(ran, counts=counts)
+            self.outcomes[request.pattern] = known
+            self.run_counted.emit(known)
+
+        self.counting.ask(request, take)
 
     @property
     def _counter(self) -> Pattern | None:

@@ -1,4 +1,4 @@
-"""What a run cost and whether it was right: throughput, the time of each phase, the error against the reference."""
+"""What a run cost and whether it was right: on a GPU its throughput, without one what is counted; and its error."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from PyQt6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from gpu.engines.base import TO_SIMULATE, PhaseTimes
+from gpu.messages.counted import RunCounts
 from gpu.messages.requests import Report
 from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
-from gui.widgets.basic import Badge, Card, as_figure, label, row
+from gui.run_view.counted import CountedRun
+from gui.widgets.basic import Badge, Card, as_figure, column, label, row
 
 PHASES = ("upload", "kernel", "download")
 _MEASURED = "Measured on this machine, by device events."
+_COUNTED = "Counted by the simulator on a small part of the input: exact, and the same on every machine."
 _SIMULATED = "How long this CPU took to simulate it: it says nothing of a GPU."
 _TONES = {
     "verified": "good",
@@ -87,6 +90,7 @@ class NumbersCard(Card):
 
     def __init__(self) -> None:
         super().__init__("This run")
+        self._counted_of = ("", "")
         self.source = Badge()
         self.verdict = Badge()
         self.head.addWidget(self.source)
@@ -97,9 +101,12 @@ class NumbersCard(Card):
         self.unit = label("", "muted")
         figure_row = row(self.figure, self.unit, 0, spacing=8)
         figure_row.setAlignment(self.unit, Qt.AlignmentFlag.AlignBottom)
-        self.body.addLayout(figure_row)
+        self.timed = QWidget()
+        self.body.addWidget(self.timed)
+        self.counted = CountedRun()
+        self.body.addWidget(self.counted)
+        self.counted.hide()
         self.bar = PhaseBar()
-        self.body.addWidget(self.bar)
 
         grid = QGridLayout()
         grid.setHorizontalSpacing(7)
@@ -111,7 +118,12 @@ class NumbersCard(Card):
             self.times[phase] = label("–", "code", name=f"{phase} time")
             grid.addWidget(self.times[phase], 1, 3 * index + 1)
             grid.setColumnStretch(3 * index + 2, 1)
-        self.body.addLayout(grid)
+        timed = column(figure_row, self.bar, grid)
+        self.timed.setLayout(timed)
+        self.took = label("", "caption", wrap=True, name="Time to simulate")
+        self.took.setToolTip(_SIMULATED)
+        self.took.hide()
+        self.body.addWidget(self.took)
         self.error = label("", "caption", wrap=True, name="Error against the reference")
         self.body.addWidget(self.error)
         self.verdict.hide()
@@ -119,17 +131,13 @@ class NumbersCard(Card):
 
     def show_report(self, report: Report, verdict: Verdict) -> None:
         """Show a report, and what is to be said of the result."""
+        self.timed.setVisible(not report.simulated)
+        for shown in (self.counted, self.took):
+            shown.setVisible(report.simulated)
         if report.simulated:
-            self.figure.setText(as_time(report.time_ms.kernel))
-            self.unit.setText(TO_SIMULATE)
-            self.source.say("simulated", "neutral", _SIMULATED)
+            self._show_simulated(report)
         else:
-            self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
-            self.unit.setText(f"{report.throughput.unit}  kernel time only")
-            self.source.say("measured", "neutral", _MEASURED)
-        self.bar.show_times(report.time_ms)
-        for phase, shown in self.times.items():
-            shown.setText(as_time(getattr(report.time_ms, phase)))
+            self._show_measured(report)
         self.show_verdict(verdict)
         deviation = report.deviation
         if deviation is None:
@@ -143,6 +151,38 @@ class NumbersCard(Card):
                 f"Largest error {as_figure(deviation.max_abs)}, relative {as_figure(deviation.max_rel)}, "
                 "against a reference computed apart on the CPU."
             )
+
+    def _show_measured(self, report: Report) -> None:
+        self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
+        self.unit.setText(f"{report.throughput.unit}  kernel time only")
+        self.source.say("measured", "neutral", _MEASURED)
+        self.bar.show_times(report.time_ms)
+        for phase, shown in self.times.items():
+            shown.setText(as_time(getattr(report.time_ms, phase)))
+
+    def _show_simulated(self, report: Report) -> None:
+        """Show what a CPU took, last and small; what was counted is told by `show_counts`."""
+        times = report.time_ms
+        self.took.setText(f"{as_time(times.kernel)} {TO_SIMULATE}.")
+        self.took.setToolTip(
+            f"{_SIMULATED}\nUpload {as_time(times.upload)}, kernels {as_time(times.kernel)}, "
+            f"download {as_time(times.download)}; {as_figure(report.throughput.value)} {report.throughput.unit}"
+        )
+        of = report.pattern, report.variant
+        if of != self._counted_of:
+            self._counted_of = of
+            self.counted.forget()
+
+    def show_counts(self, counts: RunCounts | None, why_not: str) -> None:
+        """Show what was counted of a simulated run; where that is not known, that it is to come, or why it is not."""
+        if counts is not None:
+            self.counted.show_counts(counts)
+            self.source.say("counted", "neutral", _COUNTED)
+        elif why_not:
+            self.counted.forget()
+            self.source.say("not counted", "warn", why_not)
+        else:
+            self.source.say("counting…", "neutral", _COUNTED)
 
     def show_verdict(self, verdict: Verdict) -> None:
         """Say what is to be said of the result."""

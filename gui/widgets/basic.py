@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QLayout,
     QPushButton,
     QSizePolicy,
     QSplitter,
@@ -86,19 +87,21 @@ def row(*items: QWidget | int, spacing: int = 8) -> QHBoxLayout:
     return layout
 
 
-def column(*items: QWidget | int, spacing: int = 8) -> QVBoxLayout:
+def column(*items: QWidget | QLayout | int, spacing: int = 8) -> QVBoxLayout:
     """Return a column of widgets; a number is a gap, and 0 one that stretches."""
     layout = QVBoxLayout()
     _fill(layout, items, spacing)
     return layout
 
 
-def _fill(layout: QBoxLayout, items: tuple[QWidget | int, ...], spacing: int) -> None:
+def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacing: int) -> None:
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(spacing)
     for item in items:
         if isinstance(item, QWidget):
             layout.addWidget(item)
+        elif isinstance(item, QLayout):
+            layout.addLayout(item)
         elif item:
             layout.addSpacing(item)
         else:

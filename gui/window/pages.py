@@ -49,6 +49,7 @@ class Pages(QObject):
         bench.progressed.connect(self._show_progress)
         bench.run_finished.connect(self._show_outcome)
         bench.run_checked.connect(lambda outcome: self.made[outcome.pattern].show_check(outcome))
+        bench.run_counted.connect(lambda outcome: self.made[outcome.pattern].show_run_counts(outcome))
         bench.counted.connect(self._show_counts)
         messages.given_up.connect(self._forget_progress)
 

@@ -294,10 +294,18 @@ class PatternPage(Ground):
             self._ran = replace(self._ran, check=outcome.check)
             self._show_numbers(self._ran)
 
+    def show_run_counts(self, outcome: FinishedRun) -> None:
+        """Show what was counted of the newest run."""
+        if self._ran is not None:
+            self._ran = replace(self._ran, counts=outcome.counts, uncounted=outcome.uncounted)
+            self._show_numbers(self._ran)
+
     def _show_numbers(self, outcome: FinishedRun) -> None:
         """Show what a run cost; whether it was right only while its variant and text are the ones that are seen."""
         lesson = self.pattern.variant(outcome.variant).cautionary
         self.numbers.show_report(outcome.report, outcome.verdict(lesson))
+        if outcome.report.simulated:
+            self.numbers.show_counts(outcome.counts, outcome.uncounted)
         if outcome.variant != self.variant.name:
             self.numbers.forget_verdict()
         elif self._sources.edits(self.pattern.file_of(outcome.variant)) != outcome.sources:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpu.engines.base import PhaseTimes
+from gpu.messages.counted import RunCounts
 from gpu.messages.requests import Deviation, Report, Throughput
 from gpu.messages.verdicts import verdict_of
 from gui.run_view.numbers import NumbersCard, as_time
@@ -34,13 +37,6 @@ def test_figures_and_units(card):
     assert card.times["kernel"].text() == "2.00 ms"
     assert "1.0e-04" in card.error.text()
     assert card.verdict.property("badge") == "good"
-
-
-def test_a_time_of_the_simulator_is_no_throughput(card):
-    show(card, report(engine="simulator"))
-    assert card.figure.text() == "2.00 ms"
-    assert card.unit.text() == "to simulate on this CPU"
-    assert card.source.text() == "simulated"
 
 
 @pytest.mark.parametrize(
@@ -90,3 +86,53 @@ def test_times(milliseconds, text):
 )  # fmt: skip
 def test_figures(value, text):
     assert as_figure(value) == text
+
+
+COUNTS = RunCounts(
+    "n = 1024", 1024, "element", 8192, requests=64, sectors=512, shared_requests=32, wavefronts=256, conflicts=3,
+    warp_statements=10, lane_statements=160, branches=8, divergent_branches=2, operations=2048, barriers=4, atomics=5,
+    hottest_atomics=2,
+)  # fmt: skip
+
+
+def test_counts_stand_first_where_a_run_is_simulated(card):
+    card.show()
+    show(card, report(engine="simulator"))
+    card.show_counts(None, "")
+    assert card.source.text() == "counting…"
+    card.show_counts(COUNTS, "")
+    assert card.source.text() == "counted"
+    assert card.counted.figure.text() == "16"
+    assert card.counted.unit.text() == "bytes moved an element, at least 8"
+    assert {name: cell.text() for name, cell in card.counted.cells.figures.items()} == {
+        "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25 %",
+        "operations": "2", "barriers": "4", "atomics": "5",
+    }  # fmt: skip
+    assert card.counted.about.text() == "With n = 1024; sectors, wavefronts, operations of each."
+    assert card.took.text() == "2.00 ms to simulate on this CPU."
+    assert card.took.y() > card.counted.y()
+    assert not card.timed.isVisible()
+    assert "2 at one address" in card.counted.cells.figures["atomics"].toolTip()
+
+
+def test_counts_stay_while_the_next_are_on_their_way_but_not_another_variant_s(card):
+    show(card, report(engine="simulator"))
+    card.show_counts(COUNTS, "")
+    show(card, report(engine="simulator"))
+    card.show_counts(None, "")
+    assert (card.source.text(), card.counted.figure.text()) == ("counting…", "16")
+    show(card, replace(report(engine="simulator"), variant="w"))
+    card.show_counts(None, "")
+    assert (card.source.text(), card.counted.figure.text()) == ("counting…", "–")
+    card.show_counts(None, "No.")
+    assert (card.source.text(), card.source.toolTip()) == ("not counted", "No.")
+
+
+def test_a_gpu_s_throughput_comes_back(card):
+    card.show()
+    show(card, report(engine="simulator"))
+    show(card, report())
+    assert card.timed.isVisible()
+    assert not card.counted.isVisible()
+    assert not card.took.isVisible()
+    assert card.source.text() == "measured"

@@ -1,0 +1,101 @@
+"""What a simulated run does, counted: bytes moved against the least in large, and the rest beside each other."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+
+from gpu.messages.counted import CountedFigure, RunCounts, figures_of, short
+from gui.painting.theme import look
+from gui.qt.events import is_of
+from gui.widgets.basic import column, label, row
+
+_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of global memory; caches are left aside"
+_CELL = 70
+"""Pixels that a figure and its name take side by side with others."""
+
+_MOST_COLUMNS = 4
+
+
+class CountedCells(QWidget):
+    """Figures with their names above them, as many in a line as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(1)
+        self._columns = _MOST_COLUMNS
+        self.figures: dict[str, QLabel] = {}
+        self._names: dict[str, QLabel] = {}
+
+    def show_figures(self, figures: tuple[CountedFigure, ...]) -> None:
+        """Show other figures."""
+        if [each.name for each in figures] != list(self.figures):
+            for each in (*self._names.values(), *self.figures.values()):
+                self._grid.removeWidget(each)
+                each.deleteLater()
+            self._names = {each.name: label(each.name, "caption") for each in figures}
+            self.figures = {each.name: label("", "code", name=each.name) for each in figures}
+            self._place()
+        for each in figures:
+            self.figures[each.name].setText(each.figure)
+            for part in (self._names[each.name], self.figures[each.name]):
+                part.setToolTip(f"{each.text}\n{each.meaning}")
+
+    def _place(self) -> None:
+        for number, name in enumerate(self.figures):
+            line, place = divmod(number, self._columns)
+            self._grid.addWidget(self._names[name], 2 * line, place, Qt.AlignmentFlag.AlignBottom)
+            self._grid.addWidget(self.figures[name], 2 * line + 1, place, Qt.AlignmentFlag.AlignTop)
+        for place in range(_MOST_COLUMNS):
+            self._grid.setColumnStretch(place, int(place < self._columns))
+
+    def _fit(self) -> None:
+        columns = max(2, min(_MOST_COLUMNS, self.width() // look().px(_CELL)))
+        if columns != self._columns:
+            self._columns = columns
+            self._place()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self._fit()
+
+
+class CountedRun(QWidget):
+    """The counts of the newest run, or what there is to say instead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.figure = label("–", "figure", name="Bytes moved")
+        self.unit = label("", "muted", name="What they are held against")
+        self.figure.setToolTip(_MOVED)
+        self.unit.setToolTip(_MOVED)
+        large = row(self.figure, self.unit, 0, spacing=8)
+        large.setAlignment(self.unit, Qt.AlignmentFlag.AlignBottom)
+        self.cells = CountedCells()
+        self.about = label("", "caption", wrap=True, name="What was counted")
+        self.setLayout(column(large, self.cells, self.about, spacing=4))
+
+    def forget(self) -> None:
+        """Show nothing: another variant's are to come."""
+        self.figure.setText("–")
+        self.unit.setText("")
+        self.cells.show_figures(())
+        self.about.setText("")
+
+    def show_counts(self, counts: RunCounts) -> None:
+        """Show what was counted."""
+        self.figure.setText(short(counts.per_element(counts.moved_bytes)))
+        self.unit.setText(f"bytes moved {counts.each}, at least {short(counts.per_element(counts.least_bytes))}")
+        self.cells.show_figures(figures_of(counts))
+        per = [each.name for each in figures_of(counts) if each.unit == counts.each]
+        self.about.setText(f"With {counts.input}; {', '.join(per)} of each.")

@@ -1,0 +1,75 @@
+"""What a simulated run does is counted beside it; a GPU's run is timed, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu.messages.requests import CountPattern, Failure
+from tests.gui import conftest
+from tests.gui.conftest import FakeHost, settle
+
+
+@pytest.fixture
+def simulated(qtbot, monkeypatch, make_window, gray):
+    """A window whose engine says that it simulates."""
+    monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
+    made = make_window()
+    made.bench.open(gray)
+    settle(qtbot, made)
+    made.host, made.side = FakeHost.made[0], FakeHost.made[-1]
+    return made
+
+
+def counts(host):
+    return [request for request in host.requests if isinstance(request, CountPattern)]
+
+
+def choose(qtbot, window, variant):
+    window.choose_variant(variant)
+    settle(qtbot, window)
+    return window.page.numbers
+
+
+def test_a_simulated_run_is_counted_by_the_other_process_and_once(qtbot, simulated):
+    numbers = choose(qtbot, simulated, "constant")
+    assert numbers.source.text() == "counted"
+    assert numbers.counted.figure.text() == "12"
+    asked = counts(simulated.side)[-1]
+    ran = simulated.host.runs("convolution")[-1]
+    assert (asked.variant, asked.params, asked.inputs) == (ran.variant, ran.params, ran.inputs)
+    assert not counts(simulated.host)
+    assert choose(qtbot, simulated, "tiled").counted.figure.text() == "16"
+    before = len(counts(simulated.side))
+    assert choose(qtbot, simulated, "constant").counted.figure.text() == "12"
+    assert len(counts(simulated.side)) == before
+
+
+def test_counts_that_come_late_are_not_shown_of_another_variant(qtbot, simulated):
+    simulated.side.patient = True
+    simulated.choose_variant("constant")
+    qtbot.waitUntil(lambda: len(simulated.side.open) == 1 and bool(counts(simulated.side)))
+    assert simulated.page.numbers.source.text() == "counting…"
+    simulated.choose_variant("separable")
+    qtbot.waitUntil(lambda: simulated.bench.outcomes["convolution"].variant == "separable")
+    simulated.side.answer()
+    assert simulated.page.numbers.counted.figure.text() == "–"
+    simulated.side.patient = False
+    settle(qtbot, simulated)
+    assert simulated.page.numbers.counted.figure.text() == "20"
+
+
+def test_what_cannot_be_counted_says_why(qtbot, simulated):
+    simulated.side.patient = True
+    simulated.choose_variant("constant")
+    qtbot.waitUntil(lambda: any(isinstance(each, CountPattern) for each in simulated.side.open.values()))
+    simulated.side.answer(Failure("launch", "It never ends."))
+    qtbot.waitUntil(lambda: simulated.page.numbers.source.text() == "not counted")
+    assert simulated.page.numbers.source.toolTip() == "It never ends."
+
+
+def test_nothing_is_counted_where_the_engine_does_not_simulate(qtbot, window):
+    choose(qtbot, window, "constant")
+    assert not any(counts(host) for host in FakeHost.made)
+    assert window.page.numbers.source.text() == "measured"
