@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
-from gui.step_view.cards.counters import CountersCard
+from gui.step_view.cards.counters import ROWS, CountersCard
 from gui.step_view.cards.findings import FindingsLabel
 from gui.step_view.cards.lanes import LanesCard
 from gui.step_view.dataflow.view import FlowView
@@ -27,6 +27,14 @@ ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the colo
 VARIABLES_LEGEND = "tinted: what the statement has just given a value  ·  32 bits that all lanes share: a bit a lane"
 LAUNCHES_LEGEND = "dashed: still to run  ·  filled: runs  ·  tinted: waits for those it launched  ·  click: go there"
 
+_COUNTED = (
+    (35, frozenset(ROWS)),
+    (21, frozenset(ROWS) - {"in all"}),
+    (18, frozenset(("so far", "this step"))),
+    (0, frozenset(("so far", "textbook"))),
+)
+"""From how many lines of text on, beside the picture, which rows of counts there are."""
+
 
 class Panes(QWidget):
     """The pictures at the left, the source and what is counted at the right, time at the foot.
@@ -41,13 +49,14 @@ class Panes(QWidget):
     def __init__(self, player: Player, source: SourcePane, orders: OrdersView) -> None:
         super().__init__()
         self._make_pictures(orders)
-        right = self._make_right(source)
+        self.right = self._make_right(source)
+        self.right.installEventFilter(self)
         time = self._make_time(player)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(8)
         self.splitter.addWidget(self.picture)
-        self.splitter.addWidget(right)
+        self.splitter.addWidget(self.right)
         self.splitter.setStretchFactor(0, 5)
         self.splitter.setStretchFactor(1, 3)
         self.splitter.setSizes([look().px(700), look().px(410)])
@@ -139,11 +148,20 @@ class Panes(QWidget):
         time.body.addLayout(line)
         return time
 
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if event is not None and event.type() == QEvent.Type.Resize:
+            self._share_room()
+        return super().eventFilter(watched, event)
+
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        # Large text in a low window leaves little room: the code comes first.
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Leave out what comes last: large text in a low window leaves little room, and the code comes first."""
         roomy = self.height() >= 38 * look().text_px
-        for card in (self.lanes, self.counters):
-            card.show_details(roomy)
+        self.lanes.show_details(roomy)
+        lines = self.right.height() / look().text_px
+        self.counters.show_rows(next(rows for least, rows in _COUNTED if lines >= least))
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
+from itertools import starmap, zip_longest
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QRegularExpression, Qt, pyqtSignal
 from PyQt6.QtGui import QRegularExpressionValidator, QResizeEvent
-from PyQt6.QtWidgets import QGridLayout, QLabel, QLineEdit, QWidget
+from PyQt6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from gpu.warp import WARP
 from gui.painting.theme import look
@@ -35,17 +37,81 @@ USE = {
     "sectors": "32-byte sectors of global memory that were moved",
     "conflicts": "Bank conflicts: passes over the banks of shared memory beyond the least possible",
 }
-FIGURES = {**WORK, **USE}
 _THIS_STEP = (
     "What the last statement that operates on data did, with all that led to it since the one before: a step of the\n"
     "algorithm, of all warps that execute the statement for the same time"
 )
 _WORK_ROWS, _USE_ROWS = ("so far", "in all", "textbook"), ("this step", "in all")
-_FIRST_TO_GO = ("efficiency", "peak", "average")
+ROWS = (*_WORK_ROWS, "this step")
+_FIRST_TO_GO = ("efficiency", "peak", "average", "lanes/warp", "sectors")
 """Figures that leave their room to the others where there is too little for all."""
+_COLUMNS = len(WORK)
 _DIGITS = 12
 _SIMPLE = 64
 """Parts of lanes are told as fractions, such as 7/8, where their denominators are below this."""
+
+
+class FigureTable:
+    """Figures side by side, in rows of cells that are laid out in a grid.
+
+    Parameters
+    ----------
+    figures : mapping of str to str
+        Their names, and what they mean.
+    rows : tuple of str
+        The first one stands out.
+    corner : QWidget or None
+        What stands above the names of the rows.
+    """
+
+    def __init__(self, figures: Mapping[str, str], rows: tuple[str, ...], corner: QWidget | None = None) -> None:
+        self.grid = QGridLayout()
+        self.grid.setHorizontalSpacing(look().px(8))
+        self.grid.setVerticalSpacing(1)
+        self.figures = tuple(figures)
+        self.cells: dict[tuple[str, str], ElidedLabel] = {}
+        self.heads = {row: label(row, "caption") for row in rows}
+        self.names = {name: label(name, "caption") for name in figures}
+        if corner is not None:
+            self.grid.addWidget(corner, 0, 0)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        for place, head in enumerate(self.heads.values(), 1):
+            self.grid.addWidget(head, place, 0)
+        for column, (name, caption) in enumerate(self.names.items(), 1):
+            caption.setToolTip(figures[name])
+            self.grid.addWidget(caption, 0, column, right)
+            for place, row in enumerate(rows, 1):
+                cell = self.cells[row, name] = ElidedLabel(
+                    "code" if place == 1 else "caption", f"{name} {row}", right=True
+                )
+                if place == 1:
+                    cell.setStyleSheet("font-weight: 700;")
+                self.grid.addWidget(cell, place, column)
+
+    @property
+    def words(self) -> int:
+        """How wide the names of the rows are."""
+        return max(each.sizeHint().width() for each in self.heads.values())
+
+    def widths(self) -> list[int]:
+        """Return the least width of each column."""
+        return [each.sizeHint().width() for each in self.names.values()]
+
+    def lay_out(self, words: int, widths: Sequence[int], rows: Set[str]) -> None:
+        """Show some rows of the figures that have a width; columns beyond the figures stay empty."""
+        self.grid.setColumnMinimumWidth(0, words)
+        for column in range(1, _COLUMNS + 1):
+            width = widths[column - 1] if column <= len(widths) else 0
+            self.grid.setColumnMinimumWidth(column, width)
+            self.grid.setColumnStretch(column, int(width > 0))
+        has_rows = not rows.isdisjoint(self.heads)
+        shown = {name for name, width in zip(self.figures, widths, strict=False) if width and has_rows}
+        for row, head in self.heads.items():
+            head.setVisible(row in rows)
+        for name, caption in self.names.items():
+            caption.setVisible(name in shown)
+        for (row, name), cell in self.cells.items():
+            cell.setVisible(row in rows and name in shown)
 
 
 class CountersCard(Card):
@@ -60,22 +126,18 @@ class CountersCard(Card):
     def __init__(self) -> None:
         super().__init__("Counted", margins=(12, 6, 12, 8))
         self.body.removeItem(self.head)
+        self.body.setSpacing(1)
         self.setToolTip("Exact numbers from the recording, neither measured nor modelled")
-        self.cells: dict[tuple[str, str], ElidedLabel] = {}
-        self._names: dict[str, QLabel] = {}
-        self._heads: dict[tuple[str, int], QLabel] = {}
-        self._detailed = True
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(look().px(8))
-        grid.setVerticalSpacing(1)
-        grid.addWidget(self.title, 0, 0)
+        self._rows: Set[str] = frozenset(ROWS)
         self.n = self._make_n()
-        self._add(grid, 0, WORK, _WORK_ROWS)
-        self._add(grid, 1 + len(_WORK_ROWS), USE, _USE_ROWS)
-        self._heads["this step", 1 + len(_WORK_ROWS)].setToolTip(_THIS_STEP)
-        for place in range(1, 1 + len(WORK)):
-            grid.setColumnStretch(place, 1)
-        self.body.addLayout(grid)
+        self.work = FigureTable(WORK, _WORK_ROWS, self.title)
+        self.use = FigureTable(USE, _USE_ROWS)
+        self.work.grid.replaceWidget(self.work.cells.pop(("textbook", N)), self.n)
+        self.use.heads["this step"].setToolTip(_THIS_STEP)
+        self.cells = {**self.work.cells, **self.use.cells}
+        for table in (self.work, self.use):
+            self.body.addLayout(table.grid)
+        self._has_book = False
 
     def _make_n(self) -> QLineEdit:
         field = QLineEdit()
@@ -83,35 +145,13 @@ class CountersCard(Card):
         field.setToolTip(WORK[N])
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         role(field, "inline")
-        field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         field.setValidator(QRegularExpressionValidator(QRegularExpression(f"[0-9]{{0,{_DIGITS}}}"), field))
         field.textChanged.connect(lambda: self.n_changed.emit())
         return field
 
-    def _add(self, grid: QGridLayout, top: int, figures: dict[str, str], rows: tuple[str, ...]) -> None:
-        """Add a table below a line of the grid."""
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        for place, row in enumerate(rows, top + 1):
-            head = self._heads[row, top] = label(row, "caption")
-            grid.addWidget(head, place, 0)
-        for column, (name, what) in enumerate(figures.items(), 1):
-            caption = self._names[name] = label(name, "caption")
-            caption.setToolTip(what)
-            grid.addWidget(caption, top, column, right)
-            for place, row in enumerate(rows, top + 1):
-                if (row, name) == ("textbook", N):
-                    grid.addWidget(self.n, place, column)
-                    continue
-                first = place == top + 1
-                cell = ElidedLabel("code" if first else "caption", f"{name} {row}", right=True)
-                if first:
-                    cell.setStyleSheet("font-weight: 700;")
-                self.cells[row, name] = cell
-                grid.addWidget(cell, place, column)
-
-    def show_details(self, shown: bool) -> None:
-        """Show what it comes to in all, or leave its room to others."""
-        self._detailed = shown
+    def show_rows(self, rows: Set[str]) -> None:
+        """Show some of the rows; the others leave their room to others."""
+        self._rows = rows
         self._lay_out()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -124,35 +164,27 @@ class CountersCard(Card):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        """Show as many figures as there is room for, and the card's title where there is room for that too."""
-        self.n.setMinimumWidth(self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10))
-        columns = dict.fromkeys(WORK, 0)
-        for place, name in enumerate(WORK):
-            columns[name] = self._names[name].sizeHint().width() + look().px(8)
-            if place < len(USE):
-                columns[name] = max(columns[name], self._names[list(USE)[place]].sizeHint().width() + look().px(8))
-        columns[N] = max(columns[N], self.n.minimumWidth() + look().px(8))
-        words = max(each.sizeHint().width() for each in self._heads.values())
-        room = self.width() - sum(self.body.getContentsMargins()[::2])
-        left_out: set[str] = set()
-        taken = words + sum(columns.values())
-        for name in _FIRST_TO_GO:
-            if taken > room:
-                left_out.add(name)
-                taken -= columns[name] - self._under(name)
-        self.title.setVisible(max(words, self.title.sizeHint().width()) + taken - words <= room)
-        for (row, _), head in self._heads.items():
-            head.setVisible(self._detailed or row != "in all")
-        for name, caption in self._names.items():
-            caption.setVisible(name not in left_out)
-        for (row, name), cell in self.cells.items():
-            cell.setVisible(name not in left_out and (self._detailed or row != "in all"))
+        """Show as many figures as there is room for, and the card's title where there is room for that too.
 
-    def _under(self, name: str) -> int:
-        """Return the room that the figure below one takes."""
-        place = list(WORK).index(name)
-        below: QWidget | None = self._names[list(USE)[place]] if place < len(USE) else None
-        return below.sizeHint().width() + look().px(8) if below is not None else 0
+        The columns of the two tables stand below each other where all of them fit.
+        """
+        gap = self.work.grid.horizontalSpacing()
+        room = self.width() - sum(self.body.getContentsMargins()[::2])
+        words = max(self.work.words, self.use.words)
+        work, use = self.work.widths(), self.use.widths()
+        least = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
+        work[0] = max(work[0], least) if "textbook" in self._rows else work[0]
+        joined = list(starmap(max, zip_longest(work, use, fillvalue=0)))
+        if words + sum(joined) + gap * len(joined) <= room:
+            work = use = joined
+        else:
+            for table, widths in ((self.work, work), (self.use, use)):
+                _drop(widths, table.figures, room - words, gap)
+        spare = room - sum(width + gap for width in work if width)
+        self.title.setVisible(self.title.sizeHint().width() <= spare and "in all" in self._rows)
+        self.work.lay_out(words, work, self._rows)
+        self.use.lay_out(words, use, self._rows)
+        self.n.setVisible(self._has_book and "textbook" in self._rows)
 
     def text(self, row: str, name: str) -> str:
         """Return what a cell of the table shows."""
@@ -170,13 +202,15 @@ class CountersCard(Card):
         n = "" if figures is None else as_count(figures.n)
         self._say("in all", N, n)
         self.n.setPlaceholderText(n)
-        self.n.setVisible(figures is not None and figures.textbook is not None)
+        self._has_book = figures is not None and figures.textbook is not None
+        self._lay_out()
 
     def clear(self) -> None:
         """Show no figures: nothing is recorded."""
         for cell in self.cells.values():
             cell.say("")
-        self.n.setVisible(False)
+        self._has_book = False
+        self._lay_out()
 
     def show_textbook(self, figures: Figures | None) -> None:
         """Show what the textbook says; None, or figures without it, where it says nothing."""
@@ -209,6 +243,13 @@ class CountersCard(Card):
 
     def _say(self, row: str, name: str, text: str) -> None:
         self.cells[row, name].say(text)
+
+
+def _drop(widths: list[int], names: Sequence[str], room: int, gap: int) -> None:
+    """Leave out figures, by a width of 0, until the others have room."""
+    for name in _FIRST_TO_GO:
+        if sum(width + gap for width in widths if width) > room and name in names:
+            widths[names.index(name)] = 0
 
 
 def _efficiency(sequential: int | None, operations: int) -> str:
