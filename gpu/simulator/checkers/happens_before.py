@@ -27,6 +27,10 @@ _FIRST = 1
 # A thread publishes a few things one after the other, such as a block's sum and then that of all blocks before it too.
 _KEPT_FENCES = 4
 
+# Lanes come to so many `__syncwarp` ahead of the others of their warp, at most.
+_KEPT_MEETINGS = 32
+_ALL = (1 << WARP) - 1
+
 
 class _Release:
     """When a fence made visible what a group of threads (one, a warp, a block) had done, and up to which time.
@@ -100,6 +104,21 @@ class VectorClock:
         return known
 
 
+class _Rendezvous:
+    """Lanes of a warp at one `__syncwarp`, to which the others that they name come from another branch."""
+
+    def __init__(self) -> None:
+        self.here = 0
+        self.lanes: list[int] = []
+        self.known = np.zeros(WARP, np.int64)
+
+    def join(self, lanes: Array, known: Array) -> None:
+        """Let lanes come, with what they know."""
+        self.here |= _bits(lanes)
+        self.lanes += lanes.tolist()
+        self.known = np.maximum(self.known, known.max(axis=0))
+
+
 class HappensBefore:
     """Knows which earlier accesses are ordered before those of the batch that runs.
 
@@ -122,6 +141,7 @@ class HappensBefore:
         self._known: Array | None = None
         self._everyone = _words(geometry.everyone.bits)
         self._acquired: Array | None = None
+        self._waiting: dict[tuple[int, int], list[_Rendezvous]] = {}
         self.has_barriers = False
         self.has_warp_times = False
 
@@ -129,24 +149,33 @@ class HappensBefore:
         """Take note of a barrier and return the blocks that passed it: bool, one a block of the batch."""
         passed: Array = np.any(mask.bits.reshape(self._shape), axis=1)
         self._barrier[passed] = time
+        self._waiting.clear()
         self.has_barriers = True
         if self._acquired is not None:
             rows = self._acquired.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
         return passed
 
-    def warp_barrier(self, time: int, mask: LaneMask, named: Any = None) -> None:
-        """Take note of a `__syncwarp`; `named` are the lanes that it names, None for all."""
+    def warp_barrier(self, time: int, mask: LaneMask, named: Any, ended: LaneMask | None) -> None:
+        """Take note of a `__syncwarp`; `named` are the lanes that it names, and `ended` those whose threads have.
+
+        Lanes may come to one `__syncwarp` from several branches, which are executed one after the other here: those
+        that come later know what the earlier ones did before they came.
+        """
         self.has_warp_times = True
         lanes = mask.lanes
         warps = lanes // WARP
-        groups = _words(mask.bits)[warps]
-        if named is not None:
-            groups = groups & (named[lanes].astype(np.int64) if isinstance(named, np.ndarray) else int(named))
+        names = named[lanes].astype(np.int64) & _ALL if isinstance(named, np.ndarray) else int(named) & _ALL
+        groups = _words(mask.bits)[warps] & names
         if self._known is None and (groups == self._everyone[warps]).all():
             self._warp_time[lanes] = time
         else:
             self._meet(time, lanes, warps, groups)
+            alive = self._everyone if ended is None else self._everyone & ~_words(ended.bits)
+            due = alive[warps] & names
+            apart = due != groups
+            if self._waiting or apart.any():
+                self._wait(lanes, np.broadcast_to(names, lanes.shape), due, apart)
         if self._acquired is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
             latest = np.zeros(lanes.size, np.int64)
@@ -167,6 +196,31 @@ class HappensBefore:
         met = np.maximum.reduceat(self._known[lanes[order]], first, axis=0)
         met[group, lanes % WARP] = time
         self._known[lanes] = met[group]
+
+    def _wait(self, lanes: Array, names: Array, due: Array, apart: Array) -> None:
+        """Let lanes come to others that wait for them, or wait themselves for those that are due."""
+        assert self._known is not None
+        warps = lanes // WARP
+        for warp, named in sorted(set(zip(warps.tolist(), names.tolist(), strict=True))):
+            which = (warps == warp) & (names == named)
+            here = lanes[which]
+            waiting = self._waiting.get((warp, named), [])
+            meeting = next((each for each in waiting if not each.here & _bits(here)), None)
+            if meeting is None:
+                if not apart[which].any():
+                    continue
+                meeting = _Rendezvous()
+                waiting = self._waiting.setdefault((warp, named), [])
+                waiting.append(meeting)
+                del waiting[:-_KEPT_MEETINGS]
+            own = self._known[here]
+            self._known[meeting.lanes] = np.maximum(self._known[meeting.lanes], own.max(axis=0))
+            self._known[here] = np.maximum(own, meeting.known)
+            meeting.join(here, self._known[here])
+            if not int(due[which][0]) & ~meeting.here:
+                waiting.remove(meeting)
+                if not waiting:
+                    del self._waiting[warp, named]
 
     def fence(self, time: int, mask: LaneMask) -> None:
         """Take note of a fence for the whole device.
@@ -237,6 +291,11 @@ class HappensBefore:
             times.append(np.where(np.logical_or.reduce(fenced), events, _NEVER))
         earliest: Array = np.minimum.reduce(times)
         return earliest
+
+
+def _bits(lanes: Array) -> int:
+    """Return lanes of one warp as the bits of a number."""
+    return sum(1 << lane for lane in (lanes % WARP).tolist())
 
 
 def _words(bits: Array) -> Array:

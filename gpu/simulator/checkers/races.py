@@ -22,7 +22,7 @@ from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observe import Access, WarpMeeting
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -135,10 +135,12 @@ class RaceChecker(Checker):
                 self._shadows[memory].forget(passed)
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
-        if name == "__syncwarp":
-            self._order.warp_barrier(self._time, mask, named)
-        elif name in ("__threadfence", "__threadfence_system"):
+        if name in ("__threadfence", "__threadfence_system"):
             self._order.fence(self._time, mask)
+
+    def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
+        if meeting.name == "__syncwarp":
+            self._order.warp_barrier(self._time, meeting.mask, meeting.named, meeting.ended)
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         memory, action = access.memory, access.site.action

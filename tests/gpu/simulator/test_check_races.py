@@ -241,6 +241,43 @@ def test_lanes_of_a_warp_are_ordered_by_syncwarp_only() -> None:
     assert lines(barrier) == lines(found)
 
 
+BRANCHES = "if (t < 16) {{\n{first}\n__syncwarp({mask});\n{behind} }} else {{\n{second}\n__syncwarp({mask});\n{last} }}"
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"first": "s[t] = t;", "last": "out[i] = s[t - 16];"}, []),
+        ({"first": "s[t] = t;", "last": "out[i] = s[t - 16];", "mask": "-1"}, []),
+        # What comes after it is not ordered, nor what comes before it in the other branch.
+        ({"behind": "s[t] = t;", "last": "out[i] = s[t - 16];"}, [(6, 9)]),
+        ({"first": "s[t] = t;", "second": "out[i] = s[t - 16];"}, [(4, 7)]),
+        # Nor are lanes that name each other only.
+        ({"first": "s[t] = t;", "last": "out[i] = s[t - 16];", "mask": "t < 16 ? 0xffff : 0xffff0000"}, [(4, 9)]),
+        # The second one orders what came between the two.
+        ({"behind": "s[t] = t; __syncwarp();", "last": "__syncwarp(); out[i] = s[t - 16];"}, []),
+        ({"behind": "s[t] = t; __syncwarp();", "last": "out[i] = s[t - 16]; __syncwarp();"}, [(6, 9)]),
+        ({"first": "s[t] = t;", "last": "s[t - 16] = 5;"}, []),
+    ],
+)
+@pytest.mark.parametrize("schedule", ["round-robin", "lanes:1"])
+def test_lanes_come_to_a_syncwarp_from_several_branches(
+    parts: dict[str, str], expected: list[tuple[int, int]], schedule: str
+) -> None:
+    statements = BRANCHES.format(**{"first": "", "behind": "", "second": "", "last": "", "mask": "", **parts})
+    assert lines(check(statements, "__shared__ int s[64];", block=32, schedule=schedule)) == expected
+
+
+def test_lanes_that_have_ended_are_not_waited_for() -> None:
+    statements = "if (t >= 24) return;\n" + BRANCHES.format(
+        first="s[t] = t;", behind="", second="", last="out[i] = s[t - 16];", mask=""
+    )
+    assert check(statements, "__shared__ int s[64];", block=32) == []
+    round_of_a_loop = "{ s[t] = k; __syncwarp(); out[i] = s[23 - t]; __syncwarp(); }"
+    looped = f"if (t >= 24) return; for (int k = 0; k < 99; ++k) {round_of_a_loop}"
+    assert check(looped, "__shared__ int s[64];", block=32) == []
+
+
 def test_the_volatile_tail_of_a_reduction() -> None:
     tail = "s[t] = t; __syncthreads();\nif (t < 32) {\nvolatile int *v = s;\nv[t] += v[t + 32];\nv[t] += v[t + 16];\n}"
     assert (6, 7) in lines(check(tail, "__shared__ int s[96];", block=64))

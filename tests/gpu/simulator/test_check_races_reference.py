@@ -18,7 +18,7 @@ from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, FlatMemory, SharedMemory
-from gpu.simulator.executor.observe import Access
+from gpu.simulator.executor.observe import Access, WarpMeeting
 
 Array = np.ndarray[Any, Any]
 
@@ -121,7 +121,8 @@ def run(program: list[Step], batches: int = BATCHES) -> tuple[set[tuple[str, int
                 checker.barrier(batch, position, mask_of("blocks", step.groups))
                 reference.block_met[[number * BLOCKS + block for block in step.groups]] += 1
             elif step.kind == "__syncwarp":
-                checker.fence(batch, step.kind, mask_of("warps", step.groups))
+                here = mask_of("warps", step.groups)
+                checker.warp_meets(batch, WarpMeeting(position, step.kind, here, 0xFFFFFFFF, None))
                 reference.warp_met[[number * GEOMETRY.lanes // 32 + warp for warp in step.groups]] += 1
             elif step.kind.startswith("__threadfence"):
                 checker.fence(batch, step.kind, mask_of("lanes", step.lanes))
