@@ -35,6 +35,8 @@ arguments, one --arg for each of the kernel's parameters, in order:
                    file:PATH.npy    the elements of a NumPy file
                    empty:N          without values, as from cudaMalloc: reading one is a finding
                    null             a null pointer
+                   texture:FILE     for a texture object: a .npy file of one or two dimensions, or an image; a fetch
+                                    by coordinates gives the nearest element, beyond an edge the last
 
 exit codes:
   0    no findings
@@ -74,6 +76,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=_named,
         default=[],
         help="what a __constant__ or __device__ variable holds before the launch, given as an argument is",
+    )
+    parser.add_argument(
+        "--texture",
+        metavar="NAME=FILE",
+        dest="textures",
+        action="append",
+        type=_named_file,
+        default=[],
+        help="what a texture reference reads: a .npy file of one or two dimensions, or an image",
     )
     parser.add_argument(
         "--dump",
@@ -138,6 +149,7 @@ def run(options: argparse.Namespace) -> bool:
             schedule=options.schedule,
             traced=options.trace is not None,
             constants=dict(options.constants),
+            textures=dict(options.textures),
             **({} if options.max_steps is None else {"max_steps": options.max_steps}),
         )
     except KernelError as error:
@@ -164,7 +176,7 @@ def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
             raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
         opening.check_target(target)
         word = arguments[number].partition(":")
-        if not (word[1] and word[2]) and "," not in word[0]:
+        if word[0] == "texture" or (not (word[1] and word[2]) and "," not in word[0]):
             raise InputError(f"--dump {number}={target}: argument {number} is {arguments[number]!r}, not an array.")
 
 
@@ -179,6 +191,13 @@ def _named(text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SPEC")
     return name, value
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    name, equals, file = text.partition("=")
+    if not (name and equals and file):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=FILE")
+    return name, file
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from gpu.errors import InputError
 from gpu.files.arrays import read_npy
 from gpu.files.text import read_text
+from gpu.kernel.textures import read_texture
+from gpu.simulator.executor.launch import Argument
 from gpu.simulator.executor.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 
@@ -45,7 +47,7 @@ class Bound:
         The parameters whose arrays start without values.
     """
 
-    values: list[Array | np.generic | None] = field(default_factory=list)
+    values: list[Argument] = field(default_factory=list)
     arrays: dict[int, Array] = field(default_factory=dict)
     uninitialized: list[str] = field(default_factory=list)
 
@@ -80,6 +82,11 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
                 continue
             if argument is None or (isinstance(argument, str) and argument == "null"):
                 bound.values.append(None)
+                continue
+            if isinstance(argument, str) and argument.startswith("texture:"):
+                if type.element != Scalar("uint8"):
+                    raise _UnfitError(f"is no texture object, and {argument!r} is one")
+                bound.values.append(read_texture(argument.removeprefix("texture:")))
                 continue
             if id(argument) not in copies or isinstance(argument, str):
                 made = _array(argument, type.element)

@@ -16,8 +16,9 @@ from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind, dtype_of
 from gpu.kernel.suspicions import warnings_of, watchers
+from gpu.kernel.textures import read_texture
 from gpu.kernel.variables import set_variables
-from gpu.kernel.written import Writes, WrittenArray
+from gpu.kernel.written import FirstWrites, WrittenArray
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of, in_order
@@ -108,6 +109,7 @@ def simulate(
     schedule: str = ROUND_ROBIN,
     traced: bool = False,
     constants: Mapping[str, Any] | None = None,
+    textures: Mapping[str, str | Path] | None = None,
 ) -> Simulation:
     """Run a kernel on the simulator, watched by counters and checkers.
 
@@ -145,6 +147,8 @@ def simulate(
         Whether to record every step, which `Simulation.trace` then holds.
     constants : mapping or None
         What `__constant__` and `__device__` variables hold before the launch, by name, each given as an argument is.
+    textures : mapping or None
+        The file that each texture reference reads, a .npy or an image; a texture object is the argument "texture:FILE".
 
     Raises
     ------
@@ -175,6 +179,8 @@ def simulate(
             with bounded(max_seconds, max_memory):
                 module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
                 set_variables(module, constants or {})
+                for name, path in (textures or {}).items():
+                    module.set_texture(name, read_texture(path))
                 module.kernel(kernel)
             return _run(module, kernel, extents, arguments, options, printed, traced=traced)
     except MemoryError:
@@ -196,7 +202,7 @@ def _run(
 ) -> Simulation:
     found = module.kernel(kernel)
     bound = bind(kernel, arguments, found.parameters)
-    counters, writes = Counters(), Writes()
+    counters, writes = Counters(), FirstWrites()
     watching = watchers(module, kernel, bound)
     observers = (counters, writes, *watching)
     launch = (*extents, bound.values)

@@ -43,7 +43,7 @@ class WrittenArray:
     first: tuple[Any, ...]
 
 
-class Writes(Observer):
+class FirstWrites(Observer):
     """Sees to which arrays in global memory a launch writes, and which of their first bytes."""
 
     def __init__(self) -> None:
@@ -87,6 +87,6 @@ class Writes(Observer):
         part = self._memories[name].data[: shown * dtype.itemsize]
         base, shape = dtype.subdtype or (dtype, ())
         values = part.view(base).reshape(shown, *shape).tolist()
-        known = self._heads[name][: shown * dtype.itemsize].reshape(shown, -1).any(axis=1)
-        first = tuple(value if whole or has else None for value, has in zip(values, known, strict=False))
+        known = self._heads[name][: shown * dtype.itemsize].reshape(shown, -1)
+        first = tuple(value if whole or has.any() else None for value, has in zip(values, known, strict=True))
         return WrittenArray(name, f"{base} x {math.prod(shape)}" if shape else str(base), count, first)

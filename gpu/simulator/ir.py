@@ -174,6 +174,17 @@ class Distance:
 
 
 @dataclass(frozen=True)
+class Texel:
+    """Which element of a texture lies at coordinates: x, or x and y; `size` is that of an element in bytes."""
+
+    type: Scalar
+    pointer: Expression
+    places: tuple[Expression, ...]
+    size: int
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Element:
     """A place in memory: `pointer[index]`.
 
@@ -384,6 +395,7 @@ Expression = (
     | IndirectCall
     | GridBarrier
     | Clock
+    | Texel
     | LaunchCall
     | WaitForChildren
 )
@@ -536,11 +548,17 @@ class Function:
     body: Block = field(default_factory=lambda: Block(()))
 
 
+VariableSpace = Literal["constant", "global", "texture"]
+
+
 @dataclass(frozen=True)
 class GlobalVariable:
-    """A `__constant__` or `__device__` variable: its type, and the constants it starts with, by offset in bytes."""
+    """A `__constant__` or `__device__` variable, or a texture reference.
+
+    It has a type, and the constants it starts with, by offset in bytes.
+    """
 
     name: str
-    space: Literal["constant", "global"]
+    space: VariableSpace
     type: Type
     initial: tuple[tuple[int, Const], ...] = ()

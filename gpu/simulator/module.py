@@ -17,11 +17,12 @@ from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import finding_of
 from gpu.simulator.checkers.heap import HeapRecords
 from gpu.simulator.compiled.launch import CompiledKernel
-from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.launch import Argument, SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer
 from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.textures import Texture
 from gpu.simulator.frontend.clang import Diagnosis
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
@@ -76,7 +77,25 @@ class SimulatedModule:
         """The types of the `__constant__` and `__device__` variables, by name."""
         found = self._programs[()].variables.items()
         # What lowering adds, strings and constant tables, has other names than the text can.
-        return {name: each.type for name, each in found if re.fullmatch(r"[\w:]+", name)}
+        return {name: each.type for name, each in found if re.fullmatch(r"[\w:]+", name) and each.space != "texture"}
+
+    @property
+    def textures(self) -> tuple[str, ...]:
+        """The names of the texture references."""
+        return tuple(name for name, each in self._programs[()].variables.items() if each.space == "texture")
+
+    def set_texture(self, name: str, texture: Texture) -> None:
+        """Bind a texture reference to what it reads.
+
+        Raises
+        ------
+        KernelError
+            There is no texture reference of that name.
+        """
+        if name not in self.textures:
+            has = ", ".join(self.textures) or "none"
+            raise KernelError(f"There is no texture reference {name!r}; the file has {has}.")
+        self._variables[name] = PointerValue(texture.memory(name))
 
     def kernel(self, name: str) -> SimulatedKernel:
         """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
@@ -114,7 +133,7 @@ class SimulatedModule:
         name: str,
         grid: Sequence[int],
         block: Sequence[int],
-        arguments: Sequence[Array | np.generic | None],
+        arguments: Sequence[Argument],
         *,
         shared_bytes: int = 0,
         max_lane_events: int = MAXIMUM_LANE_EVENTS,
@@ -229,4 +248,5 @@ def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:
     for offset, constant in variable.initial:
         size = constant.type.size
         data[offset : offset + size] = np.frombuffer(constant.value.tobytes(), np.uint8)
-    return FlatMemory(variable.name, variable.space, data, writable=variable.space != "constant")
+    space = "global" if variable.space == "texture" else variable.space
+    return FlatMemory(variable.name, space, data, writable=space != "constant")

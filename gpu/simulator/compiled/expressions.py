@@ -22,6 +22,7 @@ _WORDS = {
     "IndirectCall": "a call through a function pointer",
     "GridBarrier": "a barrier of the whole grid",
     "Clock": "a clock",
+    "Texel": "a texture that is read by coordinates",
     "WaitForChildren": "a wait for kernels that it launched",
 }
 

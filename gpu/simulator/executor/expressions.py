@@ -25,6 +25,7 @@ from gpu.simulator.executor.effects import (
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
+from gpu.simulator.executor.textures import texel
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS
@@ -175,6 +176,11 @@ class ExpressionCompiler:
             case ir.Clock(scalar):
                 dtype = scalar.dtype
                 return lambda frame, mask: read_clock(frame, dtype)
+            case ir.Texel(_, pointer, places):
+                address, at = self.expression(pointer), [self.expression(place) for place in places]
+                return lambda frame, mask: texel(
+                    expression, frame.batch, address(frame, mask), [place(frame, mask) for place in at], mask
+                )
             case ir.LaunchCall():
                 return self._launch(expression)
             case ir.WaitForChildren():

@@ -26,10 +26,12 @@ from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.registers import Registers
 from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.schedule import Chooser, Order, WarpScheduler, order_of
+from gpu.simulator.executor.textures import Texture
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
+Argument = Array | Texture | np.generic | None
 
 
 class SimulatedKernel:
@@ -67,7 +69,7 @@ class SimulatedKernel:
         self,
         grid: Sequence[int],
         block: Sequence[int],
-        arguments: Sequence[Array | np.generic | None],
+        arguments: Sequence[Argument],
         *,
         shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
@@ -84,7 +86,8 @@ class SimulatedKernel:
         grid, block : sequence of int
             Extents in x, y and z.
         arguments : sequence
-            For a pointer the one-dimensional uint8 array that is its memory, or None; for a scalar a NumPy scalar.
+            For a pointer the one-dimensional uint8 array that is its memory, a texture, or None; for a scalar a NumPy
+            scalar.
         shared_bytes : int
             The size of the extern __shared__ array.
         on_progress : callable
@@ -212,7 +215,7 @@ class SimulatedKernel:
         grid: Sequence[int],
         block: Sequence[int],
         shared_bytes: int,
-        arguments: Sequence[Array | np.generic | None] | None = None,
+        arguments: Sequence[Argument] | None = None,
     ) -> None:
         """Raise LaunchError for a launch that no GPU takes, and for arguments that do not fit the parameters."""
         if arguments is not None:
@@ -234,7 +237,7 @@ class SimulatedKernel:
                 f"{LIMITS.shared_bytes} are there."
             )
 
-    def _bind(self, arguments: Sequence[Array | np.generic | None]) -> list[Any]:
+    def _bind(self, arguments: Sequence[Argument]) -> list[Any]:
         parameters = self._function.parameters
         if len(arguments) != len(parameters):
             raise LaunchError(f"{self.name} takes {len(parameters)} arguments, not {len(arguments)}.")
@@ -242,6 +245,8 @@ class SimulatedKernel:
         for (name, type), argument in zip(parameters, arguments, strict=True):
             if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
                 values.append(PointerValue(FlatMemory(name, "global", argument, element_bytes=type.element.size)))
+            elif isinstance(type, Pointer) and isinstance(argument, Texture):
+                values.append(PointerValue(argument.memory(name)))
             elif isinstance(type, Pointer) and argument is None:
                 values.append(PointerValue(None))
             elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:

@@ -162,6 +162,8 @@ class OperationCounter:
                 yield from ((left, INDEX), (right, INDEX))
             case ir.Member(_, pointer, _):
                 yield pointer, INDEX
+            case ir.Texel(_, pointer, places):
+                yield from ((part, INDEX) for part in (pointer, *places))
             case ir.Load(_, place):
                 yield from _subscripts(place)
             case ir.Temporary(_, value) if value is not None:

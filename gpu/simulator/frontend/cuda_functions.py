@@ -12,7 +12,10 @@ from gpu.simulator.frontend.types import refuse
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
 from gpu.simulator.types import INT32, VOID, Pointer, Scalar
 
-_TEXTURES = ("textures, which are bound on the host", "Read from a pointer to global memory: a[y * width + x].")
+_TEXTURES = (
+    "this kind of texture",
+    "One or two dimensions are, read by element; or read from a pointer to global memory: a[y * width + x].",
+)
 _FRAGMENTS = ("wmma", "Write the product as loops over tiles in shared memory.")
 
 # What the shim declares so that it is refused by name: the construct, and what to write instead.
@@ -42,6 +45,12 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name in ("clock", "clock64"):
         assert isinstance(type, Scalar)
         return ir.Clock(type)
+    if name == "__lockstep_texel":
+        assert isinstance(type, Scalar)
+        texture, of_element, *places = (lower.value(each) for each in arguments)
+        if not isinstance(of_element, ir.Const):
+            raise refuse(cursor, "a texture of elements whose size is not known")
+        return ir.Texel(type, texture, tuple(places), int(of_element.value), start_of(cursor))
     if name in ("__lockstep_allocated", "__lockstep_freed"):
         pointer, *size = (lower.value(each) for each in arguments)
         return ir.HeapChange(VOID, pointer, size[0] if size else None, start_of(cursor))

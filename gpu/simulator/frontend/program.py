@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
 
 from gpu.errors import CompileError, KernelError, SourcePosition
 from gpu.simulator import ir, nesting
@@ -354,9 +353,11 @@ def _is_host(cursor: Cursor) -> bool:
     return not on_device and cursor.spelling != _INSTANCE
 
 
-def _space(cursor: Cursor) -> Literal["constant", "global"] | None:
+def _space(cursor: Cursor) -> ir.VariableSpace | None:
     if cursor.storage_class == StorageClass.EXTERN:
         return None
+    if cursor.type.canonical.spelling.startswith("texture<"):
+        return "texture"
     if has_attribute(cursor, CursorKind.CUDACONSTANT_ATTR):
         return "constant"
     return "global" if has_attribute(cursor, CursorKind.CUDADEVICE_ATTR) else None

@@ -201,6 +201,8 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", "free" if size is None else "malloc", "", _terms(pointer))
         case ir.GridBarrier():
             return Term("other", "grid.sync()")
+        case ir.Texel(_, _, places):
+            return Term("call", "texel", "", _terms(*places))
         case ir.Clock():
             return Term("other", "clock()")
         case ir.WaitForChildren():
