@@ -56,6 +56,8 @@ _SHOWN = 20
 _COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
 """What a listing in a book begins its lines with."""
 
+_UNSIZED = "definition of variable with array type needs an explicit size"
+
 _EXCERPT = 160
 """Characters of a source line that one of them shows at most."""
 
@@ -206,15 +208,23 @@ def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: Synt
     message = said.spelling
     if is_child_launch(message):
         message = "the simulator does not support a launch of which a macro writes a part only; write it out"
-    own = Path(place.file) == path and 0 < position.line <= len(lines)
-    if own and message.startswith("expected ';'"):
-        number = _COPIED_NUMBER.match(lines[position.line - 1])
+    line = lines[position.line - 1] if Path(place.file) == path and 0 < position.line <= len(lines) else None
+    if line is not None and message.startswith("expected ';'"):
+        number = _COPIED_NUMBER.match(line)
         if number is not None and number.end() == position.column - 1:
             message = f"a line's number was copied with it; delete '{number[1]}'"
+    if line is not None and message.startswith(_UNSIZED) and _begins_with_shared(line, position.column):
+        message = "an unsized __shared__ array is declared extern: the launch gives its size"
     excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
-    if own:
-        excerpt += _with_caret(lines[position.line - 1], position.column)
+    if line is not None:
+        excerpt += _with_caret(line, position.column)
     return Diagnosis(message, position, place.file, place.offset, excerpt, is_error, said.option)
+
+
+def _begins_with_shared(line: str, column: int) -> bool:
+    """Whether the declaration of what stands at a column, which clang counts in bytes, has `__shared__`."""
+    before = line.encode()[: column - 1].decode(errors="ignore")
+    return "__shared__" in re.split("[;{}]", before)[-1]
 
 
 def is_own(cursor: Cursor) -> bool:

@@ -172,6 +172,11 @@ class Program:
         """
         definition = cursor.definition
         if definition is None:
+            # An error in a template's body leaves its instantiations without one.
+            template = cursor.template
+            for error in self._errors:
+                if template is not None and error.lies_in(template):
+                    raise error.error(self._errors)
             raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
         # Lambdas share a name with others of the same function, and so do the instantiations for them.
         place = None if is_own(definition) else place

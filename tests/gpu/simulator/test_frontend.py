@@ -375,3 +375,21 @@ def test_three_hundred_lines_are_read_within_150_ms() -> None:
         times.append(time.process_time() - start)
     assert len(module.kernels) == 25
     assert np.median(times) < 0.15
+
+
+@pytest.mark.parametrize("head", ["", "template <typename T>\n", "template <int N>\n"])
+def test_a_shared_array_without_a_size_is_declared_extern(head: str) -> None:
+    kernel = "f" if not head else "f<int>" if "typename" in head else "f<256>"
+    type = "T" if "typename" in head else "int"
+    source = (
+        f"{head}__global__ void f(int *out) {{\n    __shared__ {type} buffer[]; buffer[0] = 1; out[0] = buffer[0];\n}}"
+    )
+    with pytest.raises(CompileError, match="an unsized __shared__ array is declared extern") as caught:
+        build(source).kernel(kernel)
+    assert caught.value.position is not None
+    assert caught.value.position.line == source[: source.index("__shared__")].count("\n") + 1
+
+
+def test_an_array_of_a_thread_without_a_size_has_no_extern() -> None:
+    error = rejected("__global__ void f(int *out) {\n    __shared__ int a; int b[]; out[0] = 1;\n}")
+    assert "needs an explicit size" in error.message
