@@ -49,7 +49,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options to its parser."""
     parser.add_argument("file", metavar="FILE", type=Path, help="a CUDA C++ file; host code in it is left alone")
     parser.add_argument(
-        "kernel", metavar="KERNEL", help='a __global__ function, or an instantiation: "reduce<float, 256>"'
+        "kernel",
+        metavar="KERNEL",
+        help='a __global__ function, or an instantiation: "reduce<float, 256>"; of several with one name reduce@LINE',
     )
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", required=True, type=_extent, help="blocks")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", required=True, type=_extent, help="threads of a block")

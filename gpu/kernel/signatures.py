@@ -41,14 +41,14 @@ def signatures(
 
 
 def _signatures(module: SimulatedModule, text: str, path: Path, instances: tuple[str, ...]) -> tuple[Signature, ...]:
-    if not (module.kernels or module.templates):
+    if not (module.kernels or module.overloads or module.templates):
         try:
             module.kernel("")
         except CompileError:
             raise
         except KernelError:
             raise KernelError(f"{path.name} has no __global__ function.") from None
-    plain = [_signature(module, name, text) for name in (*module.kernels, *instances)]
+    plain = [_signature(module, name, text) for name in (*module.kernels, *module.overloads, *instances)]
     return (*plain, *(Signature(name, template=True) for name in module.templates))
 
 

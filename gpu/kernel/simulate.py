@@ -118,7 +118,8 @@ def simulate(
     file : str or Path
         A CUDA C++ file. It may hold host code too, which is left alone.
     kernel : str
-        A `__global__` function's name, of a template an instantiation: "reduce<float, 256>".
+        A `__global__` function's name, of a template an instantiation: "reduce<float, 256>"; of several with one name
+        the line too: "reduce@12".
     grid, block : int or sequence of int
         Blocks and threads in x, y and z.
     arguments : sequence

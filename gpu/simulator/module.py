@@ -55,7 +55,7 @@ class SimulatedModule:
         self._source = (text, path, defines)
         self._include_dirs = tuple(include_dirs)
         self._tolerant = tolerant
-        self._programs: dict[tuple[str, ...], Program] = {(): self._parse(())}
+        self._programs: dict[tuple[str, ...], Program] = {(): self._parse((), text)}
         self._kernels: dict[str, SimulatedKernel] = {}
         self._compiled: dict[str, CompiledKernel] = {}
         self._variables: dict[str, PointerValue] = {}
@@ -71,6 +71,11 @@ class SimulatedModule:
     def templates(self) -> tuple[str, ...]:
         """The names of the `__global__` templates, which need arguments."""
         return self._programs[()].templates
+
+    @property
+    def overloads(self) -> tuple[str, ...]:
+        """The `__global__` functions that share their names, each with its line: "reduce@12"."""
+        return self._programs[()].overloads
 
     @property
     def variables(self) -> dict[str, Type]:
@@ -100,6 +105,8 @@ class SimulatedModule:
     def kernel(self, name: str) -> SimulatedKernel:
         """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
 
+        Of several with one name, a line tells which: "reduce@12", "reduce<float>@12".
+
         Raises
         ------
         KernelError
@@ -109,7 +116,7 @@ class SimulatedModule:
         """
         if name not in self._kernels:
             program = self._program_for(name)
-            function = program.kernel(name)
+            function = program.kernel(name.partition("@")[0])
             for variable in program.variables.values():
                 if variable.name not in self._variables:
                     self._variables[variable.name] = PointerValue(_memory_of(variable))
@@ -225,13 +232,20 @@ class SimulatedModule:
 
     def _program_for(self, name: str) -> Program:
         """Return the program with an instantiation in it; clang instantiates what the text names."""
+        name, at, line = name.partition("@")
         instances = (name,) if is_instantiation(name) else ()
-        if instances not in self._programs:
-            self._programs[instances] = self._parse(instances)
-        return self._programs[instances]
+        key = (*instances, at + line)
+        if key not in self._programs:
+            text = self._source[0]
+            if at:
+                if not (line.isascii() and line.isdigit()):
+                    raise KernelError(f"{name}@{line} names no line: it is a whole number, as in {name}@12.")
+                text = self._programs[()].alone(name, int(line))
+            self._programs[key] = self._parse(instances, text)
+        return self._programs[key]
 
-    def _parse(self, instances: tuple[str, ...]) -> Program:
-        text, path, defines = self._source
+    def _parse(self, instances: tuple[str, ...], text: str) -> Program:
+        _, path, defines = self._source
         program = Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
         # What lowering adds, such as strings, has a bank of its own on a GPU.
         constant = sum(each.type.size for each in program.variables.values() if each.space == "constant")

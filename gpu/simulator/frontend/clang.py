@@ -78,7 +78,7 @@ class Diagnosis:
         """Return it as an error; `detail` holds the others too."""
         shown = others[:_SHOWN] or (self,)
         log = "\n".join(found.excerpt for found in shown)
-        if more := len(others) - len(shown):
+        if (more := len(others) - len(shown)) > 0:
             log += f"\nand {more:,} more."
         return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
 

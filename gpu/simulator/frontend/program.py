@@ -78,7 +78,7 @@ class Program:
         tolerant: bool = False,
         again: bool = False,
     ) -> None:
-        self._path = path
+        self._path, self._text = path, text
         self.types = TypeLowering()
         self.variables: dict[str, ir.GlobalVariable] = {}
         self.unset_constants: dict[str, SourcePosition] = {}
@@ -86,7 +86,7 @@ class Program:
         self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
-        self._overloaded: set[str] = set()
+        self._definitions: dict[str, list[Cursor]] = {}
         self._templates: set[str] = set()
         hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
         self._tree, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
@@ -101,8 +101,17 @@ class Program:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of the `__global__` functions; of templates, those that are instantiated."""
-        return tuple(self._kernels)
+        """The names of the `__global__` functions that no other one has; of templates, those that are instantiated."""
+        return tuple(name for name in self._kernels if len(self._plain(name)) < 2)
+
+    @property
+    def overloads(self) -> tuple[str, ...]:
+        """The `__global__` functions that share their names, each with its line: "reduce@12"."""
+        return tuple(
+            f"{name}@{cursor.position.line}"
+            for name in self._definitions
+            for cursor in (self._plain(name) if len(self._plain(name)) > 1 else ())
+        )
 
     @property
     def templates(self) -> tuple[str, ...]:
@@ -121,17 +130,54 @@ class Program:
         """
         if self._tolerant:
             self._raise_errors()
-        if name in self._overloaded:
-            raise KernelError(f"{self._path.name} has several kernels {name}: give each a name of its own.")
+        if len(self._plain(name)) > 1:
+            raise self._ambiguous(name, self._plain(name))
         if name in self._kernels:
             return self.function(self._kernels[name])
         if name in self._templates:
             raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
+        same = self._definitions.get(name.partition("<")[0].rstrip(), ())
+        if "<" in name and len(same) > 1:
+            raise self._ambiguous(name, same)
         for error in self._errors:
             if not any(_is_host(body) and error.lies_in(body) for body in self._bodies):
                 raise error.error()
-        known = ", ".join((*self._kernels, *sorted(self._templates))) or "none"
+        known = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates))) or "none"
         raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
+
+    def alone(self, name: str, line: int) -> str:
+        """Return the text without the kernels that share a name, but for the one that has a line; all lines stay.
+
+        Raises
+        ------
+        KernelError
+            None of them has that line.
+        """
+        same = self._definitions.get(name.partition("<")[0].rstrip(), ())
+        places = [(each.start.offset, each.end.offset) for each in same if each.start.file == str(self._path)]
+        data = self._text.encode()
+        lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in places]
+        chosen = next(
+            (place for place, (first, last) in zip(places, lines, strict=True) if first <= line <= last), None
+        )
+        if chosen is None:
+            known = ", ".join(f"{name}@{first}" for first, _ in lines) or "none of that name"
+            raise KernelError(f"{self._path.name} has no kernel {name} at line {line}; it has {known}.")
+        for start, end in places:
+            if (start, end) != chosen:
+                data = data[:start] + re.sub(rb"[^\n]", b" ", data[start:end]) + data[end:]
+        return data.decode()
+
+    def _plain(self, name: str) -> list[Cursor]:
+        """Return the kernels of a name that are no templates."""
+        return [each for each in self._definitions.get(name, ()) if each.kind == CursorKind.FUNCTION_DECL]
+
+    def _ambiguous(self, name: str, cursors: Sequence[Cursor]) -> KernelError:
+        first, *others = sorted(each.position.line for each in cursors)
+        lines = f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
+        return KernelError(
+            f"{self._path.name} has several kernels {name}, at lines {lines}: name one by its line, as {name}@{first}."
+        )
 
     def diagnoses(self) -> Iterator[Diagnosis]:
         """Yield what clang says of the file, but for what concerns host code alone, which never runs here.
@@ -251,8 +297,9 @@ class Program:
             if is_kernel(cursor):
                 # Of two in different namespaces, the second one goes by its whole name.
                 name = _qualified(cursor) if cursor.spelling in self._kernels else cursor.spelling
-                self._overloaded |= {name} & self._kernels.keys()
                 self._kernels[name] = cursor
+                if cursor.template is None:  # which a specialization has
+                    self._definitions.setdefault(_qualified(cursor), []).append(cursor)
             elif cursor.spelling == _INSTANCE:
                 for inner in cursor.descendants():
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
@@ -260,6 +307,8 @@ class Program:
                         break
         elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and is_kernel(cursor):
             self._templates.add(cursor.spelling)
+            if cursor.is_definition:
+                self._definitions.setdefault(_qualified(cursor), []).append(cursor)
         elif cursor.kind == CursorKind.VAR_DECL and _space(cursor):
             self.variable(cursor)
             if _space(cursor) == "constant" and _initial_value(cursor) is None:

@@ -154,7 +154,7 @@ def test_kernels_of_one_name() -> None:
     for name, value in (("k", 1), ("b::k", 2)):
         [out] = launch(module, name, np.zeros(1, np.int32), block=1)
         assert out.tolist() == [value]
-    with pytest.raises(KernelError, match="has several kernels other"):
+    with pytest.raises(KernelError, match="has several kernels other, at lines 3 and 3"):
         module.kernel("other")
 
 
