@@ -53,9 +53,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="KERNEL",
         help='a __global__ function, or an instantiation: "reduce<float, 256>"; of several with one name reduce@LINE',
     )
-    parser.add_argument("--grid", metavar="X[,Y[,Z]]", required=True, type=_extent, help="blocks")
-    parser.add_argument("--block", metavar="X[,Y[,Z]]", required=True, type=_extent, help="threads of a block")
-    parser.add_argument("--shared", metavar="BYTES", type=_whole, default=0, help="size of the extern __shared__ array")
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]", type=_extent, help="blocks (the file's own <<<...>>>)")
+    parser.add_argument("--block", metavar="X[,Y[,Z]]", type=_extent, help="threads of a block (the file's own)")
+    parser.add_argument(
+        "--shared", metavar="BYTES", type=_whole, help="size of the extern __shared__ array (the file's own)"
+    )
     parser.add_argument(
         "-D",
         metavar="NAME=VALUE",

@@ -15,6 +15,7 @@ from gpu.bounds import MEMORY, SECONDS, bounded
 from gpu.errors import InputError, LaunchError
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind, dtype_of
+from gpu.kernel.host_launches import host_launch
 from gpu.kernel.suspicions import warnings_of, watchers
 from gpu.kernel.textures import read_texture
 from gpu.kernel.variables import set_variables
@@ -95,12 +96,12 @@ class Simulation:
 def simulate(
     file: str | Path,
     kernel: str,
-    grid: Extent,
-    block: Extent,
+    grid: Extent | None,
+    block: Extent | None,
     arguments: Sequence[Any] = (),
     *,
     source: str | None = None,
-    shared_bytes: int = 0,
+    shared_bytes: int | None = None,
     defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[str | Path] = (),
     max_steps: int = MAXIMUM_STEPS,
@@ -120,8 +121,8 @@ def simulate(
     kernel : str
         A `__global__` function's name, of a template an instantiation: "reduce<float, 256>"; of several with one name
         the line too: "reduce@12".
-    grid, block : int or sequence of int
-        Blocks and threads in x, y and z.
+    grid, block : int, sequence of int or None
+        Blocks and threads in x, y and z; None for what the file's own `<<<...>>>` says in constants.
     arguments : sequence
         One for each parameter. For a pointer a NumPy array of the parameter's element type, which is copied (one that
         is given twice is one memory), None for a null pointer, or one of the words of the command line: "zeros:256",
@@ -129,8 +130,9 @@ def simulate(
         else a number, or of a struct its bytes (`np.void`) or a sequence of numbers.
     source : str or None
         Text to run instead of what the file holds; `file` is then only its name, and need not exist.
-    shared_bytes : int
-        The size of the extern `__shared__` array.
+    shared_bytes : int or None
+        The size of the extern `__shared__` array; None as for `grid`, and 0 where both of these are given and the file
+        says nothing.
     defines : mapping or None
         Macros.
     include_dirs : sequence of str or Path
@@ -166,10 +168,19 @@ def simulate(
         raise InputError(f"At least 1 step must be allowed, not {max_steps}.")
     if not max_seconds > 0:
         raise InputError(f"A kernel needs some time: {max_seconds:g} seconds are none.")
-    extents = (_extent("grid", grid), _extent("block", block))
+    text = read_source(Path(file)) if source is None else source
+    launch = host_launch(text, kernel, defines)
+    if shared_bytes is None and launch.shared_bytes is None and launch.lines and (grid is None or block is None):
+        raise launch.missing(kernel, Path(file).name, "--shared")
+    given: list[Extent] = []
+    for option, wanted, known in (("--grid", grid, launch.grid), ("--block", block, launch.block)):
+        if wanted is None and known is None:
+            raise launch.missing(kernel, Path(file).name, option)
+        given.append(known if wanted is None else wanted)  # type: ignore[arg-type]
+    extents = (_extent("grid", given[0]), _extent("block", given[1]))
     printed: list[Printed] = []
     options: dict[str, Any] = {
-        "shared_bytes": shared_bytes,
+        "shared_bytes": (launch.shared_bytes or 0) if shared_bytes is None else shared_bytes,
         "on_print": lambda thread, text: printed.append(Printed(thread, text)),
         "max_rounds": max_steps,
         "max_seconds": max_seconds,
@@ -178,7 +189,7 @@ def simulate(
     try:
         with bounded(None, max_memory):
             with bounded(max_seconds, max_memory):
-                module = _module(Path(file), source, dict(defines or {}), [Path(folder) for folder in include_dirs])
+                module = _module(Path(file), text, dict(defines or {}), [Path(folder) for folder in include_dirs])
                 set_variables(module, constants or {})
                 for name, path in (textures or {}).items():
                     module.set_texture(name, read_texture(path))
@@ -251,14 +262,13 @@ def _findings_of(trace: Trace) -> list[Finding]:
     return failure + in_order(findings)
 
 
-def _module(path: Path, source: str | None, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
+def _module(path: Path, text: str, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
     for macro in defines:
         if not re.fullmatch(r"[A-Za-z_]\w*", macro):
             raise InputError(f"{macro!r} is no name for a macro.")
     for folder in include_dirs:
         if not folder.is_dir():
             raise InputError(f"There is no folder {folder} to look for includes in.")
-    text = read_source(path) if source is None else source
     return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
 
 

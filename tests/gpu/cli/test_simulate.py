@@ -304,7 +304,7 @@ def test_what_does_not_compile_is_said_once_with_a_caret(simulate, kernel, body:
         (("f", "--grid", "1", "--block", "2000", "--arg", "zeros:1"), "a block of 2000 threads; at most 1024"),
         (("f", "--grid", "0", "--block", "1", "--arg", "zeros:1"), "argument --grid: '0' is empty"),
         (("f", "--grid", "1,1,1,1", "--block", "1", "--arg", "zeros:1"), "is not X, X,Y or X,Y,Z"),
-        (("f", "--block", "1", "--arg", "zeros:1"), "the following arguments are required: --grid"),
+        (("f", "--block", "1", "--arg", "zeros:1"), "Give --grid: test.cu does not launch f."),
         (("f", *SHAPE, "--arg", "zeros:1", "--shared", "many"), "'many' is no whole number"),
         (("f", *SHAPE, "--arg", "zeros:1", "--shared", "99999"), "bytes of shared memory"),
         (("f", *SHAPE, "--arg", "zeros:1", "--max-steps", "0"), "At least 1 step must be allowed, not 0."),
