@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gpu.bounds import bounded
 from gpu.errors import CompileError, KernelError
+from gpu.kernel.host_launches import host_launch
 from gpu.messages.kernels import KernelParameter, Signature
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
@@ -37,10 +38,12 @@ def signatures(
         It has no kernels.
     """
     with bounded():
-        return _signatures(SimulatedModule(text, path, defines, tolerant=True), text, path, instances)
+        return _signatures(SimulatedModule(text, path, defines, tolerant=True), text, path, defines, instances)
 
 
-def _signatures(module: SimulatedModule, text: str, path: Path, instances: tuple[str, ...]) -> tuple[Signature, ...]:
+def _signatures(
+    module: SimulatedModule, text: str, path: Path, defines: Mapping[str, int | str], instances: tuple[str, ...]
+) -> tuple[Signature, ...]:
     if not (module.kernels or module.overloads or module.templates):
         try:
             module.kernel("")
@@ -48,19 +51,32 @@ def _signatures(module: SimulatedModule, text: str, path: Path, instances: tuple
             raise
         except KernelError:
             raise KernelError(f"{path.name} has no __global__ function.") from None
-    plain = [_signature(module, name, text) for name in (*module.kernels, *module.overloads, *instances)]
+    plain = [_signature(module, name, text, defines) for name in (*module.kernels, *module.overloads, *instances)]
     return (*plain, *(Signature(name, template=True) for name in module.templates))
 
 
-def _signature(module: SimulatedModule, name: str, text: str) -> Signature:
+def _signature(module: SimulatedModule, name: str, text: str, defines: Mapping[str, int | str]) -> Signature:
     try:
         parameters = module.kernel(name).parameters
     except (CompileError, KernelError) as error:
         return Signature(name, refusal=error.message)
-    return Signature(name, tuple(_parameter(each, type, text) for each, type in parameters))
+    launch = host_launch(text, name, defines)
+    return Signature(
+        name,
+        tuple(_parameter(each, type, text) for each, type in parameters),
+        variables=(
+            *(KernelParameter(each, str(type), "variable") for each, type in module.variables.items()),
+            *(KernelParameter(each, "texture", "texture") for each in module.textures),
+        ),
+        grid=launch.grid,
+        block=launch.block,
+        shared_bytes=launch.shared_bytes if launch.lines else None,
+    )
 
 
 def _parameter(name: str, type: Type, text: str) -> KernelParameter:
+    if re.search(rf"\bcudaTextureObject_t\s+(?:const\s+)?{re.escape(name)}\s*[,)]", text):
+        return KernelParameter(name, "cudaTextureObject_t", "pointer", read_only=True, parts=0)
     if isinstance(type, Pointer):
         read_only = re.search(rf"\bconst\b[^,()]*\*[^,()]*\b{re.escape(name)}\s*[,)]", text) is not None
         return KernelParameter(name, f"const {type}" if read_only else str(type), "pointer", read_only, 0)

@@ -16,8 +16,9 @@ class KernelParameter:
     ----------
     name, type : str
         As the source has them.
-    kind : {"pointer", "integer", "real", "struct"}
-        What it takes: an array, a number, or several numbers.
+    kind : {"pointer", "integer", "real", "struct", "variable", "texture"}
+        What it takes: an array, a number, or several numbers; of the file's own variables what they hold before the
+        launch, and of its texture references a file.
     read_only : bool
         Whether it is a pointer to const.
     parts : int
@@ -44,12 +45,22 @@ class Signature:
         Whether it is a template, which needs arguments: it has no parameters yet.
     refusal : str
         Why it cannot run; "" where it can.
+    variables : tuple of KernelParameter
+        The `__constant__` and `__device__` variables and the texture references of its file.
+    grid, block : tuple of int or None
+        What the file launches it with, where that is constant.
+    shared_bytes : int or None
+        The same of its shared memory.
     """
 
     name: str
     parameters: tuple[KernelParameter, ...] = ()
     template: bool = False
     refusal: str = ""
+    variables: tuple[KernelParameter, ...] = ()
+    grid: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
+    shared_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class KernelLaunch:
         The size of the extern `__shared__` array.
     defines : mapping
         Macros.
+    constants, textures : mapping
+        What variables and texture references of the file hold, as `gpu.kernel.simulate.simulate` takes them.
     """
 
     file: str
@@ -80,6 +93,8 @@ class KernelLaunch:
     arguments: tuple[str, ...]
     shared_bytes: int = 0
     defines: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    textures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ def _simulate(launch: KernelLaunch, **options: Any) -> Simulation:
         source=launch.text,
         shared_bytes=launch.shared_bytes,
         defines=launch.defines,
+        constants=launch.constants,
+        textures=launch.textures,
         max_steps=MAXIMUM_STEPS,
         **options,
     )

@@ -1,4 +1,4 @@
-"""One row of the form for each parameter of a kernel."""
+"""One row of the form for each parameter of a kernel, and for each variable of its file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
 
+from gpu.files.images import READABLE
 from gpu.messages.kernels import KernelParameter
 from gui.painting.theme import look
 from gui.widgets.basic import button, label
@@ -19,23 +20,34 @@ _KINDS = {
     "arange": ("elements", ""),
     "zeros": ("elements", ""),
     "full": ("elements", "value"),
+    "list": ("", "values: 3,1,7"),
+    "text": ("", "text of chars"),
     "empty": ("elements", ""),
     "file": ("", "path of a .npy"),
+    "texture": ("", "path of an image or .npy"),
     "null": ("", ""),
 }
+_HINTS = {"variable": "as it begins, or 1,2,3, full:9:1 …", "texture": "path of an image or .npy"}
+"""What stands in the empty field of a variable of the file."""
+
 _TIPS = {
     "random": "From 0 to 1 in floating point, whole numbers below 100",
     "arange": "0, 1, 2, …",
     "zeros": "All 0",
     "full": "All of one value",
+    "list": "These values, with commas between them",
+    "text": "The characters, with no zero at the end; @PATH takes those of a file",
     "empty": "Without values, as from cudaMalloc: reading one is a finding",
     "file": "The elements of a NumPy file",
+    "texture": "A texture object: an image, or a NumPy file of one or two dimensions",
     "null": "A null pointer",
 }
 
 
 def first_value(parameter: KernelParameter) -> str:
     """Return what a number starts with: of what sounds like a size, that of the arrays."""
+    if parameter.kind in ("variable", "texture"):
+        return ""
     if parameter.kind == "struct":
         return ",".join(["0"] * parameter.parts)
     if parameter.kind == "integer" and parameter.name.lower() in _SIZES:
@@ -45,6 +57,8 @@ def first_value(parameter: KernelParameter) -> str:
 
 def first_kind(parameter: KernelParameter) -> str:
     """Return what an array starts with: zeros where it sounds like a result, else something to work on."""
+    if parameter.type == "cudaTextureObject_t":
+        return "texture"
     is_result = not parameter.read_only and parameter.name.lower().removeprefix("d_").startswith(_RESULTS)
     return "zeros" if is_result else "random"
 
@@ -88,6 +102,8 @@ class ArgumentRow(QWidget):
         else:
             self.kind.hide()
             self.number.setText(first_value(parameter))
+        if parameter.kind == "texture":
+            self.browse.clicked.connect(self._browse)
         self._show_kind()
 
     @property
@@ -102,6 +118,10 @@ class ArgumentRow(QWidget):
         if not self.is_pointer:
             return number
         kind = str(self.kind.currentData())
+        if kind == "list":
+            return extra if "," in extra else f"{extra},"
+        if kind == "text":
+            return f"text:{self.extra.text()}"
         parts = [kind, *([number] if _KINDS[kind][0] else []), *([extra] if _KINDS[kind][1] and extra else [])]
         return ":".join(parts)
 
@@ -118,16 +138,20 @@ class ArgumentRow(QWidget):
         self.changed.emit()
 
     def _show_kind(self) -> None:
-        elements, extra = _KINDS[str(self.kind.currentData())] if self.is_pointer else ("value", "")
+        plain = _HINTS.get(self.parameter.kind, "value")
+        elements, extra = _KINDS[str(self.kind.currentData())] if self.is_pointer else (plain, "")
         self.number.setVisible(bool(elements))
         self.number.setPlaceholderText(elements)
         self.extra.setVisible(bool(extra))
         self.extra.setPlaceholderText(extra)
-        self.extra.setMaximumWidth(look().px(260 if extra.startswith("path") else 120))
-        self.browse.setVisible(extra.startswith("path"))
+        self.extra.setMaximumWidth(look().px(120 if extra in ("value", "seed") else 260))
+        self.number.setMaximumWidth(look().px(260 if self.parameter.kind in _HINTS else 120))
+        self.browse.setVisible("path of" in elements + extra)
 
     def _browse(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, "Open array", str(Path.home()), "NumPy arrays (*.npy)")
+        images = self.parameter.kind == "texture" or self.kind.currentData() == "texture"
+        files = f"NumPy arrays and images (*.npy *{' *'.join(READABLE)})" if images else "NumPy arrays (*.npy)"
+        name, _ = QFileDialog.getOpenFileName(self, "Open array", str(Path.home()), files)
         if name:
-            self.extra.setText(name)
+            (self.extra if self.is_pointer else self.number).setText(name)
             self.changed.emit()

@@ -8,10 +8,13 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
-from gpu.messages.kernels import KernelLaunch, Signature
+from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
 from gui.own_kernel.arguments import ArgumentRow
 from gui.painting.theme import look
 from gui.widgets.basic import column, label
+
+_FIRST = {"Grid": "1", "Block": "64", "Shared bytes": "0"}
+"""What the extents start with where the file does not say them."""
 
 
 class LaunchForm(QWidget):
@@ -24,18 +27,19 @@ class LaunchForm(QWidget):
         super().__init__()
         self.signature: Signature | None = None
         self.rows: list[ArgumentRow] = []
+        self.variables: list[ArgumentRow] = []
         self.kernel = QComboBox()
         self.kernel.setEditable(True)
         self.kernel.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.kernel.setMinimumWidth(look().px(190))
-        self.grid = QLineEdit("1")
-        self.block = QLineEdit("64")
-        self.shared = QLineEdit("0")
+        self.grid = QLineEdit(_FIRST["Grid"])
+        self.block = QLineEdit(_FIRST["Block"])
+        self.shared = QLineEdit(_FIRST["Shared bytes"])
         self.defines = QLineEdit()
         self.defines.setPlaceholderText("N=16 FAST")
         fields = (
             ("Kernel", self.kernel, "A __global__ function; of a template an instantiation: reduce<float, 256>"),
-            ("Grid", self.grid, "Blocks in x, y and z: 8 or 8,4"),
+            ("Grid", self.grid, "Blocks in x, y and z: 8 or 8,4; at first what the file launches it with"),
             ("Block", self.block, "Threads of a block in x, y and z: 256 or 16,16"),
             ("Shared bytes", self.shared, "Size of the extern __shared__ array"),
             ("Macros", self.defines, "NAME=VALUE, with spaces between them"),
@@ -95,6 +99,8 @@ class LaunchForm(QWidget):
             tuple(row.text for row in self.rows),
             _whole("Shared bytes", self.shared.text() or "0"),
             self.macros,
+            {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "variable" and row.text},
+            {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "texture" and row.text},
         )
 
     def show_kernels(self, kernels: Sequence[Signature]) -> None:
@@ -127,15 +133,34 @@ class LaunchForm(QWidget):
             self.refuse(signature.refusal)
         if same:
             return
-        before = {row.parameter.name: row for row in self.rows}
-        self.rows = [ArgumentRow(parameter) for parameter in signature.parameters] if signature else []
-        for row in self.rows:
+        self.rows = self._replaced(self.rows, signature.parameters if signature else ())
+        self.variables = self._replaced(self.variables, signature.variables if signature else ())
+        if signature is not None:
+            self._take_launch(signature)
+
+    def _replaced(self, rows: list[ArgumentRow], parameters: Sequence[KernelParameter]) -> list[ArgumentRow]:
+        """Return new rows, which take what was entered in those that they replace."""
+        before = {row.parameter.name: row for row in rows}
+        made = [ArgumentRow(parameter) for parameter in parameters]
+        for row in made:
             if row.parameter.name in before:
                 row.take_from(before[row.parameter.name])
             self.arguments.addWidget(row)
-        for row in before.values():
+        for row in rows:
             self.arguments.removeWidget(row)
             row.deleteLater()
+        return made
+
+    def _take_launch(self, signature: Signature) -> None:
+        """Fill in what the file launches the kernel with; what somebody has typed stays."""
+        known = (
+            (self.grid, signature.grid),
+            (self.block, signature.block),
+            (self.shared, None if signature.shared_bytes is None else (signature.shared_bytes,)),
+        )
+        for field, extents in known:
+            if not field.isModified():
+                field.setText(_FIRST[field.accessibleName()] if extents is None else ",".join(map(str, extents)))
 
     def _take_name(self) -> None:
         if self.signature is None or self.name != self.signature.name:

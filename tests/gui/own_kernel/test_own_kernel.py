@@ -295,3 +295,54 @@ def test_saving_in_its_own_file_ends_the_edit(qtbot, window, page, file, monkeyp
     assert file.read_text().endswith("// mine\n")
     assert page.source.edited.isHidden()
     assert not window.bench.sources.unsaved
+
+
+SHAPED = """__constant__ float weights[4];
+texture<float, 2> plane;
+__global__ void blend(cudaTextureObject_t image, const char *letters, float *out) {
+    out[threadIdx.x] = weights[threadIdx.x % 4] + tex2D(plane, threadIdx.x, 0) + letters[threadIdx.x];
+    out[threadIdx.x] += tex2D<unsigned char>(image, threadIdx.x, 0);
+}
+__global__ void twice(int *out) { out[threadIdx.x] = 2; }
+__global__ void twice(float *out) { out[threadIdx.x] = 2; }
+int main() {
+    const int n = 6;
+    blend<<<dim3(1, 1), n, 2 * n * sizeof(float)>>>(0, 0, 0);
+}
+"""
+
+
+def test_the_files_own_launch_variables_and_textures_are_in_the_form(qtbot, window, tmp_path):
+    (tmp_path / "shaped.cu").write_text(SHAPED)
+    np.save(tmp_path / "plane.npy", np.full((2, 3), 100, np.float32))
+    np.save(tmp_path / "image.npy", np.array([[1, 2, 3]], np.uint8))
+    assert drop(window, tmp_path / "shaped.cu")
+    qtbot.waitUntil(lambda: window.own.shown is not None and bool(window.own.shown.form.rows), timeout=60_000)
+    page = window.own.shown
+    page.side = next(host for host in FakeHost.made if host.engine == "simulator")
+    form = page.form
+    assert (form.grid.text(), form.block.text(), form.shared.text()) == ("1,1", "6", "48")
+    assert [row.parameter.name for row in form.variables] == ["weights", "plane"]
+    assert [form.kernel.itemText(each) for each in range(3)] == ["blend", "twice@7", "twice@8"]
+    image, letters, out = form.rows
+    assert image.kind.currentText() == "texture"
+    enter(qtbot, image.extra, str(tmp_path / "image.npy"))
+    letters.kind.setCurrentText("text")
+    enter(qtbot, letters.extra, "abcdef")
+    out.kind.setCurrentText("list")
+    enter(qtbot, out.extra, "0,0,0,0,0,7")
+    weights, plane = form.variables
+    enter(qtbot, weights.number, "10,20")
+    enter(qtbot, plane.number, str(tmp_path / "plane.npy"))
+    run(qtbot, window, page)
+    assert form.error.text() == ""
+    assert launches(page)[-1].constants == {"weights": "10,20"}
+    assert "208. 220. 202. 203. 214. 225." in " ".join(page.results.arrays.toPlainText().split())
+    enter(qtbot, weights.number, "many")
+    run(qtbot, window, page)
+    assert "The variable weights (float32 [4])" in form.error.text()
+    enter(qtbot, form.block, "5")
+    form.kernel.setCurrentText("twice@8")
+    form.kernel_wanted.emit()
+    qtbot.waitUntil(lambda: form.signature.name == "twice@8", timeout=60_000)
+    assert (form.grid.text(), form.block.text(), form.shared.text()) == ("1", "5", "0"), "what is typed stays"
