@@ -17,7 +17,7 @@ from gpu.declaration.presentation import ATOMICS
 from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE
 from gpu.errors import InputError
-from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies, Moment, model
+from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies, Moment, chain, chain_in_words, model
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> None:
         Where the input cannot be read, or an option is no number that it can be.
     """
     from gpu.patterns import pattern_with_lesson
+    from gpu.patterns.histogram.counted import letters_of
     from gpu.run.atomics import study
     from gpu.run.execute import run_pattern
 
@@ -56,12 +57,13 @@ def run(options: argparse.Namespace) -> None:
     latencies = Latencies(*(_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
     inputs, given = _input(pattern, options)
     found = study(pattern, inputs, given, lambda progress: None)
+    measured = letters_of(pattern.check(given))
     with closing(engines.create(options.engine, options.executor)) as engine:
         times = []
         for variant in map(pattern.variant, VARIANTS):
             for _ in range(2):  # the first run is a warm-up
                 outcome = run_pattern(
-                    engine, pattern, variant, inputs, given, lambda progress: None, with_reference=False
+                    engine, pattern, variant, inputs, measured, lambda progress: None, with_reference=False
                 )
             times.append(outcome.report.time_ms.kernel)
         measured_on = f"{engine.device.name} ({engine.device.executor})"
@@ -74,6 +76,8 @@ def run(options: argparse.Namespace) -> None:
             "simulated": simulated,
             "kernel_ms": times,
         }
+        followed = chain(found.of_memory, latencies)
+        data["chain"] = asdict(followed) if followed is not None else None
         data["modelled"] = [asdict(model(counts, latencies)) for counts in found.counts]
         print(json.dumps(data, indent=2))
     else:
@@ -118,8 +122,9 @@ def as_text(
     """Return the lesson as tables."""
     elements = found.counts[0].elements
     cut = f", of {found.elements}" if elements < found.elements else ""
+    ignored = f" ({found.ignored} that are no letters left out)" if found.ignored else ""
     lines = [
-        f"Atomics of {elements} elements{cut}: counted by the simulator",
+        f"Atomics of {elements} {'letters' if found.ignored else 'elements'}{cut}{ignored}: counted by the simulator",
         "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
     ]
     for title, counts in zip(titles, found.counts, strict=True):
@@ -139,6 +144,7 @@ def as_text(
         f"Modelled at {latencies.clock_ghz:g} GHz",
         f"  global memory: {of_global}",
         f"  shared memory: {of_shared}",
+        *(f"  {figure:>20}  {what}" for figure, what in chain_in_words(found.of_memory, latencies)),
         f"  {'variant':<26}{'modelled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]
     for title, counts, time in zip(titles, found.counts, times, strict=True):

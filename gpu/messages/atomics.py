@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VARIANTS = ("interleaved", "privatized", "aggregated", "peak")
-"""The histogram's variants that are put side by side: in global memory, in a block's own, in runs, for each lane."""
+VARIANTS = ("block-partition", "interleaved", "privatized", "aggregated", "peak")
+"""The histogram's variants that are put side by side: in global memory, in sections and interleaved, in a block's own,
+in runs, for each lane."""
 
 
 MOST_ELEMENTS = 2**18
@@ -102,6 +103,74 @@ def model(counts: AtomicCounts, latencies: Latencies) -> Modelled:
     return Modelled(1e3 * seconds, bound, counts.elements / seconds if seconds else 0.0)
 
 
+CACHE_SPEEDUP = 10
+"""An atomic in the last cache takes tens of cycles where memory takes hundreds."""
+OPERATIONS = 6
+"""Arithmetic of a text's histogram for each atomic: -, >=, <, /, and + twice."""
+_CHANNELS, _TRANSFERS, _CHANNEL_BYTES, _ELEMENT_BYTES = 8, 2, 8, 4
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What follows from how long one atomic takes, step by step, after Kirk and Hwu's chapter; all a second.
+
+    Parameters
+    ----------
+    on_one : float
+        Atomics on one address, in memory.
+    in_cache : float
+        The same in the last cache.
+    evenly, skewed : float
+        Atomics on so many addresses: where all have as many, and where the hottest has as many as it has here.
+    operations : float
+        Arithmetic that even atomics leave room for.
+    bytes, elements : float
+        What the memory moves: 8 channels of 8 bytes, twice a clock.
+    """
+
+    on_one: float
+    in_cache: float
+    evenly: float
+    skewed: float
+    operations: float
+    bytes: float
+    elements: float
+
+
+def chain(contended: Contended, latencies: Latencies) -> Chain | None:
+    """Return what follows from counted atomics on global memory; None where there are none."""
+    if not contended.operations:
+        return None
+    on_one = latencies.per_second(latencies.global_cycles)
+    evenly = contended.addresses * on_one
+    moved = latencies.clock_ghz * 1e9 * _CHANNELS * _TRANSFERS * _CHANNEL_BYTES
+    return Chain(
+        on_one=on_one,
+        in_cache=CACHE_SPEEDUP * on_one,
+        evenly=evenly,
+        skewed=contended.operations / contended.hottest * on_one,
+        operations=OPERATIONS * evenly,
+        bytes=moved,
+        elements=moved / _ELEMENT_BYTES,
+    )
+
+
+def chain_in_words(contended: Contended, latencies: Latencies) -> tuple[tuple[str, str], ...]:
+    """Return the chain as figures and what each is of; nothing where there are no atomics."""
+    found = chain(contended, latencies)
+    if found is None:
+        return ()
+    few = contended.addresses
+    return (
+        (f"{found.on_one / 1e6:.3g} M atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
+        (f"{found.evenly / 1e6:.3g} M atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
+        (f"{found.skewed / 1e6:.3g} M atomics/s", f"as here, {contended.hottest} of {contended.operations} on one"),
+        (f"{found.in_cache / 1e6:.3g} M atomics/s", f"one address in a cache, × {CACHE_SPEEDUP}"),
+        (f"{found.operations / 1e6:.3g} M operations/s", f"{OPERATIONS} for each, evenly"),
+        (f"{found.bytes / 1e9:.3g} GB/s", f"memory, {found.elements / 1e9:.3g} G elements/s"),
+    )
+
+
 @dataclass(frozen=True)
 class Moment:
     """A step of one of two threads.
@@ -150,11 +219,19 @@ class AtomicsStudy:
         Of each of `VARIANTS`.
     elements : int
         Elements of the whole input; where more than were counted, the rest was cut off.
+    ignored : int
+        Characters that are no letters: they are left out before anything is counted.
     racy, atomic : tuple of Interleaving
         Of two threads that read, add and write; and of two that do it at once.
     """
 
     counts: tuple[AtomicCounts, ...]
     elements: int
+    ignored: int
     racy: tuple[Interleaving, ...]
     atomic: tuple[Interleaving, ...]
+
+    @property
+    def of_memory(self) -> Contended:
+        """The atomics of a variant that has all of them in global memory."""
+        return next(counts.of_global for counts in self.counts if counts.variant == "interleaved")

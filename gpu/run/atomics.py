@@ -12,7 +12,7 @@ from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
 from gpu.engines.base import KERNELS
 from gpu.engines.counting import ObservedEngine
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
-from gpu.patterns.histogram.counted import counted
+from gpu.patterns.histogram.counted import counted, letters_of
 from gpu.simulator.counting.contention import AddressTally, Contention
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
@@ -27,13 +27,18 @@ _FILE = "lost_update.cu"
 def study(
     pattern: Pattern, inputs: Inputs, given: Mapping[str, Any], tell: Callable[[Progress], None], *, seed: int = 0
 ) -> AtomicsStudy:
-    """Return all that the lesson shows of an input; raises as `count_atomics` does."""
-    params = pattern.check(given)
+    """Return all that the lesson shows of an input, of a text its letters; raises as `count_atomics` does."""
+    whole = pattern.check(given)
+    params = letters_of(whole)
     inputs = pattern.inputs(inputs, params, seed)
     pattern.accept(inputs, params)
     counts = count_atomics(pattern, inputs, params, tell)
     return AtomicsStudy(
-        counts, counted(inputs, params).planes.size, interleavings("update_racy"), interleavings("update_atomic")
+        counts,
+        counted(inputs, params).planes.size,
+        len(whole["text"]) - len(params["text"]),
+        interleavings("update_racy"),
+        interleavings("update_atomic"),
     )
 
 

@@ -13,8 +13,18 @@ from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QS
 
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import TO_SIMULATE
-from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Latencies, model
+from gpu.messages.atomics import (
+    MOST_ELEMENTS,
+    VARIANTS,
+    AtomicCounts,
+    AtomicsStudy,
+    Contended,
+    Latencies,
+    chain_in_words,
+    model,
+)
 from gpu.messages.requests import Failure, Result, RunPattern, StudyAtomics
+from gpu.patterns.histogram.counted import letters_of
 from gui.atomics_view.lost_updates import LostUpdates
 from gui.model.jobs import Jobs
 from gui.model.records import OpenImage
@@ -74,6 +84,7 @@ class AtomicsTab(QWidget):
         self.to_global = _box("cycles", default.global_cycles, 1, 2000, 10, "Cycles to global memory, one way")
         self.to_shared = _box("cycles", default.shared_cycles, 1, 200, 1, "Cycles to shared memory, one way")
         self.rate = label("", "caption", wrap=True, name="Atomics a second on one address")
+        self.chain = [(label("", "code", name=f"Chain, figure {n}"), label("", "caption")) for n in range(1, 7)]
         self.lost = LostUpdates()
         self._lay_out()
         for box in (self.clock, self.to_global, self.to_shared):
@@ -119,6 +130,15 @@ class AtomicsTab(QWidget):
         settings.setColumnStretch(3, 1)
         cost.body.addLayout(settings)
         cost.body.addWidget(self.rate)
+        followed = QGridLayout()
+        followed.setHorizontalSpacing(8)
+        followed.setVerticalSpacing(2)
+        for number, (figure, what) in enumerate(self.chain):
+            column, line = divmod(number, 3)
+            followed.addWidget(figure, line, 2 * column, Qt.AlignmentFlag.AlignRight)
+            followed.addWidget(what, line, 2 * column + 1)
+            followed.setColumnStretch(2 * column + 1, 1)
+        cost.body.addLayout(followed)
         table = QGridLayout()
         table.setHorizontalSpacing(14)
         table.setVerticalSpacing(2)
@@ -190,7 +210,7 @@ class AtomicsTab(QWidget):
         turn, side = self._turn, self._side()
         side.post(_CHANNEL, StudyAtomics(params, self._cut(side) if of_image else {}), lambda e: self._take(turn, e))
         for variant in VARIANTS:
-            request = RunPattern(self._pattern.name, variant, params, dict(inputs), verify=False)
+            request = RunPattern(self._pattern.name, variant, letters_of(params), dict(inputs), verify=False)
             # Twice: what is made for the first run is there for the second.
             for again in ("first", "again"):
                 self._engine.post(f"{_CHANNEL} {variant} {again}", request, partial(self._take_time, turn, variant))
@@ -241,9 +261,10 @@ class AtomicsTab(QWidget):
             whole = self._image.values.size
             what = f"pixel values of {self._image.path.name}"
         else:
-            what = "characters" if self._pattern.takes(self._params()) == "text" else "numbers"
+            what = "letters" if self._pattern.takes(self._params()) == "text" else "numbers"
         part = "" if counted == whole else f" of {as_count(whole)}"
-        self.about.say(f"{as_count(counted)}{part} {what}")
+        left_out = f", {as_count(study.ignored)} other left out" if study.ignored else ""
+        self.about.say(f"{as_count(counted)}{part} {what}{left_out}")
 
     def _show_counts(self, counts: AtomicCounts) -> None:
         for space, found in (("global", counts.of_global), ("shared", counts.of_shared)):
@@ -254,9 +275,17 @@ class AtomicsTab(QWidget):
         latencies = Latencies(self.clock.value(), self.to_global.value(), self.to_shared.value())
         each = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
         self.rate.setText(
-            f"Modelled: an address takes one atomic at a time, there and back. That is {as_figure(each[0])} million a "
-            f"second in global memory, {as_figure(each[1])} in shared; the hottest address is waited for."
+            f"Modelled: an address takes one atomic at a time, there and back: {as_figure(each[0])} million a second in "
+            f"global memory, {as_figure(each[1])} in shared."
         )
+        for place in self.chain:
+            for each in place:
+                each.setText("")
+        if self.study is not None:
+            words = chain_in_words(self.study.of_memory, latencies)
+            for (figure, what), (value, about) in zip(self.chain, words, strict=False):
+                figure.setText(value)
+                what.setText(about)
         by_variant = {counts.variant: counts for counts in self.study.counts} if self.study is not None else {}
         for variant in VARIANTS:
             if variant in by_variant:

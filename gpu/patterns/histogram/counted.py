@@ -92,6 +92,14 @@ def make_input(params: Params, seed: int) -> Inputs:
     raise InputError("Histogram of levels needs an image, and none was given.")
 
 
+def letters_of(params: Params) -> Params:
+    """Return the parameters with a text's letters alone: the histogram that texts teach counts nothing else."""
+    if params["of"] != LETTERS:
+        return params
+    kept = "".join(each for each in params["text"] if each.isascii() and each.isalpha())
+    return {**params, "text": kept}
+
+
 def names(params: Params) -> tuple[str, ...]:
     """Return the names of the bins of texts and numbers; levels go by their numbers."""
     match params["of"]:

@@ -11,7 +11,7 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from gpu.messages.atomics import AtomicCounts, Contended, Latencies, model
+from gpu.messages.atomics import AtomicCounts, Chain, Contended, Latencies, chain, chain_in_words, model
 from gpu.patterns import find_pattern
 from gpu.run import atomics as atomics_lesson
 from gpu.run.atomics import count_atomics, interleavings, study
@@ -129,7 +129,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
 
     code, out, _ = run("--text", "aaaa bb", "--global-cycles", "100")
     assert code == 0
-    assert "Atomics of 7 elements" in out
+    assert "Atomics of 6 letters (1 that are no letters left out)" in out
     assert "5 million atomics/s" in out
     assert "right in 2 of 20 orders" in out
     assert "A atomic 1   B atomic 1 -> 2" in out
@@ -137,7 +137,24 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     code, out, _ = run("--text", "aaaa bb", "--json")
     data = json.loads(out)
     assert data["counts"][0]["of_global"]["hottest"] == 6
-    assert len(data["kernel_ms"]) == len(data["modelled"]) == 4
+    assert len(data["kernel_ms"]) == len(data["modelled"]) == 5
     code, out, err = run("--clock", "0")
     assert (code, out) == (2, "")
     assert "--clock is a number above 0, not '0'" in err
+
+
+def test_the_phrase_is_38_letters_on_seven_addresses_and_the_chain_is_the_chapter_s() -> None:
+    """Kirk and Hwu: 2.5 M, evenly 17.5 M, and far less where ten letters of the 38 are in one bin."""
+    given = {"of": "letters", "text": "programming massively parallel processors", "letters": 4}
+    found = study(PATTERN, {}, given, lambda progress: None)
+    assert (found.elements, found.ignored) == (38, 3)
+    for counts in found.counts[:2]:
+        of = counts.of_global
+        assert (of.operations, of.addresses, of.hottest) == (38, 7, 10)
+    assert chain(found.of_memory, Latencies()) == Chain(2.5e6, 25e6, 17.5e6, 9.5e6, 105e6, 128e9, 32e9)
+
+
+def test_a_text_without_letters_has_no_chain() -> None:
+    found = study(PATTERN, {}, {"of": "letters", "text": "1, 2; 3!"}, lambda progress: None)
+    assert (found.elements, found.ignored) == (0, 8)
+    assert chain_in_words(found.of_memory, Latencies()) == ()

@@ -20,13 +20,13 @@ def tab(qtbot, window):
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
     found = window.page.studying
-    qtbot.waitUntil(lambda: found.study is not None and len(found.times) == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: found.study is not None and len(found.times) == 5, timeout=20_000)
     return found
 
 
 def test_what_is_counted_stands_beside_model_and_measurement(tab):
-    assert tab.about.text() == "10 characters"
-    assert tab.counted["interleaved", "global", "atomics"].text() == "10"
+    assert tab.about._whole == "8 letters, 2 other left out"
+    assert tab.counted["interleaved", "global", "atomics"].text() == "8"
     assert tab.counted["interleaved", "global", "hottest"].text() == "6"
     assert tab.counted["interleaved", "global", "warp queue"].text() == "6"
     assert tab.counted["interleaved", "shared", "atomics"].text() == "–"
@@ -78,9 +78,9 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
     window.page.tabs.setCurrentIndex(0)
     window.page.form.change(text="q")
     settle(qtbot, window)
-    assert tab.about.text() == "10 characters"
+    assert tab.about._whole == "8 letters, 2 other left out"
     window.page.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: tab.about.text() == "1 characters", timeout=20_000)
+    qtbot.waitUntil(lambda: tab.about.text() == "1 letters", timeout=20_000)
     now = [each for host in window.host.made for each in host.requests if isinstance(each, StudyAtomics)]
     assert len(now) == len(studies) + 1
 
@@ -91,7 +91,7 @@ def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, color, monkeypat
     window.files.open(color)
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 5, timeout=20_000)
     assert tab.about._whole == f"480 of 3\u2009600 pixel values of {color.name}"
     assert tab.study.elements == 480
     assert tab.timed["peak", "measured"].text() == "20.0 ms"
@@ -117,11 +117,11 @@ def test_another_engine_measures_its_own_copy_of_the_image(qtbot, window, tab, c
     window.files.open(color)
     settle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: "pixel values" in tab.about._whole and len(tab.times) == 5, timeout=20_000)
     tab.times.clear()
     window.set_engine("simulator")
     settle(qtbot, window)
-    qtbot.waitUntil(lambda: len(tab.times) == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: len(tab.times) == 5, timeout=20_000)
     new = window.host.made[-1]
     assert new is not window.host
     asked = new.runs("histogram")[-1].inputs["image"]
@@ -135,3 +135,17 @@ def test_a_time_of_the_simulator_says_so(qtbot, tab, monkeypatch):
     qtbot.waitUntil(lambda: len(tab.times) == 4)
     assert tab.measured.text() == "to simulate on this CPU"
     assert tab.device.toolTip() == "simulated on no device, kernel time"
+
+
+def test_the_chapter_s_chain_follows_from_the_phrase(qtbot, window, tab):
+    window.page.tabs.setCurrentIndex(0)
+    window.page.form.change(text="programming massively parallel processors")
+    settle(qtbot, window)
+    window.page.tabs.setCurrentIndex(2)
+    qtbot.waitUntil(lambda: "38 letters" in tab.about._whole, timeout=20_000)
+    assert [figure.text() for figure, _ in tab.chain] == [
+        "2.5 M atomics/s", "17.5 M atomics/s", "9.5 M atomics/s", "25 M atomics/s", "105 M operations/s", "128 GB/s",
+    ]  # fmt: skip
+    assert [about.text() for _, about in tab.chain][2::3] == ["as here, 10 of 38 on one", "memory, 32 G elements/s"]
+    tab.to_global.setValue(100)
+    assert tab.chain[0][0].text() == "5 M atomics/s"

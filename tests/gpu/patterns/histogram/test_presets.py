@@ -39,8 +39,8 @@ def reads(preset: Preset) -> list[tuple[list[int], list[int]]]:
     trace = launch.trace
     found = []
     for event in range(len(trace.events)):
-        touches = [each for each in touched(trace, event) if trace.arrays[each.number].name == "image"]
-        found += [(touch.elements.tolist(), touch.threads.tolist()) for touch in touches]
+        texts = [touch for touch in touched(trace, event) if trace.arrays[touch.number].name == "image"]
+        found.extend((touch.elements.tolist(), touch.threads.tolist()) for touch in texts)
     return found
 
 
