@@ -18,7 +18,7 @@ from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE
-from gpu.declaration.text_parameters import BinEdges, Text
+from gpu.declaration.text_parameters import BinEdges, Numbers, Text
 from gpu.errors import CompileError, InputError, KernelError, LockstepError
 from gpu.process.temporaries import own_temporaries
 
@@ -283,7 +283,7 @@ def _metavar(parameter: Parameter) -> str:
         return "|".join(parameter.options)
     if isinstance(parameter, Text):
         return "TEXT"
-    return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, BinEdges) else "N"
+    return "FILE" if isinstance(parameter, Matrix) else "N,N,..." if isinstance(parameter, BinEdges | Numbers) else "N"
 
 
 def _help(parameter: Parameter) -> str:

@@ -165,7 +165,9 @@ def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int
     """Return an array as a pattern takes it, and what people say of it."""
     given = {"values": array_files.read_array(source, pattern.dimensions)} if source else {}
     inputs = pattern.inputs(given, params, seed)
-    origin = Path(source).name if source else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
+    made = pattern.value(params, Role.SOURCE)
+    typed = pattern.value(params, Role.VALUES) is not None
+    origin = Path(source).name if source else made if typed else f"{made}, seed {seed}"
     shape = " x ".join(map(str, inputs["values"].shape))
     return inputs, f"{origin}, {shape} x {pattern.value(params, Role.TYPE) or 'float32'}"
 
@@ -173,12 +175,11 @@ def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int
 def _implied(pattern: Pattern, given: Params) -> dict[str, str]:
     """Return what kind of input follows from a parameter that counts with one kind only, where none is chosen."""
     implied: dict[str, str] = {}
-    if pattern.subject is None:
-        return implied
+    choices = {choice.name for choice in (pattern.subject, pattern.source) if choice is not None}
     for parameter in pattern.parameters:
         if parameter.name in given and parameter.only_if:
             choice, options = parameter.only_if
-            if choice not in given and len(options) == 1:
+            if choice in choices and choice not in given and len(options) == 1:
                 implied.setdefault(choice, options[0])
     return implied
 

@@ -8,10 +8,14 @@ import numpy as np
 
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
 from gpu.declaration.roles import FROM_FILE, Role
+from gpu.declaration.text_parameters import Numbers, numbers_of
 from gpu.errors import InputError
 from gpu.warp import WARP
 
-KINDS = ("random", "ones", "ramp", "alternating", "sausage")
+KINDS = ("random", "signed", "ones", "ramp", "alternating", "sausage")
+TYPED = "typed"
+"""The option of a source that says: somebody types the values."""
+MOST_TYPED = 2048
 
 SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
@@ -26,12 +30,12 @@ FACTORS = 1024
 
 
 def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
-    """Return the parameter that says where the values come from: one of `kinds`, or a file."""
+    """Return the parameter that says where the values come from: one of `kinds`, what is typed, or a file."""
     return Choice(
         name="input",
         label="Input",
-        help="How the elements are made, or that they come from a file.",
-        options=(*kinds, FROM_FILE),
+        help="How the elements are made, or that they are typed or come from a file.",
+        options=(*kinds, TYPED, FROM_FILE),
         default="random",
         role=Role.SOURCE,
     )
@@ -49,6 +53,19 @@ def size_parameter(default: int = 2**20, maximum: int = 2**30, kinds: tuple[str,
         maximum=maximum,
         only_if=("input", kinds),
         role=Role.SIZE,
+    )
+
+
+def values_parameter() -> Numbers:
+    """Return the parameter that holds the values that somebody types."""
+    return Numbers(
+        name="values",
+        label="Values",
+        help="The elements, as numbers in a line.",
+        default="3 1 7 0 4 1 6 3",
+        maximum=MOST_TYPED,
+        only_if=("input", (TYPED,)),
+        role=Role.VALUES,
     )
 
 
@@ -92,6 +109,8 @@ def make_input(params: Params, seed: int) -> Inputs:
         Where they ask for a file, since none was given.
     """
     refuse_missing_file(params)
+    if params["input"] == TYPED:
+        return {"values": numbers_of(params["values"])}
     made = make_values(params["input"], params["n"], params["dtype"], seed, operator=params.get("operator", "sum"))
     return {"values": made}
 
@@ -108,7 +127,7 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        One of `KINDS`; "signed" are random ones of both signs.
     n : int
     dtype : {"int32", "float32"}
     seed : int
@@ -133,7 +152,9 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
             return np.resize(np.array(SAUSAGE, dtype), n)
         case "ramp":
             return _ramp(n, dtype, operator)
-    return _random(n, dtype, operator, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    made = _random(n, dtype, operator, rng)
+    return made * rng.choice(np.array([-1, 1], dtype), n) if kind == "signed" else made
 
 
 def _ramp(n: int, dtype: str, operator: str) -> Array:

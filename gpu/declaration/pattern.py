@@ -73,6 +73,10 @@ class Parameter:
         """The value a form starts with."""
         raise NotImplementedError
 
+    def initial_with(self, given: Params) -> Value:
+        """Return the value that stands for none, beside others that are given."""
+        return self.initial
+
     def check(self, value: Any) -> Value:
         """Return `value` as this parameter holds it, from a value or from its text; InputError says what is allowed."""
         raise NotImplementedError
@@ -102,17 +106,33 @@ class Choice(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Parameter):
-    """A whole number from `minimum` to `maximum` in steps of `step`; a form shows the minimum as `least` says."""
+    """A whole number from `minimum` to `maximum` in steps of `step`.
+
+    Parameters
+    ----------
+    least : str
+        What a form shows for the minimum.
+    reason : str
+        Why others are refused, as a sentence, where that is not plain.
+    own : tuple of (str, int)
+        Other defaults, by options of the Choice that `only_if` names.
+    """
 
     default: int
     minimum: int
     maximum: int
     step: int = 1
     least: str = ""
+    reason: str = ""
+    own: tuple[tuple[str, int], ...] = ()
 
     @property
     def initial(self) -> int:
         return self.default
+
+    def initial_with(self, given: Params) -> int:
+        option = given.get(self.only_if[0]) if self.only_if is not None else None
+        return dict(self.own).get(str(option), self.default)
 
     def check(self, value: Any) -> int:
         try:
@@ -123,7 +143,8 @@ class Integer(Parameter):
         if not whole or not self.minimum <= number <= self.maximum or (number - self.minimum) % self.step:
             steps = f" in steps of {self.step}" if self.step > 1 else ""
             raise InputError(
-                f"--{self.name} is a whole number from {self.minimum} to {self.maximum}{steps}, not {value!r}."
+                f"--{self.name} is a whole number from {self.minimum} to {self.maximum}{steps}, not {value!r}. "
+                f"{self.reason}".rstrip()
             )
         return number
 
@@ -150,6 +171,9 @@ class Real(Parameter):
         return number
 
 
+NO_MIDDLE = "With an even number of rows none is in the middle, over the pixel that the result belongs to."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matrix(Parameter):
     """A square float32 matrix with an odd number of rows up to `maximum`; its text is the path of a .npy or .csv."""
@@ -166,8 +190,9 @@ class Matrix(Parameter):
         rows = matrix.shape[0] if matrix.ndim == 2 else 0
         if matrix.ndim != 2 or matrix.shape[1] != rows or rows % 2 == 0 or rows > self.maximum:
             shape = " x ".join(map(str, matrix.shape)) or "a single number"
+            even = f" {NO_MIDDLE}" if matrix.ndim == 2 and rows and rows % 2 == 0 and matrix.shape[1] == rows else ""
             raise InputError(
-                f"--{self.name} is a square matrix with an odd number of rows up to {self.maximum}, not {shape}."
+                f"--{self.name} is a square matrix with an odd number of rows up to {self.maximum}, not {shape}.{even}"
             )
         if not np.issubdtype(matrix.dtype, np.number) or np.issubdtype(matrix.dtype, np.complexfloating):
             raise InputError(f"--{self.name} holds real numbers, not {matrix.dtype}.")
@@ -488,6 +513,12 @@ class Pattern:
         parameter = self.parameter(role)
         return params.get(parameter.name) if parameter is not None and parameter.applies(params) else None
 
+    def elements(self, params: Params) -> int | None:
+        """Return how many elements are made or typed; None where something else says it."""
+        typed = self.value(params, Role.VALUES)
+        size = len(typed.replace(",", " ").split()) if typed is not None else self.value(params, Role.SIZE)
+        return None if size is None else int(size)
+
     def with_value(self, role: Role, value: Any) -> dict[str, Any]:
         """Return a value under the name of the parameter that has a role; nothing where there is none."""
         parameter = self.parameter(role)
@@ -548,7 +579,10 @@ class Pattern:
         for name in given:
             if name not in known:
                 raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(known)}.")
-        return {name: parameter.check(given.get(name, parameter.initial)) for name, parameter in known.items()}
+        return {
+            name: parameter.check(given[name] if name in given else parameter.initial_with(given))
+            for name, parameter in known.items()
+        }
 
     def inputs(self, given: Inputs, params: Params, seed: int) -> Inputs:
         """Return `given` and what goes with it, or an input that is made from `params` and `seed`.

@@ -23,6 +23,8 @@ class Role(Enum):
     """The threads of a block."""
     TEXT = auto()
     """The text that is the input."""
+    VALUES = auto()
+    """The numbers that are the input, as somebody typed them."""
     BINS = auto()
     """How many bins there are."""
     COEFFICIENTS = auto()

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gpu.declaration.pattern import Parameter
+import numpy as np
+
+from gpu.declaration.pattern import Array, Parameter
 from gpu.errors import InputError
 
 
@@ -52,14 +54,46 @@ class BinEdges(Parameter):
         return edges
 
 
+@dataclass(frozen=True, kw_only=True)
+class Numbers(Parameter):
+    """Up to `maximum` finite numbers in a line, as they were typed, with blanks or commas between."""
+
+    default: str
+    maximum: int
+
+    @property
+    def initial(self) -> str:
+        return self.default
+
+    def check(self, value: Any) -> str:
+        parts = str(value).replace(",", " ").split()
+        if len(parts) > self.maximum:
+            raise InputError(f"--{self.name} has up to {self.maximum} numbers, not {len(parts)}.")
+        for part in parts:
+            try:
+                finite = math.isfinite(float(part))
+            except ValueError:
+                finite = False
+            if not finite:
+                raise InputError(f"--{self.name} is made of finite numbers, such as {self.default}, not {part!r}.")
+        return " ".join(parts)
+
+
+def numbers_of(text: str) -> Array:
+    """Return typed numbers that have been checked: int64 where all are whole and fit, else float64."""
+    parts = text.split()
+    try:
+        return np.array([int(part) for part in parts], np.int64)
+    except (ValueError, OverflowError):
+        return np.array([float(part) for part in parts], np.float64)
+
+
 def as_text(edges: Iterable[float]) -> str:
     """Return edges as people write them."""
     return ", ".join(f"{edge:.9g}" for edge in edges)
 
 
 def _number(name: str, part: Any) -> float:
-    import numpy as np
-
     try:
         with np.errstate(over="ignore"):
             number = float(np.float32(part))

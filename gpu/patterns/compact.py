@@ -19,6 +19,7 @@ from gpu.declaration.arrays import (
     present,
     size_parameter,
     typed,
+    values_parameter,
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, of_floats
@@ -241,6 +242,7 @@ PATTERN = Pattern(
     parameters=(
         input_parameter(),
         size_parameter(default=2**18),
+        values_parameter(),
         Choice(
             name="predicate",
             label="Keep",
@@ -325,6 +327,23 @@ PATTERN = Pattern(
             "Half of many",
             "Of 262\u2009144 random numbers, those above 0.5. The ballot variant keeps them in another order.",
             {"input": "random", "n": 2**18, "predicate": "greater", "threshold": 0.5, "dtype": "float32"},
+        ),
+        Preset(
+            "Pack what is positive",
+            "Random numbers of both signs: those above 0 are packed side by side, in their order.",
+            {"input": "signed", "n": 16, "predicate": "greater", "threshold": 0.0, "dtype": "float32"},
+        ),
+        Preset(
+            "Split what is positive",
+            "What was packed goes back to where it was, and zeros stand where negative numbers were.",
+            {
+                "input": "signed",
+                "n": 16,
+                "predicate": "greater",
+                "threshold": 0.0,
+                "dtype": "float32",
+                "result": "split",
+            },
         ),
     ),
 )

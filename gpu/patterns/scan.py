@@ -18,6 +18,7 @@ from gpu.declaration.arrays import (
     present,
     size_parameter,
     typed,
+    values_parameter,
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, of_floats
@@ -286,6 +287,7 @@ PATTERN = Pattern(
     parameters=(
         input_parameter(),
         size_parameter(default=2**18),
+        values_parameter(),
         Choice(
             name="kind",
             label="Kind",
@@ -420,6 +422,31 @@ PATTERN = Pattern(
             "Rounding grows along a float sum",
             "Each float32 sum rounds. The error against float64 is drawn below: it depends on who adds what first.",
             {"input": "random", "n": 2**18, "kind": "inclusive", "operator": "sum", "dtype": "float32"},
+        ),
+        Preset(
+            "3 1 7 0 4 1 6 3, inclusive",
+            "The text's eight numbers come to 3 4 11 11 15 16 22 25: Kogge-Stone in three steps. Other values can be "
+            "typed.",
+            {"input": "typed", "values": "3 1 7 0 4 1 6 3", "kind": "inclusive", "dtype": "int32", "block": "8"},
+            variant="kogge-stone",
+        ),
+        Preset(
+            "3 1 7 0 4 1 6 3, exclusive",
+            "Each element counts only those before it: 0 3 4 11 11 15 16 22.",
+            {"input": "typed", "values": "3 1 7 0 4 1 6 3", "kind": "exclusive", "dtype": "int32", "block": "8"},
+            variant="kogge-stone",
+        ),
+        Preset(
+            "1 to 6",
+            "1 2 3 4 5 6 come to 1 3 6 10 15 21.",
+            {"input": "typed", "values": "1 2 3 4 5 6", "kind": "inclusive", "dtype": "int32", "block": "8"},
+            variant="brent-kung",
+        ),
+        Preset(
+            "One block: 1024 threads, 2048 elements",
+            "The largest block has 1024 threads, and with two elements each that is all that one block can scan.",
+            {"input": "random", "n": 2048, "kind": "inclusive", "operator": "sum", "dtype": "int32", "block": "1024"},
+            variant="brent-kung",
         ),
     ),
 )

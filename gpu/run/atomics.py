@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
+from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS
 from gpu.engines.counting import ObservedEngine
 from gpu.messages.atomics import MOST_ELEMENTS, VARIANTS, AtomicCounts, AtomicsStudy, Contended, Interleaving, Moment
@@ -36,7 +37,7 @@ def study(
     return AtomicsStudy(
         counts,
         counted(inputs, params).planes.size,
-        len(whole["text"]) - len(params["text"]),
+        len(pattern.value(whole, Role.TEXT) or "") - len(pattern.value(params, Role.TEXT) or ""),
         interleavings("update_racy"),
         interleavings("update_atomic"),
     )

@@ -133,10 +133,10 @@ class AtomicsTab(QWidget):
         followed = QGridLayout()
         followed.setHorizontalSpacing(8)
         followed.setVerticalSpacing(2)
-        for number, (figure, what) in enumerate(self.chain):
+        for number, (figure, of_figure) in enumerate(self.chain):
             column, line = divmod(number, 3)
             followed.addWidget(figure, line, 2 * column, Qt.AlignmentFlag.AlignRight)
-            followed.addWidget(what, line, 2 * column + 1)
+            followed.addWidget(of_figure, line, 2 * column + 1)
             followed.setColumnStretch(2 * column + 1, 1)
         cost.body.addLayout(followed)
         table = QGridLayout()
@@ -275,12 +275,12 @@ class AtomicsTab(QWidget):
         latencies = Latencies(self.clock.value(), self.to_global.value(), self.to_shared.value())
         each = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
         self.rate.setText(
-            f"Modelled: an address takes one atomic at a time, there and back: {as_figure(each[0])} million a second in "
-            f"global memory, {as_figure(each[1])} in shared."
+            f"Modelled: an address takes one atomic at a time, there and back: {as_figure(each[0])} million a second "
+            f"in global memory, {as_figure(each[1])} in shared."
         )
         for place in self.chain:
-            for each in place:
-                each.setText("")
+            for word in place:
+                word.setText("")
         if self.study is not None:
             words = chain_in_words(self.study.of_memory, latencies)
             for (figure, what), (value, about) in zip(self.chain, words, strict=False):

@@ -239,7 +239,7 @@ class CompareTab(QWidget):
             )
             return
         params = dict(self._params())
-        if self._pattern.from_file(params) and self._pattern.source is not None:
+        if self._pattern.value(params, Role.SIZE) is None and self._pattern.source is not None:
             params[self._pattern.source.name] = self._pattern.source.default
         self.points, self._why = [], {}
         self.curves.begin(self.sizes, self.unit.chosen)

@@ -264,7 +264,8 @@ class Workbench(QObject):
             return ("", "") if image is None else (image.path.name, image.description)
         if pattern.from_file(params) and self.values is not None:
             return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
-        size, source, type = (pattern.value(params, role) for role in (Role.SIZE, Role.SOURCE, Role.TYPE))
+        size = pattern.elements(params)
+        source, type = (pattern.value(params, role) for role in (Role.SOURCE, Role.TYPE))
         number = f"{size:,} {pattern.size.unit}".replace(",", "\u2009") if pattern.size is not None and size else ""
         return pattern.title, ", ".join(filter(None, (number, source, type)))
 

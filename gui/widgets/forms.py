@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
-from gpu.declaration.text_parameters import BinEdges, Text, as_text
+from gpu.declaration.text_parameters import BinEdges, Numbers, Text, as_text
 from gpu.errors import InputError
 from gui.painting.theme import look
 from gui.widgets.basic import label, restyle, role
@@ -271,6 +271,20 @@ class EdgesField(LineField):
         self.box.setCursorPosition(0)
 
 
+class NumbersField(LineField):
+    """A line of numbers."""
+
+    def __init__(self, parameter: Numbers) -> None:
+        super().__init__(parameter)
+        self.box.setMinimumWidth(look().px(160))
+
+    def set_value(self, value: Any) -> None:
+        # What is typed stays as it is typed, with its commas and the blank before the next number.
+        if value != " ".join(self.box.text().replace(",", " ").split()):
+            self.box.setText(value)
+            self.box.setCursorPosition(0)
+
+
 _FIELDS: dict[type[Parameter], type[ParameterField]] = {
     Choice: ChoiceField,
     Integer: IntegerField,
@@ -278,6 +292,7 @@ _FIELDS: dict[type[Parameter], type[ParameterField]] = {
     Matrix: MatrixField,
     Text: TextField,
     BinEdges: EdgesField,
+    Numbers: NumbersField,
 }
 
 

@@ -17,6 +17,7 @@ from gpu.declaration.arrays import (
     present,
     size_parameter,
     typed,
+    values_parameter,
 )
 from gpu.declaration.pattern import (
     Array,
@@ -24,6 +25,7 @@ from gpu.declaration.pattern import (
     Cost,
     HostProgram,
     Inputs,
+    Integer,
     Outputs,
     Params,
     Pattern,
@@ -71,8 +73,12 @@ def _build(engine: Engine, params: Params, block: int) -> Module:
     return engine.build(_FILE, defines)
 
 
-def _blocks(engine: Engine, n: int, per_block: int, per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR) -> int:
-    """Return how many blocks walk over n elements, where a block takes `per_block` at a time."""
+def _blocks(
+    engine: Engine, params: Params, n: int, per_block: int, per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR
+) -> int:
+    """Return how many blocks walk over n elements, as asked for, or as many as fit where one takes `per_block`."""
+    if params["blocks"]:
+        return int(params["blocks"])
     most = max(_FEWEST_BLOCKS, min(_MOST_BLOCKS, engine.device.multiprocessors * per_multiprocessor))
     return max(1, min(-(-n // per_block), most))
 
@@ -113,7 +119,7 @@ def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgr
         data = engine.upload(typed(inputs, params))
         n = data.shape[0]
         yield Progress(0.1, "uploaded")
-        for blocks in (_blocks(engine, n, block), 1):
+        for blocks in (_blocks(engine, params, n, block), 1):
             partial = engine.allocate((blocks,), params["dtype"])
             engine.launch(
                 kernel,
@@ -144,7 +150,7 @@ def _in_one_launch_with_atomics(kernel_name: str) -> HostProgram:
         total = engine.allocate((1,), params["dtype"])
         engine.fill(total, identity(params["operator"], params["dtype"]).item())
         yield Progress(0.1, "uploaded")
-        engine.launch(kernel, (_blocks(engine, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
+        engine.launch(kernel, (_blocks(engine, params, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
         engine.free(data)
         yield Progress(0.9, "reduced")
         return {"result": _take(engine, total)}
@@ -162,7 +168,7 @@ def _in_one_launch(
         kernel = _build(engine, params, block).kernel(kernel_name)
         data = engine.upload(typed(inputs, params))
         n = data.shape[0]
-        blocks = _blocks(engine, n, block * elements_a_thread, blocks_per_multiprocessor)
+        blocks = _blocks(engine, params, n, block * elements_a_thread, blocks_per_multiprocessor)
         total = engine.allocate((1,), params["dtype"])
         tickets = engine.allocate((1,), np.uint32)
         engine.fill(tickets, 0)
@@ -220,8 +226,9 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
         factors = sum(int(np.count_nonzero(np.abs(piece) != 1)) for piece in _pieces(values))
         return math.expm1(factors * UNIT) * abs(float(_reference(inputs, params)[0]))
     block = int(params["block"])
-    blocks = -(-n // block)
-    additions = -(-n // (block * min(blocks, _FEWEST_BLOCKS))) + min(blocks, _MOST_BLOCKS) + 4 * _PEAK_LOADS + 32
+    blocks, asked = -(-n // block), params["blocks"]
+    alone = -(-n // (block * min(blocks, asked or _FEWEST_BLOCKS)))
+    additions = alone + (asked or min(blocks, _MOST_BLOCKS)) + 4 * _PEAK_LOADS + 32
     depth = min(n - 1, additions)
     magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _pieces(values))
     return gamma(depth) * magnitude
@@ -251,6 +258,7 @@ PATTERN = Pattern(
     parameters=(
         input_parameter(),
         size_parameter(),
+        values_parameter(),
         Choice(
             name="operator",
             label="Operator",
@@ -260,6 +268,15 @@ PATTERN = Pattern(
         ),
         dtype_parameter(),
         block_parameter(),
+        Integer(
+            name="blocks",
+            label="Blocks",
+            help="How many blocks walk over the array, in variants whose grid may have any size.",
+            default=0,
+            minimum=0,
+            maximum=65535,
+            least="as keep it busy",
+        ),
     ),
     variants=(
         Variant(
@@ -409,6 +426,20 @@ PATTERN = Pattern(
             "int32 wraps around",
             "The product of the first odd numbers passes 2^32 many times; whole numbers wrap, on the GPU as in C.",
             {"input": "ramp", "n": 32, "operator": "product", "dtype": "int32"},
+        ),
+        Preset(
+            "3 1 7 0 4 1 6 3 by neighbors",
+            "Eight numbers come to 25 in three steps: half of the threads have nothing to do in the first, 3/4 in the "
+            "second, 7/8 in the third. Other values can be typed.",
+            {"input": "typed", "values": "3 1 7 0 4 1 6 3", "dtype": "int32", "block": "8"},
+            variant="neighbored",
+        ),
+        Preset(
+            "Two stages: 3 blocks over 1000 elements",
+            "A grid of any size: each of the three blocks walks over the array and leaves one partial sum, and one "
+            "block adds the three. Take other blocks, or the least, the greatest or the product.",
+            {"input": "ramp", "n": 1000, "operator": "sum", "dtype": "int32", "block": "32", "blocks": 3},
+            variant="grid-stride",
         ),
     ),
 )

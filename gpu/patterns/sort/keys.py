@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.arrays import READABLE_ELEMENTS, outline, refuse_missing_file, typed
+from gpu.declaration.arrays import READABLE_ELEMENTS, TYPED, outline, refuse_missing_file, typed
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params
+from gpu.declaration.text_parameters import numbers_of
 
 KINDS = ("random", "sorted", "reversed", "few", "equal", "nearly", "zipf", "worked")
 DTYPES = ("int32", "uint32", "float32")
@@ -20,6 +21,8 @@ _MOVED = 64
 def make_input(params: Params, seed: int) -> Inputs:
     """Make the keys that `input`, `n` and `dtype` ask for; InputError where they ask for a file."""
     refuse_missing_file(params)
+    if params["input"] == TYPED:
+        return {"values": numbers_of(params["values"])}
     return {"values": make_keys(params["input"], params["n"], params["dtype"], seed)}
 
 

@@ -12,6 +12,7 @@ from gpu.declaration.arrays import (
     input_parameter,
     size_parameter,
     typed,
+    values_parameter,
     whole_warps,
 )
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
@@ -68,6 +69,7 @@ PATTERN = Pattern(
     parameters=(
         input_parameter(KINDS),
         size_parameter(default=2**16, kinds=KINDS),
+        values_parameter(),
         Choice(
             name="order",
             label="Order",

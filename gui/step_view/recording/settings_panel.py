@@ -101,7 +101,7 @@ class SettingsPanel(QFrame):
                 parts.insert(0, f"{value} {parameter.unit}")
             else:
                 # A word speaks for itself, a number does not.
-                if isinstance(parameter, Text) and len(value) > _LONGEST_WORDS:
+                if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _LONGEST_WORDS:
                     value = f"{value[:_LONGEST_WORDS].rstrip()}…"
                 worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
                 parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")

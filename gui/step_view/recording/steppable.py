@@ -141,14 +141,14 @@ class Steppable:
 
 
 def _elements(pattern: Pattern, request: StepPattern) -> int | None:
-    """Return how many elements a request has: pixels, characters, or what its size says; None where nothing does."""
-    text, size = pattern.parameter(Role.TEXT), pattern.size
+    """Return how many elements a request has: pixels, characters, or what is made or typed; None where nothing says."""
+    text = pattern.parameter(Role.TEXT)
     match pattern.takes(request.params):
         case "image":
             return prod(request.inputs["image"].shape) if "image" in request.inputs else None
         case "text" if text is not None:
             return len(request.params[text.name])
-    return int(request.params[size.name]) if size is not None else None
+    return pattern.elements(request.params)
 
 
 def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:

@@ -139,7 +139,7 @@ def test_run_of_matrices_takes_a_matrix_and_saves_one(command, tmp_path: Path):
 
 def test_help_of_an_array_pattern_offers_kinds_and_files(command):
     text = command("run", "reduction", "--help").out
-    assert "--input random|ones|ramp|alternating|sausage|FILE" in text
+    assert "--input random|signed|ones|ramp|alternating|sausage|typed|FILE" in text
     assert text.count("\n  --input ") == 1
     assert "where the result goes: .npy or .csv" in text
 
@@ -663,3 +663,13 @@ def test_bodies_run_with_another_text_too(command, tmp_path):
     done = command("run", "nbody", "--bodies", "300", "--source", str(tmp_path / "nbody.cu"), "--json")
     assert done.code == 1
     assert json.loads(done.out)["findings"]
+
+
+def test_values_are_typed(command):
+    ran = command("run", "scan", "--values", "3 1 7 0 4 1 6 3", "--engine", "simulator", "--executor", "lockstep")
+    assert ran.code == 0
+    assert "result      3 4 11 11 15 16 22 25" in ran.out
+    assert "input       typed, 8 x int32" in ran.out
+    refused = command("run", "scan", "--values", "3 1", "--input", "ones")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--values has no effect with --input ones, only with typed." in refused.err

@@ -35,17 +35,20 @@ def test_every_kind_has_the_size_and_the_type_and_grows_from_its_seed(kind: str,
         assert np.isfinite(values).all()
         np.testing.assert_array_equal(values, make_values(kind, n, dtype, 5, operator=operator))
     differs = not np.array_equal(values, make_values(kind, n, dtype, 6, operator=operator))
-    assert differs == (kind == "random")
+    assert differs == (kind in ("random", "signed"))
 
 
 def test_the_kinds_are_what_they_are_called() -> None:
     assert make_values("ones", 3, "int32", 0).tolist() == [1, 1, 1]
     assert make_values("ramp", 4, "float32", 0).tolist() == [0, 1, 2, 3]
     assert make_values("alternating", 5, "int32", 0).tolist() == [1, -1, 1, -1, 1]
+    signed = make_values("signed", 1000, "int32", 0)
+    assert 400 < (signed < 0).sum() < 600
+    np.testing.assert_array_equal(np.abs(signed), make_values("random", 1000, "int32", 0))
     assert make_values("sausage", 12, "int32", 0).tolist() == [3, 5, 2, 7, 28, 4, 3, 0, 8, 1, 3, 5]
 
 
-@pytest.mark.parametrize("kind", ["random", "ramp", "ones", "alternating"])
+@pytest.mark.parametrize("kind", ["random", "signed", "ramp", "ones", "alternating"])
 @pytest.mark.parametrize("n", [1, 10, 1000, 2**20])
 def test_a_product_neither_overflows_nor_vanishes(kind: str, n: int) -> None:
     for seed in range(3):
