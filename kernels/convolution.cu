@@ -20,8 +20,10 @@
 #define BORDER_ZERO 1
 
 #define DIAMETER (2 * RADIUS + 1)
+#ifndef TILE_WIDTH
 #define TILE_WIDTH 32
 #define TILE_HEIGHT 8
+#endif
 #define HALO_WIDTH (TILE_WIDTH + 2 * RADIUS)
 #define HALO_HEIGHT (TILE_HEIGHT + 2 * RADIUS)
 

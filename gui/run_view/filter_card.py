@@ -8,7 +8,7 @@ import numpy as np
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QSpinBox
 
-from gpu.declaration.pattern import Parameter
+from gpu.declaration.pattern import NO_MIDDLE, Parameter
 from gpu.declaration.presentation import Filter
 from gui.widgets.basic import Card, button, label, row
 from gui.widgets.forms import MatrixField, ParameterForm
@@ -109,7 +109,7 @@ class FilterCard(Card):
     def _resize_filter(self, side: int) -> None:
         """Cut the filter to the new size, or surround it with zeros."""
         if side % 2 == 0:
-            self._form.refuse(f"A filter has an odd number of rows, not {side}.", self._parameter.name)
+            self._form.refuse(f"A filter has an odd number of rows, not {side}. {NO_MIDDLE}", self._parameter.name)
             return
         old = self.field.value
         new = np.zeros((side, side), np.float32)

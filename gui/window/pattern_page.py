@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from gpu.declaration.pattern import Pattern, Preset
+from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
@@ -338,9 +338,21 @@ class PatternPage(Ground):
         self.form.set_values({name: value for name, value in params.items() if name in self.form.fields})
 
     def _take_params(self, entered: dict[str, Any]) -> None:
-        params = self.view.complete({**self._settings.params, **entered})
+        params = self.view.complete({**self._settings.params, **entered, **self._own_defaults(entered)})
         self._enter({name: value for name, value in params.items() if value is not entered.get(name)})
         self._take(params)
+
+    def _own_defaults(self, entered: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the defaults that come with another choice, of what has others with it and was not entered too."""
+        before = self._settings.params
+        return {
+            each.name: each.initial_with(entered)
+            for each in self.pattern.parameters
+            if isinstance(each, Integer)
+            and each.name in entered
+            and each.initial_with(entered) != each.initial_with(before)
+            and entered[each.name] == before[each.name]
+        }
 
     def _take(self, params: dict[str, Any]) -> None:
         self._show_params(params)

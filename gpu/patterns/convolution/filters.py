@@ -22,7 +22,12 @@ _THREE_BY_THREE = {
     "sharpen": [[0, -1, 0], [-1, 5, -1], [0, -1, 0]],
 }
 
-NAMES = ("box", "gaussian", *_THREE_BY_THREE)
+GRADIENT = "gradient"
+"""Both Sobels: the root of the sum of their squares."""
+SOBELS = ("sobel-x", "sobel-y")
+NAMES = ("box", "gaussian", "sobel-x", "sobel-y", GRADIENT, "laplacian", "emboss", "sharpen")
+OWN_SIZES = tuple((name, 3) for name in (*_THREE_BY_THREE, GRADIENT))
+"""Of filters that have a textbook form."""
 
 
 def coefficients(name: str, size: int) -> Array:
@@ -31,7 +36,7 @@ def coefficients(name: str, size: int) -> Array:
     Parameters
     ----------
     name : str
-        One of `NAMES`.
+        One of `NAMES`; of the gradient the first of its two filters.
     size : int
         Odd, at least 3.
     """
@@ -44,6 +49,7 @@ def coefficients(name: str, size: int) -> Array:
         curve = np.exp(-0.5 * (offsets / (0.15 * size + 0.35)) ** 2)
         gaussian: Array = (np.outer(curve, curve) / curve.sum() ** 2).astype(np.float32)
         return gaussian
+    name = SOBELS[0] if name == GRADIENT else name
     return _widened(np.array(_THREE_BY_THREE[name], np.float64), size).astype(np.float32)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu.declaration.images import blocks_for, channels_last, middle, planes_of, screen_picture
 from gpu.declaration.pattern import (
+    NO_MIDDLE,
     Array,
     Choice,
     Cost,
@@ -20,6 +21,7 @@ from gpu.declaration.pattern import (
     Outputs,
     Params,
     Pattern,
+    Preset,
     Progress,
     Textbook,
     Variant,
@@ -31,10 +33,10 @@ from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
 from gpu.patterns.convolution import filters
 from gpu.patterns.convolution.benchmark import BENCHMARK
-from gpu.patterns.convolution.filters import filter_of
+from gpu.patterns.convolution.filters import GRADIENT, SOBELS, filter_of
 
 _FILE = "convolution.cu"
-_TILE = (32, 8, 1)
+_TILES = ("32x8", "16x16", "8x8", "6x6", "4x4")
 # More warps share an unrolled loop's code, which for large filters does not fit the instruction cache.
 _BLOCK = (32, 16, 1)
 _BORDERS = ("clamp", "zero")
@@ -93,15 +95,21 @@ def _host_program(
     kernel_name: str,
     *,
     filter_in_constant_memory: bool = True,
-    block: tuple[int, int, int] = _BLOCK,
+    block: tuple[int, int, int] | None = _BLOCK,
     tile: tuple[int, int, int] | None = None,
 ) -> HostProgram:
-    """Return a host program for one launch; a block makes `tile` pixels, or one a thread."""
+    """Return a host program for one launch; a block makes `tile` pixels, or one a thread.
+
+    Without a block it is as large as the tile that the parameters ask for.
+    """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         weights = filter_of(params)
         radius = weights.shape[0] // 2
-        module = engine.build(_FILE, {"RADIUS": radius})
+        across, down = map(int, params["tile"].split("x"))
+        threads = block or (across, down, 1)
+        tiling = {} if block else {"TILE_WIDTH": across, "TILE_HEIGHT": down}
+        module = engine.build(_FILE, {"RADIUS": radius, **tiling})
         kernel = module.kernel(kernel_name)
         border = np.int32(_BORDERS.index(params["border"]))
 
@@ -111,15 +119,15 @@ def _host_program(
         del planes
         out = engine.allocate(image.shape, np.float32)
         extent = (np.int32(width), np.int32(height))
-        grid = (*blocks_for((width, height), tile or block), channels)
+        grid = (*blocks_for((width, height), tile or threads), channels)
         yield Progress(0.1, "uploaded")
 
         if filter_in_constant_memory:
             module.set_constant("FILTER", weights)
-            engine.launch(kernel, grid, block, image, out, *extent, border)
+            engine.launch(kernel, grid, threads, image, out, *extent, border)
         else:
             taps = engine.upload(weights)
-            engine.launch(kernel, grid, block, image, taps, out, *extent, np.int32(radius), border)
+            engine.launch(kernel, grid, threads, image, taps, out, *extent, np.int32(radius), border)
             engine.free(taps)
         engine.free(image)
         yield Progress(0.9, "convolved")
@@ -212,7 +220,33 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     return (yield from host_program(engine, inputs, params))
 
 
+def _passes(params: Params) -> tuple[Params, ...]:
+    """Return the parameters of the filters that an image goes through, each by itself: both Sobels for a gradient."""
+    if params["filter"] != GRADIENT:
+        return (params,)
+    return tuple({**params, "filter": name} for name in SOBELS)
+
+
+def _in_each(program: HostProgram) -> HostProgram:
+    """Return a host program that filters by both Sobels for a gradient, whose length the host works out."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        filtered = []
+        for each in _passes(params):
+            outputs = yield from program(engine, inputs, each)
+            filtered.append(outputs["result"])
+        return {"result": filtered[0] if len(filtered) == 1 else np.hypot(*filtered)}
+
+    return run
+
+
 def _reference(inputs: Inputs, params: Params) -> Array:
+    """Filter in float64."""
+    filtered = [_filtered(inputs, each) for each in _passes(params)]
+    return filtered[0] if len(filtered) == 1 else np.hypot(*filtered)
+
+
+def _filtered(inputs: Inputs, params: Params) -> Array:
     from scipy import ndimage
 
     weights = filter_of(params).astype(np.float64)
@@ -240,15 +274,21 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
     Each goes through K * K roundings at most. In two passes it goes through fewer, 2 K of sums and products and one of
     each coefficient, but a filter that separates only to the precision of float32 is itself off by as much: twice as
-    many bound that.
+    many bound that. A gradient is no further off than both filters together, and rounded twice more.
     """
     weights = filter_of(params).astype(np.float64)
-    return gamma(2 * weights.size + 2) * float(np.abs(weights).sum()) * float(inputs["image"].max(initial=0))
+    many = len(_passes(params))
+    rounded = gamma(2 * weights.size + 2 * many) * float(np.abs(weights).sum())
+    return many * rounded * float(inputs["image"].max(initial=0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     values = inputs["image"].size
-    return Cost(bytes_read=4 * values, bytes_written=4 * values, flops=2 * filter_of(params).size * values)
+    return Cost(
+        bytes_read=4 * values,
+        bytes_written=4 * values,
+        flops=2 * filter_of(params).size * values * len(_passes(params)),
+    )
 
 
 def _textbook(params: Params, n: int) -> Textbook:
@@ -269,9 +309,13 @@ def _work(inputs: Inputs, params: Params) -> Work:
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-gray."""
+    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-gray.
+
+    A gradient's magnitude is never negative: its zero is black.
+    """
     image, maxval = inputs["image"], int(inputs["maxval"])
-    offset = np.float32(maxval / 2) if abs(float(filter_of(params).sum())) < 1e-3 else np.float32(0)
+    around_gray = abs(float(filter_of(params).sum())) < 1e-3 and params["filter"] != GRADIENT
+    offset = np.float32(maxval / 2) if around_gray else np.float32(0)
     rounded = np.empty(image.shape, image.dtype)
     for row in range(0, image.shape[0], 64):
         band = outputs["result"][row : row + 64] + offset
@@ -294,7 +338,8 @@ PATTERN = Pattern(
         Choice(
             name="filter",
             label="Filter",
-            help="What the coefficients do to the image.",
+            help="What the coefficients do to the image. The gradient's magnitude takes both Sobels, and the host the "
+            "root of the sum of their squares.",
             options=(*filters.NAMES, "custom"),
             default="gaussian",
         ),
@@ -308,6 +353,8 @@ PATTERN = Pattern(
             maximum=31,
             step=2,
             only_if=("filter", filters.NAMES),
+            reason=NO_MIDDLE,
+            own=filters.OWN_SIZES,
         ),
         Choice(
             name="border",
@@ -315,6 +362,14 @@ PATTERN = Pattern(
             help="What lies outside of the image: the nearest pixel again, or zeros.",
             options=_BORDERS,
             default="clamp",
+        ),
+        Choice(
+            name="tile",
+            label="Tile",
+            help="Pixels that a block of the tiled variant makes, a thread each; around them it fetches half a filter.",
+            options=_TILES,
+            default=_TILES[0],
+            titles=tuple(name.replace("x", " \u00d7 ") for name in _TILES),
         ),
         Matrix(
             name="coefficients",
@@ -330,7 +385,7 @@ PATTERN = Pattern(
         Variant(
             "naive",
             "Naive",
-            run=_host_program("convolve_naive", filter_in_constant_memory=False),
+            run=_in_each(_host_program("convolve_naive", filter_in_constant_memory=False)),
             idea="One thread a pixel; pixels and filter come from global memory.",
             limit="Half of all loads fetch the same few coefficients.",
             kernels=("convolve_naive",),
@@ -338,7 +393,7 @@ PATTERN = Pattern(
         Variant(
             "constant",
             "Filter in constant memory",
-            run=_host_program("convolve_constant"),
+            run=_in_each(_host_program("convolve_constant")),
             idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
             limit="Neighboring threads fetch the same pixels again and again.",
             kernels=("convolve_constant",),
@@ -346,7 +401,7 @@ PATTERN = Pattern(
         Variant(
             "tiled",
             "Tiled in shared memory",
-            run=_host_program("convolve_tiled", block=_TILE),
+            run=_in_each(_host_program("convolve_tiled", block=None)),
             idea="A block fetches its pixels and a halo around them once, into shared memory.",
             limit="One shared load for each multiply-add.",
             kernels=("convolve_tiled",),
@@ -354,7 +409,7 @@ PATTERN = Pattern(
         Variant(
             "separable",
             "Separable",
-            run=_separable,
+            run=_in_each(_separable),
             idea="A filter of rank one is applied along the rows, then along the columns: 2 K taps a pixel, not K x K.",
             limit="The image goes through memory twice; other filters do not separate.",
             kernels=("convolve_rows", "convolve_columns"),
@@ -364,7 +419,7 @@ PATTERN = Pattern(
         Variant(
             "register-tiled",
             "Register-tiled",
-            run=_register_tiled,
+            run=_in_each(_register_tiled),
             idea="A thread makes sixteen pixels from a row of the tile that it holds in registers.",
             limit="Arithmetic; where the filter is small, the detour through shared memory.",
             kernels=("convolve_register_tiled",),
@@ -372,7 +427,7 @@ PATTERN = Pattern(
         Variant(
             "peak",
             "Peak",
-            run=_peak,
+            run=_in_each(_peak),
             idea=f"Up to {_WIDEST_STREAMED} x {_WIDEST_STREAMED} a thread walks down four columns, the sums of all "
             "rows under way in registers; wider filters go through the register tiles.",
             limit="Memory's bandwidth for small filters, arithmetic for large ones.",
@@ -390,4 +445,18 @@ PATTERN = Pattern(
     textbook=_textbook,
     step_params={"size": 3},
     step_input=_step_input,
+    presets=(
+        Preset(
+            "A 6 x 6 block, an 8 x 8 tile",
+            "A 3 x 3 filter reaches one pixel beyond a block on each side: 36 threads fetch 64 pixels. Row by row "
+            "through the tile that takes two rounds; by two loops over rows and columns, as texts have it, four.",
+            {"filter": "gaussian", "size": 3, "tile": "6x6"},
+            variant="tiled",
+        ),
+        Preset(
+            "The magnitude of the gradient",
+            "Both Sobels at their own size, 3: the root of the sum of their squares, zero being black.",
+            {"filter": GRADIENT, "size": 3},
+        ),
+    ),
 )

@@ -14,11 +14,13 @@ from gpu.patterns import find_pattern
 from gpu.patterns.convolution import filters
 from gpu.patterns.convolution.filters import filter_of
 from gpu.patterns.convolution.pattern import row_and_column
+from gpu.run.execute import record
+from gpu.stepping.moment.touched import touched
 from tests.gpu.patterns.driving import run
 
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]
 ANY_FILTER = [name for name in VARIANTS if name != "separable"]
-SEPARABLE = ("box", "gaussian", "sobel-x", "sobel-y")
+SEPARABLE = ("box", "gaussian", "sobel-x", "sobel-y", "gradient")
 MODES = {"clamp": "nearest", "zero": "constant"}
 SIZES = [(1, 1), (1, 31), (31, 1), (2, 3), (16, 32), (17, 33), (31, 33), (65, 63), (40, 100)]
 
@@ -61,9 +63,9 @@ def test_every_filter_in_gray_and_color(engine: Engine, variant: str, name: str)
     for shape in [(33, 50), (20, 37, 3)]:
         image = rng.integers(0, 256, shape, np.uint8)
         outcome = run(engine, "convolution", variant, image, filter=name, size=7)
-        assert_close(
-            outcome.outputs["result"], expected(image, filters.coefficients(name, 7), "clamp"), np.array([[20.0]])
-        )
+        each = filters.SOBELS if name == filters.GRADIENT else (name,)
+        right = [expected(image, filters.coefficients(one, 7), "clamp") for one in each]
+        assert_close(outcome.outputs["result"], np.hypot(*right) if len(each) > 1 else right[0], np.array([[20.0]]))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -104,7 +106,7 @@ def test_filters_sum_to_one_or_to_zero(name: str, size: int) -> None:
     weights = filters.coefficients(name, size)
     assert weights.shape == (size, size)
     assert weights.dtype == np.float32
-    edges = name in ("sobel-x", "sobel-y", "laplacian")
+    edges = name in ("sobel-x", "sobel-y", "gradient", "laplacian")
     assert weights.sum(dtype=np.float64) == pytest.approx(0 if edges else 1, abs=1e-5)
 
 
@@ -119,7 +121,7 @@ def test_the_gaussian_is_the_separable_bell() -> None:
 def test_what_is_between_two_passes_has_the_sign_of_the_image(name: str) -> None:
     row, column = row_and_column(filters.coefficients(name, 5))
     np.testing.assert_allclose(np.outer(column, row), filters.coefficients(name, 5), atol=1e-6)
-    smooth = row if name != "sobel-x" else column
+    smooth = row if name not in ("sobel-x", "gradient") else column
     assert (smooth > 0).all()
 
 
@@ -195,3 +197,55 @@ def test_large_images_on_the_gpu() -> None:
                 assert run(engine, "convolution", variant, image, filter="gaussian", size=size).report.verified
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("tile", ["32x8", "16x16", "8x8", "6x6", "4x4"])
+@pytest.mark.parametrize("size", [3, 5, 31])
+def test_a_tile_of_any_size_gives_the_same(engine: Engine, tile: str, size: int) -> None:
+    image = np.random.default_rng(size).integers(0, 256, (37, 45), np.uint8)
+    assert run(engine, "convolution", "tiled", image, filter="gaussian", size=size, tile=tile).report.verified
+
+
+def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
+    pattern = find_pattern("convolution")
+    preset = next(preset for preset in pattern.presets if "6 x 6" in preset.title)
+    inputs = {"image": np.arange(96, dtype=np.uint8).reshape(8, 12), "maxval": np.array(255)}
+    recording = record(pattern, pattern.variant(preset.variant), inputs, preset.params, lambda progress: None)
+    (launch,) = recording.launches
+    assert (launch.trace.grid, launch.trace.block) == ((2, 2, 1), (6, 6, 1))
+    shared = [array for array in launch.trace.arrays if array.space == "shared"]
+    assert {array.count for array in shared} == {64}
+    numbers = {array.number for array in shared if array.block == 0}
+    fills = []
+    for event in range(len(launch.trace.events)):
+        for touch in touched(launch.trace, event):
+            if touch.writes and touch.number in numbers:
+                fills.extend(touch.elements.tolist())
+    assert sorted(fills) == list(range(64))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_gradient_is_the_length_of_both_sobels(engine: Engine, variant: str) -> None:
+    image = np.random.default_rng(5).integers(0, 256, (33, 40), np.uint8)
+    outcome = run(engine, "convolution", variant, image, filter="gradient")
+    x, y = (ndimage.sobel(image.astype(float), axis, mode="nearest") for axis in (1, 0))
+    np.testing.assert_allclose(outcome.outputs["result"], np.hypot(x, y), rtol=1e-5, atol=1e-3)
+    assert outcome.report.verified
+    flat = np.full((9, 9), 100, np.uint8)
+    assert (run(engine, "convolution", variant, flat, filter="gradient").presented["picture"] == 0).all()
+
+
+def test_filters_have_sizes_of_their_own() -> None:
+    pattern = find_pattern("convolution")
+    assert pattern.check({"filter": "gaussian"})["size"] == 9
+    for name in ("sobel-x", "sobel-y", "gradient", "laplacian"):
+        assert pattern.check({"filter": name})["size"] == 3
+    assert pattern.check({"filter": "sobel-x", "size": 7})["size"] == 7
+
+
+@pytest.mark.parametrize(
+    "given", [{"size": 4}, {"filter": "custom", "coefficients": np.ones((4, 4))}], ids=["size", "coefficients"]
+)
+def test_an_even_filter_is_refused_with_the_reason(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="With an even number of rows none is in the middle"):
+        find_pattern("convolution").check(given)

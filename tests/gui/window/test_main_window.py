@@ -759,3 +759,55 @@ def test_without_a_folder_for_temporary_files_no_window_opens(qapp, monkeypatch,
     said = capsys.readouterr().err
     assert said.startswith("lockstep: There is no folder for temporary files: ")
     assert said.count("\n") == 1
+
+
+def test_a_sobel_is_taken_at_its_own_size_and_a_size_that_is_chosen_stays(qtbot, window):
+    form = window.page.form
+    form.change(filter="sobel-x")
+    assert form.values["size"] == 3
+    assert window.bench.settings["convolution"].params["size"] == 3
+    form.change(filter="gaussian")
+    assert form.values["size"] == 9
+    form.change(size=21)
+    form.change(filter="box")
+    assert form.values["size"] == 21
+    form.change(size=4)
+    assert "none is in the middle" in form.error.text()
+    form.change(size=5)
+    settle(qtbot, window)
+
+
+def test_the_step_follows_the_text_of_a_run(qtbot, window):
+    window.choose_pattern("histogram")
+    settings = window.page.step.settings
+    assert settings.params["of"] == "levels"
+    window.page.form.change(of="letters", text="banana", letters=1)
+    assert (settings.params["of"], settings.params["text"], settings.params["letters"]) == ("letters", "banana", 1)
+    window.page.form.change(text="x" * 5000)
+    assert len(settings.params["text"]) == 2048
+    settings.form.change(text="only here")
+    window.page.form.change(bins=7)
+    assert settings.params["text"] == "only here"
+    settle(qtbot, window)
+
+
+def test_an_example_is_watched_as_it_is(qtbot, window):
+    window.choose_pattern("histogram")
+    sections, interleaved = window.page.pattern.presets[:2]
+    window.page.show_example(sections)
+    settle(qtbot, window)
+    assert (window.page.variant.name, window.page.examples.box.currentText()) == ("block-partition", sections.title)
+    assert {name: window.page.step.settings.params[name] for name in ("block", "blocks")} == {"block": "4", "blocks": 1}
+    window.choose_variant("interleaved")
+    assert window.page.examples.box.currentText() == interleaved.title
+    settle(qtbot, window)
+    window.choose_pattern("scan")
+    typed = next(preset for preset in window.page.pattern.presets if preset.title == "3 1 7 0 4 1 6 3, inclusive")
+    window.page.show_example(typed)
+    settle(qtbot, window)
+    assert window.page.step.settings.params["values"] == "3 1 7 0 4 1 6 3"
+    window.page.form.fields["values"].box.setText("3 1 7, ")
+    window.page.form.fields["values"].box.textEdited.emit("3 1 7, ")
+    assert window.page.form.fields["values"].box.text() == "3 1 7, "
+    assert window.bench.settings["scan"].params["values"] == "3 1 7"
+    settle(qtbot, window)
