@@ -8,6 +8,7 @@ from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.launch_tree import Grid, launch_tree
 from gpu.stepping.moment.lanes import LaneStates
 from gpu.stepping.moment.traffic import most_addresses
+from gpu.stepping.races import Race, races_of
 from gpu.stepping.recording import Recording
 from gpu.stepping.segments import Segment, segments_of
 from gpu.stepping.tally import Tally
@@ -25,6 +26,8 @@ class Derived:
         The most addresses that atomics of one access want; 0 without atomics.
     grids : tuple of Grid
         The host's launches, and those by kernels.
+    races : tuple of Race
+        Where threads race for elements.
     """
 
     recording: Recording
@@ -34,6 +37,7 @@ class Derived:
     segments: tuple[Segment, ...]
     addresses: int
     grids: tuple[Grid, ...]
+    races: tuple[Race, ...]
 
 
 def derive(recording: Recording) -> Derived:
@@ -42,5 +46,5 @@ def derive(recording: Recording) -> Derived:
     segments = segments_of(recording, [(row.first, row.label) for row in dataflow.rows if row.made.any()])
     return Derived(
         recording, dataflow, LaneStates(recording), Tally(recording), segments, most_addresses(recording),
-        launch_tree(recording),
+        launch_tree(recording), races_of(recording),
     )  # fmt: skip

@@ -217,6 +217,7 @@ class StepTab(QWidget):
             self._kind_chosen = None
         self._turn_to_picture()
         self.panes.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
+        self.panes.flow.show_races(models.racing_cells)
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
         self.panes.timeline.open(models.segments, findings, names)

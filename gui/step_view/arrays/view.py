@@ -21,8 +21,10 @@ from gui.step_view.arrays.paint import READABLE, ValueGrid
 from gui.step_view.arrays.panels import Panel, panels, wrapped
 from gui.step_view.arrays.shades import Mark
 from gui.step_view.arrays.tints import TintedGrid
+from gui.step_view.dataflow.words import describe_race
 
 if TYPE_CHECKING:
+    from gpu.stepping.races import Race
     from gui.step_view.recording.models import Models
 
 _GAP = 22
@@ -77,6 +79,8 @@ class MemoryView(QWidget):
         self.block = 0
         self.followed: tuple[int, int] | None = None
         self.panels: list[Panel] = []
+        # Of the launch that runs, by the array's number and the element.
+        self._races: dict[tuple[int, int], Race] = {}
         self.touches: list[Touched] = []
         self.hidden_too = False
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
@@ -98,6 +102,7 @@ class MemoryView(QWidget):
             return
         launch, event = self.models.recording.at(max(moment - 1, 0))
         trace = launch.trace
+        self._races = {(race.array, race.element): race for race in self.models.races if race.launch == launch.number}
         self.touches = touched(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
         if launch.number not in self._given:
@@ -201,7 +206,16 @@ class MemoryView(QWidget):
                 own, warp = divmod(group, count)
                 strong = bool(own) or self.followed is None
                 made.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
+        places = [element - panel.first for number, element in self._races if number == panel.number]
+        racing = [place for place in places if 0 <= place < panel.values.size and self._race_at(panel, place)]
+        if racing:
+            made.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
         return made
+
+    def _race_at(self, panel: Panel, place: int) -> Race | None:
+        """Return who has raced for a cell by now."""
+        race = self._races.get((panel.number, panel.first + place))
+        return race if race is not None and race.second.moment < self.moment else None
 
     # --- mouse
 
@@ -236,6 +250,8 @@ class MemoryView(QWidget):
                 if names:
                     more = f" and {at.size - 4} more" if at.size > 4 else ""
                     lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")
+        if (race := self._race_at(panel, place)) is not None:
+            lines.append(describe_race(race, several_blocks=self.models.several_blocks))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:

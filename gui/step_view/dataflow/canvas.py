@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
@@ -17,6 +18,9 @@ from gui.step_view.dataflow.bright import BrightPictures
 from gui.step_view.dataflow.paint import FlowPainter
 from gui.step_view.dataflow.tiles import Tiles
 from gui.step_view.dataflow.viewport import TILE, Cell, Viewport
+
+if TYPE_CHECKING:
+    from gpu.stepping.races import Race
 
 _MOST_BRIGHT = 4
 """How many times as large as the view a picture of the moment's operations may be."""
@@ -36,12 +40,15 @@ class Marks:
         A block and a thread.
     differing : Cell or None
         A cell that another order of the warps gives another value.
+    racing : mapping
+        The cells that threads race for; they stand out from the second access on.
     """
 
     selected: Cell | None = None
     lit: dict[int, list[int]] = field(default_factory=dict)
     followed: tuple[int, int] | None = None
     differing: Cell | None = None
+    racing: Mapping[Cell, Race] = field(default_factory=dict)
 
 
 class Canvas:
@@ -137,6 +144,9 @@ class Canvas:
 
     @staticmethod
     def _paint_marks(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:
+        for (row, cell), race in marks.racing.items():
+            if row in rows and race.second.moment < moment:
+                flow.paint_differing(painter, row, cell)
         if marks.differing is not None:
             flow.paint_differing(painter, *marks.differing)
         if marks.followed is not None:

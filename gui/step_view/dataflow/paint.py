@@ -412,7 +412,7 @@ class FlowPainter:
         return cells + region_of([ovals[cell][0] for cell in np.flatnonzero(row.made & row.worked).tolist()])
 
     def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
-        """Frame a cell that is not the same in another order."""
+        """Frame a cell that is not the same in another order, or that threads race for."""
         painter.setPen(QPen(QColor(self.theme.bad), 2.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(self.cell_rect(number, cell).adjusted(-2, -2, 2, 2), _ROUND + 1, _ROUND + 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
@@ -13,7 +14,10 @@ from gui.qt.later import after, every
 from gui.step_view.dataflow.canvas import Canvas, Marks
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.viewport import Cell, Viewport
-from gui.step_view.dataflow.words import describe_cell
+from gui.step_view.dataflow.words import describe_cell, describe_race
+
+if TYPE_CHECKING:
+    from gpu.stepping.races import Race
 
 _GLIDE_MS = 16
 _WIDEST, _WIDEST_OF_FILMS = 52, 72
@@ -88,6 +92,11 @@ class FlowView(QWidget):
     def show_differing(self, cell: Cell | None) -> None:
         """Mark a cell as one that another order of the warps gives another value."""
         self.marks.differing = cell
+        self.update()
+
+    def show_races(self, races: Mapping[Cell, Race]) -> None:
+        """Mark the cells that threads race for."""
+        self.marks.racing = races
         self.update()
 
     def follow_thread(self, thread: tuple[int, int] | None) -> None:
@@ -173,6 +182,8 @@ class FlowView(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
         if cell and self.viewport.layout is not None:
             text = describe_cell(self.viewport.layout, cell, several_blocks=self._several_blocks)
+            if (race := self.marks.racing.get(cell)) is not None and race.second.moment < self.moment:
+                text += f"\n{describe_race(race, several_blocks=self._several_blocks)}"
             QToolTip.showText(event.globalPosition().toPoint(), text, self)
         else:
             QToolTip.hideText()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gui.painting.values import as_text, thread_name
 from gui.step_view.dataflow.layout import Cells, DataflowLayout
+
+if TYPE_CHECKING:
+    from gpu.stepping.races import Race
 
 
 def row_title(row: Cells) -> str:
@@ -15,6 +20,16 @@ def where(row: Cells, cell: int) -> str:
     """Return the name of the element that a cell shows: s[11], or sum for a variable of a thread."""
     name = row.storage.name
     return name if row.storage.space == "register" else f"{name}[{int(row.column[cell])}]"
+
+
+def describe_race(race: Race, *, several_blocks: bool) -> str:
+    """Return who races for an element: written by thread 3, read by thread 4, nothing orders them."""
+    racers = (
+        f"{'written' if each.writes else 'read'} by "
+        + thread_name(each.block, each.thread, several_blocks=several_blocks)
+        for each in (race.first, race.second)
+    )
+    return f"{' / '.join(racers)}, nothing orders them"
 
 
 def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from gui.step_view.dataflow.layout import DataflowLayout
 if TYPE_CHECKING:
     from gpu.stepping.launch_tree import Grid
     from gpu.stepping.moment.lanes import LaneStates
+    from gpu.stepping.races import Race
     from gpu.stepping.recording import Recording
     from gpu.stepping.segments import Segment
     from gpu.stepping.tally import Tally
@@ -39,6 +41,8 @@ class Models:
         The most addresses that atomics of one access want; 0 without atomics.
     grids : tuple of Grid
         The host's launches, and those by kernels.
+    races : tuple of Race
+        Where threads race for elements.
     """
 
     recording: Recording
@@ -50,6 +54,7 @@ class Models:
     segments: tuple[Segment, ...]
     addresses: int
     grids: tuple[Grid, ...]
+    races: tuple[Race, ...]
 
     @property
     def launching(self) -> bool:
@@ -81,6 +86,21 @@ class Models:
     def warps(self) -> tuple[int, ...]:
         """The warps of a block, by launch."""
         return tuple(launch.trace.launches[0].lanes_per_block // WARP for launch in self.recording.launches)
+
+    @cached_property
+    def racing_cells(self) -> dict[tuple[int, int], Race]:
+        """The cells of the dataflow in which the elements stand that threads race for, by row and cell.
+
+        Each is marked where either of the two accesses saw it or left it.
+        """
+        found: dict[tuple[int, int], Race] = {}
+        for race in self.races:
+            for racer in (race.first, race.second):
+                moment = racer.moment + 1
+                cell = self.layout.dataflow.cell_at(moment, race.name, race.element, block=race.block)
+                if cell is not None:
+                    found.setdefault(cell, race)
+        return found
 
     def given(self, launch: int) -> frozenset[str]:
         """Return the names of the arrays that held something when a launch began."""
@@ -134,5 +154,5 @@ def models_of(recording: Recording) -> Models:
     files = tuple(position.file for position in positions)
     return Models(
         recording, DataflowLayout(derived.dataflow), derived.lanes, derived.tally, lines, files, derived.segments,
-        derived.addresses, derived.grids,
+        derived.addresses, derived.grids, derived.races,
     )  # fmt: skip

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 
 import numpy as np
@@ -13,7 +14,9 @@ from gpu.messages.requests import Failure, StepPattern
 from gpu.patterns import find_pattern
 from gpu.stepping.recording import Recording
 from gui.editor.kernel_lines import kernel_lines
+from gui.painting.theme import look
 from gui.step_view.cards.lanes import ACTIVE
+from gui.step_view.dataflow.words import describe_race
 from gui.step_view.recording.settings_panel import SettingsPanel
 from gui.step_view.recording.steppable import stepped_variant
 from gui.widgets.basic import ElidedLabel
@@ -425,6 +428,32 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     qtbot.mouseClick(orders.smaller, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: tab.request.params["n"] < before, timeout=60_000)
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
+
+
+def _red(widget: QWidget) -> int:
+    """Return how many pixels have the color of what is bad."""
+    image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    wanted, pixels = look().theme.bad, image.constBits().asarray(image.sizeInBytes())
+    return int((np.frombuffer(pixels, np.uint32) & 0xFFFFFF == int(wanted[1:], 16)).sum())
+
+
+def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, stepping):
+    tab = stepping("histogram", "racy").page.step
+    races = tab.models.races
+    second = min(race.second.moment for race in races)
+    for kind, view in (("Flow", tab.panes.flow), ("Arrays", tab.panes.memory)):
+        tab.panes.kinds.choose(kind)
+        tab.player.go(second)
+        assert not _red(view), kind
+        tab.player.go(tab.player.end)
+        assert _red(view) > 50, kind
+    assert all(tab.models.layout.rows[row].storage.name == races[0].name for row, _ in tab.models.racing_cells)
+    words = describe_race(races[0], several_blocks=False)
+    assert re.fullmatch(r"(written|read) by thread \d+ / (written|read) by thread \d+, nothing orders them", words)
+    assert "written" in words
+    clean = stepping("scan", "brent-kung").page.step
+    assert not clean.models.races
+    assert not clean.models.racing_cells
 
 
 def test_findings_are_marked_in_time_and_in_the_code(stepping):
