@@ -129,7 +129,7 @@ class TracedValues(PlainValues):
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
             decided = condition(frame, mask)
             sides = (chosen(frame, mask), other(frame, mask))
-            return self._operate("?:", lambda one, two: np.where(decided, one, two)[()], mask, sides)
+            return self._operate("?:", lambda one, two: np.asarray(np.where(decided, one, two))[()], mask, sides)
 
         return run
 
