@@ -39,6 +39,11 @@ _SIZEOF = re.compile(r"\bsizeof\s*\(\s*(?:unsigned\s+|signed\s+)?(\w+)\s*\)")
 _MOST = 1 << 40
 _DEEPEST = 20
 _TYPE = r"(?:unsigned|int|long|short|size_t|auto|u?int\d+_t|dim3)"
+_DECLARATION = re.compile(
+    # Looked ahead for, as the first declaration in a function follows what looks like one.
+    rf"(?:^|(?<=[;{{}}]))(?=\s*((?:(?:const|static|constexpr)\s+)*{_TYPE}(?:\s+(?:int|long|const))*)\s+([A-Za-z_][^;]*);)",
+    re.MULTILINE,
+)
 
 
 class _UnknownError(Exception):
@@ -46,7 +51,7 @@ class _UnknownError(Exception):
 
 
 @dataclass(frozen=True)
-class HostLaunch:
+class FileLaunch:
     """What a file launches a kernel with; None for what is not a constant, or differs from launch to launch.
 
     Parameters
@@ -75,7 +80,7 @@ class HostLaunch:
         return InputError(f"Give {option}: {why}.")
 
 
-def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None = None) -> HostLaunch:
+def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None = None) -> FileLaunch:
     """Find out what a file launches a kernel with.
 
     Host code does not run: an extent is known where it is made of numbers, of macros, and of variables, dim3 too, that
@@ -99,9 +104,9 @@ def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None 
     macros = {key: str(value) for key, value in (defines or {}).items()}
     found = [_evaluated(parts, _Constants(text, _seen_from(text, place), macros)) for place, _, parts in matching]
     if not found:
-        return HostLaunch()
+        return FileLaunch()
     grids, blocks, sizes = (set(each) for each in zip(*found, strict=True))
-    return HostLaunch(
+    return FileLaunch(
         tuple(text.count("\n", 0, place) + 1 for place, _, _ in matching),
         grids.pop() if len(grids) == 1 else None,
         blocks.pop() if len(blocks) == 1 else None,
@@ -154,11 +159,22 @@ def _evaluated(configuration: list[str], constants: _Constants) -> tuple[Extents
     return known(grid), known(block), size
 
 
+def _declared(text: str) -> Iterator[tuple[str, str | None, bool]]:
+    """Yield the variables that are declared, what each one starts with (None: nothing), and whether behind a `=`."""
+    for found in _DECLARATION.finditer(text):
+        for part in _parts(found[2]):
+            variable = re.fullmatch(r"(\w+)\s*(?:=\s*(.+)|[({](.*)[)}])?", part, re.DOTALL)
+            if variable is not None:
+                made = None if variable[3] is None else f"dim3{{{variable[3]}}}" if "dim3" in found[1] else variable[3]
+                yield variable[1], variable[2] or made, variable[2] is not None
+
+
 class _Constants:
     """The macros and variables of a text that have one value."""
 
     def __init__(self, text: str, seen: str, defines: Mapping[str, str]) -> None:
         self._text, self._seen, self._defines = text, seen, defines
+        self._declared = list(_declared(seen))
 
     def extents(self, text: str, depth: int = 0) -> Extents:
         """Return the extents that an expression stands for, one to three."""
@@ -184,24 +200,19 @@ class _Constants:
             return self._defines[name]
         word = re.escape(name)
         macros = set(re.findall(rf"^[ \t]*#[ \t]*define[ \t]+{word}[ \t]+([^\n]+?)[ \t]*$", self._text, re.MULTILINE))
-        declared = [
-            f"dim3({found[2]})" if "dim3" in found[1] and found[3] is None else (found[2] or found[3]).strip()
-            for found in re.finditer(
-                rf"\b({_TYPE}[\w\s]*?)\s+{word}\s*(?:[({{]([^;]*?)[)}}]|=([^;,(]*(?:\([^;]*\))?[^;,]*))\s*(?=[;,])",
-                self._seen,
-            )
-        ]
+        declared = [meaning for each, meaning, _ in self._declared if each == name]
         # A name that is changed, or that a parameter or a loop has too, is no constant.
         touched = len(re.findall(rf"\b{word}\s*(?:\.\w+\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)", self._seen))
         stepped = re.search(rf"(?:\+\+|--|[(,]\s*&|>>)\s*{word}\b|\b{word}\s*(?:\+\+|--)", self._seen)
         bare = re.search(rf"\b{_TYPE}\s+{word}\s*[;,)>]", self._seen)
-        initialized = sum(1 for _ in re.finditer(rf"\b{_TYPE}[\w\s]*?\s+{word}\s*=(?!=)", self._seen))
+        initialized = sum(assigned for each, _, assigned in self._declared if each == name)
         if stepped or bare or touched > initialized:
             raise _UnknownError
-        meanings = macros | set(declared)
-        if len(meanings) != 1:
+        meanings: list[str | None] = [*macros, *dict.fromkeys(declared)]
+        meaning = meanings[0] if len(meanings) == 1 else None
+        if meaning is None:
             raise _UnknownError
-        return meanings.pop()
+        return meaning
 
     def _number(self, text: str, depth: int) -> int:
         if depth > _DEEPEST:

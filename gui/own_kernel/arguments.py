@@ -74,7 +74,7 @@ class ArgumentRow(QWidget):
         name = label(parameter.name, "code", name=f"Parameter {parameter.name}")
         type = label(parameter.type, "caption")
         name.setMinimumWidth(look().px(90))
-        type.setMinimumWidth(look().px(110))
+        type.setMinimumWidth(look().px(120))
         self.kind = QComboBox()
         self.number = QLineEdit()
         self.extra = QLineEdit()
@@ -147,6 +147,7 @@ class ArgumentRow(QWidget):
         self.extra.setMaximumWidth(look().px(120 if extra in ("value", "seed") else 260))
         self.number.setMaximumWidth(look().px(260 if self.parameter.kind in _HINTS else 120))
         self.browse.setVisible("path of" in elements + extra)
+        self.extra.setMinimumWidth(look().px(240 if extra and not elements and self.browse.isHidden() else 60))
 
     def _browse(self) -> None:
         images = self.parameter.kind == "texture" or self.kind.currentData() == "texture"

@@ -74,7 +74,13 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
     texture = memory.texture
     if texture.size != expression.size:
         words = f"an element of {name} has a size of {texture.size}, not of {expression.size}, in bytes"
-        raise _refused(expression, batch, mask, words, "Give a .npy file with elements of the type that is fetched.")
+        raise _refused(
+            expression,
+            batch,
+            mask,
+            words,
+            "Give a .npy file with elements of the type that is fetched; a gray image has 1 byte, one in color 4.",
+        )
     if len(texture.extents) != len(expression.places):
         words = f"{name} is of {len(texture.extents)}, not of {len(expression.places)} dimensions"
         raise _refused(expression, batch, mask, words, "An image has two; of a .npy file its array's shape counts.")

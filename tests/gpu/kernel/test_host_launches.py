@@ -8,7 +8,7 @@ import pytest
 
 from gpu.cli import main as cli
 from gpu.errors import InputError
-from gpu.kernel.host_launches import HostLaunch, host_launch
+from gpu.kernel.host_launches import FileLaunch, host_launch
 from gpu.kernel.simulate import simulate
 from tests.gpu.cli.desktops import NO_WINDOW
 
@@ -23,6 +23,14 @@ KNOWN = {
     "f<<<(N + BLOCK - 1) / BLOCK, BLOCK, BLOCK * sizeof(int)>>>(p, 1);": ((16,), (64,), 256),
     "dim3 block(16, 8); dim3 grid((N + block_x) / 16, 2, 1); f<<<grid, block>>>(p, 1);": (None, (16, 8), 0),
     "dim3 block(16, 8), grid((N + 15) / 16, 2); f<<<2, block, 0, stream>>>(p, 1);": ((2,), (16, 8), 0),
+    "const int n = 48, t = 16; dim3 block(t), grid((n + t - 1) / t); f<<<grid, block>>>(p, 1);": (
+        (3,),
+        (16,),
+        0,
+    ),
+    "dim3 grid, block(8); grid = dim3(3); f<<<grid, block>>>(p, 1);": (None, (8,), 0),
+    "unsigned long n = 4; auto t(32); f<<<n, t>>>(p, 1);": ((4,), (32,), 0),
+    "int n(4); n = 5; int m{6}; f<<<n, m>>>(p, n);": (None, (6,), 0),
     "dim3 grid = dim3(2, 3); dim3 block{32}; f<<<grid, block>>>(p, 1);": ((2, 3), (32,), 0),
     "int n = 1 << 10; const unsigned int t = 256u; f<<<n / t, t>>>(p, n);": ((4,), (256,), 0),
     "f<<<dim3(2, 2), dim3(8)>>>(p, 1);": ((2, 2), (8,), 0),
@@ -47,14 +55,14 @@ def test_what_is_constant_is_known(body: str) -> None:
 
 def test_a_parameter_of_the_host_function_is_no_constant() -> None:
     source = f"{KERNEL}void run(int *p, int N) {{ f<<<N, BLOCK>>>(p, N); }}"
-    assert host_launch(source, "f") == HostLaunch((5,), None, (64,), 0)
+    assert host_launch(source, "f") == FileLaunch((5,), None, (64,), 0)
     assert host_launch(source, "f", {"BLOCK": 32}).block == (32,), "a macro from outside goes first"
 
 
 def test_an_instantiation_has_the_launches_that_name_it() -> None:
     source = """template <typename T, int B> __global__ void r(T *a) {}
 void run(int *p) { r<int, 32><<<1, 32>>>(p); r<int, 64><<<2, 64>>>(p); }"""
-    assert host_launch(source, "r<int,  64>") == HostLaunch((2,), (2,), (64,), 0)
+    assert host_launch(source, "r<int,  64>") == FileLaunch((2,), (2,), (64,), 0)
     assert host_launch(source, "r<int, 64>@1").grid == (2,)
     assert host_launch(source, "r<int, 16>").grid is None
 
