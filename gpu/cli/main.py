@@ -36,6 +36,7 @@ _PARAMETER = "parameter "
 
 _LONGEST_LINE = 2000
 _MOST_DIGITS = 1000
+_MOST_ELEMENTS = 10**12
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -145,6 +146,12 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     listing = commands.add_parser("list", help="the patterns, their variants and parameters", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.add_argument(
+        "--textbook",
+        type=_elements,
+        metavar="N",
+        help="with what textbooks say of N elements: operations, steps, average and peak parallelism",
+    )
     listing.set_defaults(command=_list)
 
     devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
@@ -278,6 +285,12 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _elements(text: str) -> int:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) > _MOST_ELEMENTS:
+        raise argparse.ArgumentTypeError(f"a number of elements is a whole number up to 10^12, not {text[:20]!r}")
+    return int(text)
+
+
 def _metavar(parameter: Parameter) -> str:
     if isinstance(parameter, Choice):
         return "|".join(parameter.options)
@@ -376,7 +389,8 @@ def _list(options: argparse.Namespace) -> int:
     from gpu.patterns import all_patterns
 
     patterns = tuple(all_patterns().values())
-    print(cli_text.patterns_as_json(patterns) if options.json else cli_text.patterns_as_text(patterns))
+    told = cli_text.patterns_as_json if options.json else cli_text.patterns_as_text
+    print(told(patterns, options.textbook))
     return OK
 
 

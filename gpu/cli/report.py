@@ -124,14 +124,14 @@ def rows_as_text(rows: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)
 
 
-def patterns_as_json(patterns: Iterable[Pattern]) -> str:
-    """Return the declarations: names, titles, variants and parameters."""
-    return json.dumps([_pattern_data(pattern) for pattern in patterns], indent=2)
+def patterns_as_json(patterns: Iterable[Pattern], n: int | None = None) -> str:
+    """Return the declarations: names, titles, variants and parameters; and what textbooks say of n elements."""
+    return json.dumps([_pattern_data(pattern, n) for pattern in patterns], indent=2)
 
 
-def patterns_as_text(patterns: Iterable[Pattern]) -> str:
-    """Return the declarations as an indented list."""
-    return "\n\n".join("\n".join(_pattern_lines(pattern)) for pattern in patterns)
+def patterns_as_text(patterns: Iterable[Pattern], n: int | None = None) -> str:
+    """Return the declarations as an indented list, and what textbooks say of n elements."""
+    return "\n\n".join("\n".join(_pattern_lines(pattern, n)) for pattern in patterns)
 
 
 def devices_as_json(devices: Sequence[DeviceStatus]) -> str:
@@ -148,7 +148,7 @@ def devices_as_text(devices: Sequence[DeviceStatus]) -> str:
     return "\n".join(lines)
 
 
-def _pattern_data(pattern: Pattern) -> dict[str, Any]:
+def _pattern_data(pattern: Pattern, n: int | None) -> dict[str, Any]:
     return {
         "name": pattern.name,
         "title": pattern.title,
@@ -156,6 +156,7 @@ def _pattern_data(pattern: Pattern) -> dict[str, Any]:
         "default_variant": pattern.default_variant,
         "variants": [
             {key: getattr(variant, key) for key in ("name", "title", "idea", "limit", "cautionary", "library")}
+            | ({} if n is None else {"textbook": _textbook_data(pattern, variant, n)})
             for variant in pattern.variants
         ],
         "parameters": [_parameter_data(parameter) for parameter in pattern.parameters],
@@ -184,7 +185,23 @@ def _parameter_data(parameter: Parameter) -> dict[str, Any]:
     return data
 
 
-def _pattern_lines(pattern: Pattern) -> list[str]:
+def _textbook_data(pattern: Pattern, variant: Variant, n: int) -> dict[str, Any] | None:
+    """Return what a textbook says of n elements, other parameters as they are; None where it says nothing."""
+    book = pattern.textbook_of(variant, pattern.check({}), n)
+    return None if book is None else asdict(book) | {"average": book.average}
+
+
+def _textbook_text(pattern: Pattern, variant: Variant, n: int) -> str:
+    book = pattern.textbook_of(variant, pattern.check({}), n)
+    if book is None:
+        return "the textbook says nothing"
+    if book.average is None:
+        return f"the textbook: {book.operations} operations"
+    average = f"{book.average:.1f}" if book.average < 1000 else str(round(book.average))
+    return f"the textbook: {book.operations} operations in {book.steps} steps, {average} at once, {book.peak} at most"
+
+
+def _pattern_lines(pattern: Pattern, n: int | None) -> list[str]:
     width = 2 + max(
         *(len(variant.name) for variant in pattern.variants),
         *(len(parameter.name) + 2 for parameter in pattern.parameters),
@@ -193,6 +210,8 @@ def _pattern_lines(pattern: Pattern) -> list[str]:
     for variant in pattern.variants:
         default = " (default)" if variant.name == pattern.default_variant else ""
         lines.append(f"  {variant.name:<{width}}{variant.title}{default}{_library_text(variant)}")
+        if n is not None and not variant.library:
+            lines.append(f"  {'':<{width}}{_textbook_text(pattern, variant, n)}")
     lines += [f"  {'--' + parameter.name:<{width}}{_parameter_text(parameter)}" for parameter in pattern.parameters]
     return lines
 

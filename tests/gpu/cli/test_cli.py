@@ -288,6 +288,25 @@ def test_list_names_everything_that_is_declared(command):
             assert f"  --{parameter.name} " in done.out
 
 
+def test_list_says_what_textbooks_say_of_any_number_of_elements(command):
+    shown = command("list", "--textbook", "1000000")
+    assert shown.code == 0
+    line = "the textbook: 999999 operations in 20 steps, 50000 at once, 500000 at most"
+    assert line in shown.out
+    data = {each["name"]: each for each in json.loads(command("list", "--textbook", "16", "--json").out)}
+    books = {each["name"]: each["textbook"] for each in data["sort"]["variants"]}
+    assert books["bitonic"] == {"operations": 80, "steps": 10, "peak": 8, "average": 8.0}
+    assert books["radix"] is None
+    assert "textbook" not in json.loads(command("list", "--json").out)[0]["variants"][0]
+
+
+@pytest.mark.parametrize("number", ["-1", "many", "1e6", "1" + "0" * 13])
+def test_a_number_of_elements_that_is_none_is_refused(command, number: str):
+    done = command("list", f"--textbook={number}")
+    assert done.code == 2
+    assert f"a number of elements is a whole number up to 10^12, not '{number}'" in done.err
+
+
 def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch: pytest.MonkeyPatch):
     done = command("list")
     line = next(line for line in done.out.splitlines() if line.startswith("  cublas "))
