@@ -282,7 +282,9 @@ class CodeEdit(QPlainTextEdit):
             self._numbers = Lettering(self.font())
         painter.setFont(self._numbers.font)
         first, last = self._range
-        wrong = {problem.line: _color_of(problem) for problem in reversed(self.problems)}
+        # Of a line with both, the error's color is seen.
+        worst_last = sorted(self.problems, key=lambda problem: problem.diagnostic.severity == "error")
+        wrong = {problem.line: _color_of(problem) for problem in worst_last}
         here = self.textCursor().blockNumber() if self.hasFocus() else -1
         radius = look().px(3)
         for block, place in self._visible_lines():

@@ -203,9 +203,8 @@ class SourcePane(Card):
             self.code.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _problem_here(self) -> Problem | None:
-        """Return the problem of the cursor's line, else the first error, else the first warning."""
+        """Return the problem of the cursor's line, else the first of all, errors before warnings in both."""
         problems = self.document.problems
         line = self.code.textCursor().blockNumber() + 1
         here = [problem for problem in problems if problem.line == line]
-        errors = [problem for problem in problems if problem.diagnostic.severity == "error"]
-        return next(iter((*here, *errors, *problems)), None)
+        return min(here or problems, key=lambda problem: problem.diagnostic.severity != "error", default=None)

@@ -208,6 +208,10 @@ def test_what_the_compiler_warns_of_does_not_hide_what_a_run_does_wrong_there(qt
     assert pane.strip.property("tone") == "warn"
     pane.document.show_run(text, [Diagnostic(74, 1, 3, "error", "A race.")])
     assert {problem.diagnostic.message for problem in pane.document.problems} == {"Unused.", "A race."}
+    assert pane.strip.message.text() == "Line 74: A race."
+    put_cursor(pane, text.split("\n")[73].strip())
+    assert pane.strip.message.text() == "Line 74: A race."
+    assert pane.strip.property("tone") == "bad"
 
 
 def ground_of(pane, line):
