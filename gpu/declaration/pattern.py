@@ -356,6 +356,30 @@ class Preset:
     pieces: Pieces | None = None
 
 
+@dataclass(frozen=True)
+class CountedText:
+    """How a text is counted, by the names of a kernel's arrays.
+
+    Parameters
+    ----------
+    characters : str
+        The array whose elements are characters.
+    bins : tuple of str
+        Those whose elements are bins.
+    names : tuple of str
+        What the bins are called.
+    """
+
+    characters: str
+    bins: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def _no_text(params: Params) -> CountedText | None:
+    """Count no text."""
+    return None
+
+
 def with_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
     """Return the parameter that has a role; None where there is none."""
     return next((parameter for parameter in parameters if parameter.role is role), None)
@@ -449,6 +473,8 @@ class Pattern:
         What `bench` measures it on, and beside whom.
     names : callable or None
         params -> what the values of the result are called; nothing where they go by their places.
+    text : callable
+        params -> how a text is counted, for a picture of it; None where none is.
     """
 
     name: str
@@ -478,6 +504,7 @@ class Pattern:
     lessons: tuple[str, ...] = ()
     benchmark: Benchmark = field(default_factory=Benchmark)
     names: Callable[[Params], tuple[str, ...]] | None = None
+    text: Callable[[Params], CountedText | None] = field(default=_no_text)
 
     def parameter(self, role: Role) -> Parameter | None:
         """Return the parameter that has a role; None where there is none."""

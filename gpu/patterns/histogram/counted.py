@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpu.declaration.images import planes_of
-from gpu.declaration.pattern import Array, Inputs, Params
+from gpu.declaration.pattern import Array, CountedText, Inputs, Params
 from gpu.declaration.presentation import Kind
 from gpu.declaration.roles import FROM_FILE
 from gpu.errors import InputError
@@ -113,6 +113,11 @@ def names(params: Params) -> tuple[str, ...]:
             edges = params["edges"]
             return (*(f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)), "outside")
     return ()
+
+
+def text_of(params: Params) -> CountedText | None:
+    """Return which of the kernels' arrays hold the text and its bins; None where no text is counted."""
+    return CountedText("image", ("bins", "block_bins", "partial"), names(params)) if params["of"] == LETTERS else None
 
 
 def accept(inputs: Inputs, params: Params) -> None:

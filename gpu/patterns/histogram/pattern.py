@@ -359,6 +359,7 @@ PATTERN = Pattern(
     helpers={"lost_update.cu": ("update_racy", "update_atomic")},
     lessons=(ATOMICS,),
     names=counted.names,
+    text=counted.text_of,
     textbook=_textbook,
     step_params={"bins": 8, "text": PHRASE, "n": 64, "block": "8"},
     step_input=_step_input,

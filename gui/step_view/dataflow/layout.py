@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpu.declaration.pattern import Array
+from gpu.declaration.pattern import Array, CountedText
 from gui.painting.theme import Look
+from gui.painting.values import texts
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.dataflow import Dataflow
@@ -24,6 +25,8 @@ _WIDEST_GAP = 1.6
 """How many times its usual height a gap between rows may have where there is room."""
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
+
+_NOTHING = np.zeros((0, 3), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +126,14 @@ class DataflowLayout:
     Parameters
     ----------
     dataflow : Dataflow
+    text : CountedText or None
+        Where a text is counted: which rows are of its letters and of its bins.
+    counted : int array, shape (elements, 3)
+        By which event, which character in which bin: a line leads from one to the other.
     """
 
-    def __init__(self, dataflow: Dataflow) -> None:
-        self.dataflow = dataflow
+    def __init__(self, dataflow: Dataflow, text: CountedText | None = None, counted: Array = _NOTHING) -> None:
+        self.dataflow, self._text, self._counted = dataflow, text, counted
         self.rows = tuple(Cells.of(row) for row in dataflow.rows)
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
         self.edges: list[LaidOutEdges] = []
@@ -164,7 +171,44 @@ class DataflowLayout:
                 # The value may still stand there in a later row of the same array: the line begins at the nearest.
                 found = self._where_kept(self.rows[latest], columns)
                 start[here] = np.where(found, latest, origin)
-        return LaidOutEdges(cell, start, column)
+        return self._with_letters(number, row, LaidOutEdges(cell, start, column))
+
+    def _with_letters(self, number: int, row: Cells, edges: LaidOutEdges) -> LaidOutEdges:
+        """Return the lines to a row of bins with those from the letters that are counted there."""
+        text = self._text
+        if text is None or row.storage.name not in text.bins:
+            return edges
+        origin = next((n for n, each in enumerate(self.rows) if each.storage.name == text.characters), None)
+        if origin is None:
+            return edges
+        elements = np.asarray(self.dataflow.rows[origin].cells)
+        bins = {int(bin_): cell for cell, bin_ in enumerate(self.dataflow.rows[number].cells)}
+        events = set(row.moment[row.made].tolist())
+        found = [
+            (bins[bin_], origin, self.rows[origin].column[np.searchsorted(elements, element)])
+            for event, element, bin_ in self._counted.tolist()
+            if event in events and bin_ in bins and row.moment[bins[bin_]] == event
+        ]
+        cell, start, column = np.array(found, np.int64).reshape(-1, 3).T
+        return LaidOutEdges(
+            np.concatenate((edges.cell, cell)),
+            np.concatenate((edges.row, start)),
+            np.concatenate((edges.column, column)),
+        )
+
+    def texts(self, number: int, room: int) -> list[str]:
+        """Return the values of a row in at most `room` characters each where that can be: letters of a text as such."""
+        row = self.rows[number]
+        if self._text is not None and row.storage.name == self._text.characters:
+            return [chr(value) if value > ord(" ") else "␣" for value in row.value.tolist()]
+        return texts(row.value, room)
+
+    def names(self, number: int) -> tuple[str, ...]:
+        """Return what the cells of a row are called that begins a picture of bins; nothing where they have no names."""
+        row = self.rows[number]
+        if self._text is None or row.storage.name not in self._text.bins or not row.made.size or row.made.any():
+            return ()
+        return self._text.names if row.value.size == len(self._text.names) else ()
 
     @staticmethod
     def _where_kept(row: Cells, columns: Array) -> Array:

@@ -16,7 +16,6 @@ from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.shapes import Coordinates, lines_between
 from gui.painting.theme import Look, code_font
-from gui.painting.values import texts
 from gui.step_view.dataflow.bands import BandGroup, band_groups, bands
 from gui.step_view.dataflow.clip import clipped_to, outside, region_of
 from gui.step_view.dataflow.labels import FlowLabels
@@ -96,7 +95,7 @@ class FlowPainter:
         """Return the values of a row as the cells show them."""
         if number not in self._texts:
             room = int((self.sizes.column - 4) / (_SMALLEST_TEXT * 0.61))
-            self._texts[number] = texts(self.layout.rows[number].value, max(room, 1)) if self.labelled else []
+            self._texts[number] = self.layout.texts(number, max(room, 1)) if self.labelled else []
         return self._texts[number]
 
     def whos(self, number: int) -> list[str]:
@@ -215,6 +214,7 @@ class FlowPainter:
         painter.setBrush(QColor(theme.raised) if given else mixed(theme.raised, theme.surface, 0.5))
         for cell in kept:
             painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
+        self._paint_names(painter, number)
         if values:
             lettering = self._lettering(number, bold=False)
             painter.setFont(lettering.font)
@@ -238,6 +238,35 @@ class FlowPainter:
             painter.setPen(QColor(theme.text))
             for cell in made.tolist():
                 lettering.center(painter, self.cell_rect(number, cell), values[cell])
+
+    def _paint_names(self, painter: QPainter, number: int) -> None:
+        """Paint what the cells of a row are called above them, where there is room."""
+        names = self.layout.names(number) if self.labelled else ()
+        if not names:
+            return
+        lettering = self._names
+        high = QFontMetricsF(lettering.font).height()
+        painter.setFont(lettering.font)
+        painter.setPen(QColor(self.theme.muted))
+        for cell, name in enumerate(names):
+            rect = self.cell_rect(number, cell)
+            wide = lettering.width(name)
+            left = rect.left() if cell == len(names) - 1 else rect.center().x() - wide / 2
+            box = QRectF(left, rect.top() - high - 1, wide, high)
+            # Lines to the cells end behind it.
+            painter.fillRect(box, QColor(self.theme.surface))
+            lettering.center(painter, box, name)
+
+    @cached_property
+    def _names(self) -> Lettering:
+        """The font of names: all but the last, which has room beside it, are as narrow as a column."""
+        every = [name for number in range(len(self.layout.rows)) for name in self.layout.names(number)[:-1]]
+        longest, pixels = max(every, key=len, default=""), self.look.small_px
+        while pixels > _SMALLEST_TEXT and QFontMetricsF(code_font(pixels)).horizontalAdvance(longest) > (
+            self.sizes.column - 3
+        ):
+            pixels -= 1
+        return Lettering(code_font(pixels))
 
     def _warps_of(self, row: Cells, cells: Array) -> Array:
         warps: Array = row.block[cells] * self.warps[row.launch] + row.thread[cells] // WARP

@@ -8,7 +8,6 @@ from PyQt6.QtGui import QFontMetricsF
 
 from gpu.declaration.pattern import Array
 from gui.painting.theme import code_font, look
-from gui.painting.values import texts
 from gui.step_view.dataflow.labels import label_width
 from gui.step_view.dataflow.layout import LABELLED, NARROWEST, DataflowLayout, Metrics, metrics
 
@@ -50,8 +49,8 @@ class Viewport:
     def open(self, layout: DataflowLayout | None) -> None:
         """Look at another dataflow, from its beginning."""
         self.layout = layout
-        rows = () if layout is None else layout.rows
-        self._longest = max((len(text) for row in rows for text in texts(row.value, 6)), default=1)
+        rows = range(0 if layout is None else len(layout.rows))
+        self._longest = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
         self.offset, self._goal = QPointF(0, 0), None
         self.fit(0)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpu.declaration.pattern import Array
+from gpu.declaration.pattern import Array, CountedText
 from gpu.errors import LockstepError
 from gpu.warp import WARP
 from gui.step_view.dataflow.layout import DataflowLayout
@@ -117,6 +117,14 @@ class Models:
             return None
         later = here[here + 1 > moment]
         return int(later[0] if later.size else here[0]) + 1
+
+
+def with_text(models: Models, text: CountedText) -> Models:
+    """Return the same of a text that was counted: with its letters, names of bins, and lines from one to the other."""
+    from gpu.stepping.counted import counted_elements
+
+    counted = counted_elements(models.recording, text.characters, text.bins)
+    return replace(models, layout=DataflowLayout(models.layout.dataflow, text, counted))
 
 
 def load(path: str | Path) -> Models:

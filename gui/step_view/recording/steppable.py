@@ -9,7 +9,18 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from gpu.declaration.pattern import Choice, Inputs, Integer, Parameter, Params, Pattern, Textbook, Variant, with_role
+from gpu.declaration.pattern import (
+    Choice,
+    CountedText,
+    Inputs,
+    Integer,
+    Parameter,
+    Params,
+    Pattern,
+    Textbook,
+    Variant,
+    with_role,
+)
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
@@ -93,6 +104,11 @@ def _no_figures(request: StepRequest, n: int | None = None) -> Figures | None:
     return None
 
 
+def _no_text(request: StepRequest) -> CountedText | None:
+    """Know of no text."""
+    return None
+
+
 @dataclass(frozen=True)
 class Steppable:
     """Something that can be stepped through; what is called and shown alike is the same.
@@ -121,6 +137,8 @@ class Steppable:
         params -> whether an image is needed.
     cut : callable
         An image -> the part of it that can be watched; nothing where images are not taken.
+    text : callable
+        The request -> how a text is counted; None where none is.
     figures : callable
         (request, n) -> Figures of n elements, without n of as many as the request has; None where nothing is known.
     """
@@ -138,6 +156,7 @@ class Steppable:
     takes_image: Callable[[Params], bool] = field(default=_no_image, compare=False)
     cut: Callable[[Inputs], Inputs] = field(default=_nothing_of, compare=False)
     figures: Callable[[StepRequest, int | None], Figures | None] = field(default=_no_figures, compare=False)
+    text: Callable[[StepRequest], CountedText | None] = field(default=_no_text, compare=False)
 
 
 def _elements(pattern: Pattern, request: StepPattern) -> int | None:
@@ -184,6 +203,7 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         takes_image=lambda params: pattern.takes(params) == "image",
         cut=pattern.step_input if pattern.of_images else _nothing_of,
         figures=figures,
+        text=lambda request: pattern.text(request.params) if isinstance(request, StepPattern) else None,
     )
 
 

@@ -132,7 +132,7 @@ def test_a_time_of_the_simulator_says_so(qtbot, tab, monkeypatch):
     assert tab.measured.text() == "measured"
     monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
     tab.measure()
-    qtbot.waitUntil(lambda: len(tab.times) == 4)
+    qtbot.waitUntil(lambda: len(tab.times) == 5)
     assert tab.measured.text() == "to simulate on this CPU"
     assert tab.device.toolTip() == "simulated on no device, kernel time"
 

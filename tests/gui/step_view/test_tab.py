@@ -807,3 +807,18 @@ def test_the_source_is_that_of_the_kernel_that_runs(stepping):
         assert first < last
         seen.append((tab.source.title.text(), launch.trace.kernel))
     assert len({file for file, _ in seen}) == 2
+
+
+def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, stepping):
+    window = stepping("histogram", "interleaved")
+    step = window.page.step
+    step.settings.form.change(of="letters", text="programming massively pa", letters=4, block="4", blocks=1)
+    qtbot.waitUntil(lambda: step.at_rest and step.models is not None and step.models.layout.texts(0, 3)[0] == "p")
+    layout = step.models.layout
+    assert "".join(layout.texts(0, 3)) == "programming␣massively␣pa"
+    assert layout.names(1) == ("a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other")
+    assert [layout.names(row) for row in (0, 2)] == [(), ()]
+    # The first four letters: p and o go to m–p, r to q–t, g to e–h.
+    lines = layout.edges[2]
+    letters = sorted((int(c), int(f)) for c, r, f in zip(lines.cell, lines.row, lines.column, strict=True) if r == 0)
+    assert letters == [(1, 3), (3, 0), (3, 2), (4, 1)]

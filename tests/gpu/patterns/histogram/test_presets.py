@@ -15,6 +15,7 @@ from gpu.files.images import DEFAULT_SAMPLE, read_image
 from gpu.patterns import find_pattern
 from gpu.run.execute import record, run_pattern
 from gpu.simulator.counting.contention import Contention
+from gpu.stepping.counted import counted_elements
 from gpu.stepping.moment.touched import touched
 from gpu.stepping.recording import Recording
 
@@ -99,3 +100,21 @@ def test_what_is_stepped_first_is_no_single_gray() -> None:
     part = PATTERN.step_input({"image": image.pixels, "maxval": np.array(image.maxval)})["image"]
     assert part.shape == (4, 16)
     assert np.unique(part.astype(int) * 8 // (image.maxval + 1)).size >= 4
+
+
+@pytest.mark.parametrize("variant", ["block-partition", "interleaved", "privatized", "aggregated"])
+@pytest.mark.parametrize("preset", [SECTIONS, RUNS], ids=["phrase", "runs"])
+def test_each_letter_is_counted_once_and_where_it_belongs(preset: Preset, variant: str) -> None:
+    params = PATTERN.check(preset.params)
+    shown = PATTERN.text(params)
+    assert shown is not None
+    recording = record(PATTERN, PATTERN.variant(variant), {}, preset.params, lambda progress: None)
+    found = counted_elements(recording, shown.characters, shown.bins)
+    text = preset.params["text"]
+    assert sorted(found[:, 1].tolist()) == list(range(len(text)))
+    bins = [(ord(each) - ord("a")) // 4 if each.isalpha() else 7 for each in text]
+    assert [bins[element] for element in found[:, 1]] == found[:, 2].tolist()
+
+
+def test_levels_are_no_text() -> None:
+    assert PATTERN.text(PATTERN.check({})) is None
