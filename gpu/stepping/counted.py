@@ -30,7 +30,7 @@ def counted_elements(recording: Recording, source: str, bins: Collection[str]) -
     array of shape (elements, 3)
         int64: the number of the event, the element of `source`, and that of the bins.
     """
-    found = []
+    found: list[tuple[int, int, int]] = []
     for launch in recording.launches:
         trace = launch.trace
         waiting: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
