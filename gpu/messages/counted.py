@@ -26,7 +26,7 @@ class RunCounts:
     least_bytes : int
         What any variant must read and write of global memory.
     requests, sectors : int
-        Accesses of warps to global memory, and the 32-byte sectors that they want, caches left aside.
+        Accesses of warps to global memory, and the 32-byte sectors that they want, whatever caches hold.
     shared_requests, wavefronts, conflicts : int
         Accesses of warps to shared memory, the passes over its banks that they take, and those that conflicts cost.
     warp_statements, lane_statements : int
@@ -115,7 +115,7 @@ QUANTITIES = (
         "bytes moved",
         "bytes {each}",
         lambda counts: counts.per_element(counts.moved_bytes),
-        "32-byte sectors of global memory that loads, stores and atomics want, in bytes; caches are left aside",
+        "32-byte sectors of global memory that loads, stores and atomics want, in bytes; whatever caches hold",
     ),
     Quantity(
         "wavefronts",
