@@ -11,7 +11,7 @@ from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import column, label, row
 
-_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of global memory; caches are left aside"
+_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of global memory, whatever caches hold"
 _CELL = 70
 """Pixels that a figure and its name take side by side with others."""
 
