@@ -35,9 +35,9 @@ class CountedCells(QWidget):
     def show_figures(self, figures: tuple[CountedFigure, ...]) -> None:
         """Show other figures."""
         if [each.name for each in figures] != list(self.figures):
-            for each in (*self._names.values(), *self.figures.values()):
-                self._grid.removeWidget(each)
-                each.deleteLater()
+            for before in (*self._names.values(), *self.figures.values()):
+                self._grid.removeWidget(before)
+                before.deleteLater()
             self._names = {each.name: label(each.name, "caption") for each in figures}
             self.figures = {each.name: label("", "code", name=each.name) for each in figures}
             self._place()
