@@ -14,6 +14,8 @@ from gpu.stepping.moment.touched import Touched, touched
 from gpu.stepping.recording import LaunchSpan, Recording
 from gpu.warp import WARP
 
+_FARTHEST = 1000
+"""Events that are looked through for the earlier access."""
 _WHO = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
 
 
@@ -122,9 +124,9 @@ def _pairs(
 
 
 def _events_at(trace: Trace, event: int, line: int) -> Iterator[int]:
-    """Yield the events at a line, from one backwards."""
+    """Yield the events at a line, from one backwards, as many as can be looked at in no time."""
     positions = np.array([position.line == line for position in trace.data.positions], bool)
-    yield from np.flatnonzero(positions[trace.data.events["position"][: event + 1]])[::-1].tolist()
+    yield from np.flatnonzero(positions[trace.data.events["position"][: event + 1]])[: -_FARTHEST - 1 : -1].tolist()
 
 
 def _elements_of(each: Touched, who: tuple[int, int]) -> list[int]:
