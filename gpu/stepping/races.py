@@ -75,17 +75,15 @@ def _of(launch: LaunchSpan, event: int, finding: Finding) -> Iterator[Race]:
     trace = launch.trace
     if len(finding.threads) != 2 or len(finding.positions) != 2 or not 0 <= event < len(trace.events):
         return
-    who = [_thread(trace, event, text) for text in finding.threads]
-    if who[0] is None or who[1] is None:
+    first, second = (_thread(trace, event, text) for text in finding.threads)
+    if first is None or second is None:
         return
-    (block, thread), (other_block, other_thread) = who
-    named = (other_block, other_thread)
     later = touched(trace, event)
-    wanted = {(each.number, element) for each in later for element in _elements_of(each, named)}
+    wanted = {(each.number, element) for each in later for element in _elements_of(each, second)}
     for earlier in _events_at(trace, event, finding.positions[0].line):
         before = touched(trace, earlier)
-        if any((each.number, at) in wanted for each in before for at in _elements_of(each, (block, thread))):
-            same_warp = block == other_block and thread // WARP == other_thread // WARP
+        if any((each.number, at) in wanted for each in before for at in _elements_of(each, first)):
+            same_warp = first[0] == second[0] and first[1] // WARP == second[1] // WARP
             yield from _between(launch, (earlier, before), (event, later), within_warps=same_warp)
             return
 

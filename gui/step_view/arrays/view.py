@@ -206,8 +206,8 @@ class MemoryView(QWidget):
                 own, warp = divmod(group, count)
                 strong = bool(own) or self.followed is None
                 made.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
-        places = [element - panel.first for number, element in self._races if number == panel.number]
-        racing = [place for place in places if 0 <= place < panel.values.size and self._race_at(panel, place)]
+        raced_for = [element - panel.first for number, element in self._races if number == panel.number]
+        racing = [place for place in raced_for if 0 <= place < panel.values.size and self._race_at(panel, place)]
         if racing:
             made.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
         return made

@@ -144,9 +144,9 @@ class Canvas:
 
     @staticmethod
     def _paint_marks(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:
-        for (row, cell), race in marks.racing.items():
-            if row in rows and race.second.moment < moment:
-                flow.paint_differing(painter, row, cell)
+        for (place, raced_for), race in marks.racing.items():
+            if place in rows and race.second.moment < moment:
+                flow.paint_differing(painter, place, raced_for)
         if marks.differing is not None:
             flow.paint_differing(painter, *marks.differing)
         if marks.followed is not None:
