@@ -26,7 +26,7 @@ class RunCounts:
     least_bytes : int
         What any variant must read and write of global memory.
     requests, sectors : int
-        Accesses of warps to global memory, and the 32-byte sectors that they want, whatever caches hold.
+        Accesses of warps to global memory, and the 32-byte sectors that they want, as if there were no caches.
     shared_requests, wavefronts, conflicts : int
         Accesses of warps to shared memory, the passes over its banks that they take, and those that conflicts cost.
     warp_statements, lane_statements : int
@@ -102,12 +102,15 @@ class Quantity:
     value : callable
         RunCounts -> its figure.
     meaning : str
+    more_is_better : bool
+        Whether the greatest figure is the best.
     """
 
     name: str
     unit: str
     value: Callable[[RunCounts], float]
     meaning: str
+    more_is_better: bool = False
 
 
 QUANTITIES = (
@@ -115,7 +118,7 @@ QUANTITIES = (
         "bytes moved",
         "bytes {each}",
         lambda counts: counts.per_element(counts.moved_bytes),
-        "32-byte sectors of global memory that loads, stores and atomics want, in bytes; whatever caches hold",
+        "32-byte sectors of global memory that loads, stores and atomics want, in bytes, as if there were no caches",
     ),
     Quantity(
         "wavefronts",
@@ -146,6 +149,7 @@ QUANTITIES = (
         "lanes of 32",
         lambda counts: counts.lanes,
         "Lanes that are active when a warp executes a statement, on average",
+        more_is_better=True,
     ),
     Quantity(
         "barriers",

@@ -83,6 +83,8 @@ class RunPattern:
         Edited kernel files: text by file name.
     frames : bool
         Whether to take pictures between launches, where the pattern offers them.
+    side : int
+        Rows and columns that an image is cut or repeated to; 0 leaves it as it is.
 
     The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
     `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
@@ -98,6 +100,7 @@ class RunPattern:
     verify: bool = True
     sources: Mapping[str, str] = field(default_factory=dict)
     frames: bool = False
+    side: int = 0
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ class CountPattern:
 
     Parameters
     ----------
-    pattern, variant, params, inputs, seed, sources
+    pattern, variant, params, inputs, seed, sources, side
         As of a RunPattern.
     whole : bool
         Whether all of the input is counted.
@@ -172,6 +175,7 @@ class CountPattern:
     seed: int = 0
     sources: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
+    side: int = 0
 
 
 @dataclass(frozen=True)

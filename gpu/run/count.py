@@ -22,6 +22,7 @@ from gpu.messages.requests import CountPattern
 from gpu.patterns import find_pattern
 from gpu.run.check import small_inputs, small_params
 from gpu.run.drive import Tell, accept, drive, refuse_library
+from gpu.run.sized import of_side
 
 _SIZES = {"elements": 1024, "bodies": 1024, "rows": 64, "columns": 64}
 """Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
@@ -82,7 +83,7 @@ def count_pattern(
 def count_request(request: CountPattern, tell: Tell) -> RunCounts:
     """Carry out a CountPattern; errors as of `count_pattern`."""
     pattern = find_pattern(request.pattern)
-    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    inputs = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
     variant = pattern.variant(request.variant)
     return count_pattern(
         pattern,

@@ -54,6 +54,7 @@ from gpu.run.check import check_request
 from gpu.run.count import count_request
 from gpu.run.drive import ANOTHER, Tell, accept, drive, refuse_library
 from gpu.run.frames import Frames
+from gpu.run.sized import of_side
 from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.recording import Recording
 
@@ -120,7 +121,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
         case LoadBodies() | SaveBodies() | AdvanceBodies():
             return execute_bodies.execute(engine, request, folder, tell)
     pattern = find_pattern(request.pattern)
-    inputs = {name: handle.open() for name, handle in request.inputs.items()}
+    inputs = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
     outcome = run_pattern(
         engine,
         pattern,

@@ -1,4 +1,4 @@
-"""Throughput against n: runs that are asked for one at a time, so that they can be stopped and seen as they come."""
+"""Throughput or counts against n: asked for one at a time, so that they can be stopped and seen as they come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
-from gpu.messages.requests import Failure, Report, Result, RunPattern
+from gpu.messages.counted import RunCounts
+from gpu.messages.requests import CountPattern, Failure, Report, Result, RunPattern
+from gpu.messages.shared_arrays import SharedArray
 from gui.model.jobs import Jobs
 
 CHANNEL = "measure"
@@ -34,6 +36,9 @@ class Point:
         n, and the least bytes, per second.
     work_per_s : float
         What the pattern counts as its work, in the unit of its throughput.
+    kernel_ms : float
+    counts : RunCounts or None
+        What was counted, where that was asked for: then nothing is timed.
     """
 
     variant: str
@@ -43,6 +48,8 @@ class Point:
     work_per_s: float
     engine: str
     device: str
+    kernel_ms: float = 0.0
+    counts: RunCounts | None = None
 
 
 @dataclass
@@ -80,6 +87,8 @@ class Sweep(QObject):
         self._pattern: Pattern | None = None
         self._params: Mapping[str, Any] = {}
         self._sources: Mapping[str, str] = {}
+        self._inputs: Mapping[str, SharedArray] = {}
+        self._counted = False
 
     @property
     def running(self) -> bool:
@@ -93,9 +102,13 @@ class Sweep(QObject):
         sizes: list[int],
         params: Mapping[str, Any],
         sources: Mapping[str, str],
+        inputs: Mapping[str, SharedArray],
+        *,
+        counted: bool = False,
     ) -> None:
-        """Measure variants of a pattern; of `params` only the size changes."""
+        """Measure variants of a pattern, or count what they do; of `params` only the size changes, or the image's."""
         self.stop()
+        self._inputs, self._counted = dict(inputs), counted
         self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
         self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
         self._runs = _Runs()
@@ -121,7 +134,14 @@ class Sweep(QObject):
         turn, verify, pattern = self._turn, self._runs.report is None, self._pattern
         assert pattern is not None
         params = {**self._params, **pattern.with_value(Role.SIZE, n)}
-        request = RunPattern(pattern.name, variant, params, verify=verify, sources=self._sources, seed=n)
+        side = n if self._inputs else 0
+        request = (
+            CountPattern(pattern.name, variant, params, self._inputs, n, self._sources, whole=True, side=side)
+            if self._counted
+            else RunPattern(
+                pattern.name, variant, params, self._inputs, n, verify=verify, sources=self._sources, side=side
+            )
+        )
         begun: list[float] = []
 
         def done(event: Result | Failure) -> None:
@@ -143,6 +163,13 @@ class Sweep(QObject):
                 self.stop()
                 return
             self._leave_out(variant, event.message)
+            return
+        if event.counts is not None:
+            self.added.emit(Point(variant, n, 0.0, 0.0, 0.0, "simulator", "", counts=event.counts))
+            if wall_s > DEFAULT_BUDGET_S:
+                self._leave_out(variant, f"to count it takes more than {DEFAULT_BUDGET_S:g} s")
+            else:
+                self._advance()
             return
         report = event.report
         assert report is not None
@@ -172,7 +199,14 @@ class Sweep(QObject):
             work = report.throughput.value * report.time_ms.kernel / 1e3
             self.added.emit(
                 Point(
-                    variant, n, n / seconds, report.least_bytes / seconds, work / seconds, report.engine, report.device
+                    variant,
+                    n,
+                    n / seconds,
+                    report.least_bytes / seconds,
+                    work / seconds,
+                    report.engine,
+                    report.device,
+                    1e3 * seconds,
                 )
             )
 

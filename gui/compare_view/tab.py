@@ -1,10 +1,12 @@
-"""The Compare tab of a pattern of arrays: its variants' throughput against the number of elements."""
+"""The Compare tab: over sizes, on a GPU the variants' throughput, without one what they do, counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
@@ -20,7 +22,9 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
-from gpu.engines.base import Device
+from gpu.engines.base import TO_SIMULATE, Device
+from gpu.messages.counted import QUANTITIES, Quantity
+from gpu.messages.shared_arrays import SharedArray
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
@@ -36,13 +40,54 @@ SMALLEST_SIDE = 5
 LARGEST_SIDE = 13
 DEFAULT_LARGEST_SIDE = 9
 UNITS = ("Melements/s", "GB/s")
-_UNITS_OF_WORK = {"FLOP": ("GFLOP/s", "GB/s"), "key": ("Mkeys/s", "GB/s")}
+_UNITS_OF_WORK = {
+    "FLOP": ("GFLOP/s", "GB/s"),
+    "key": ("Mkeys/s", "GB/s"),
+    "pixel": ("Mpixels/s", "GB/s"),
+    "interaction": ("Minteractions/s", "GB/s"),
+}
+TIME = f"time {TO_SIMULATE}"
+"""The one choice that is measured where a CPU simulates."""
+
+_IN_MS = f"ms {TO_SIMULATE}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Powers of two from which and to which variants are compared.
+
+    Parameters
+    ----------
+    smallest : int
+    choices : range
+        The largest that can be chosen.
+    default : int
+        The largest at first.
+    """
+
+    smallest: int
+    choices: range
+    default: int
+
+
+_MEASURED = {
+    "elements": Range(SMALLEST, range(SMALLEST + 4, LARGEST + 1, 2), DEFAULT_LARGEST),
+    "sides": Range(SMALLEST_SIDE, range(SMALLEST_SIDE + 2, LARGEST_SIDE + 1), DEFAULT_LARGEST_SIDE),
+    "pixels": Range(6, range(8, 14), 12),
+}
+_COUNTED = {
+    "elements": Range(5, range(7, 15), 11),
+    "sides": Range(3, range(5, 9), 6),
+    "pixels": Range(4, range(5, 10), 7),
+}
+"""What is counted runs in lockstep, and is the same for each element long before a GPU is full."""
 
 
 def _unit_of_work(pattern: Pattern) -> str:
     """Return what the pattern's throughput counts."""
     params = pattern.check(pattern.with_value(Role.SIZE, 1))
-    return pattern.work(pattern.inputs({}, params, 0), params).unit
+    dot = {"image": np.zeros((1, 1), np.uint8), "maxval": np.array(255)} if pattern.of_images else {}
+    return pattern.work(pattern.inputs(dot, params, 0), params).unit
 
 
 class LineSample(QWidget):
@@ -106,18 +151,20 @@ class VariantRow(QWidget):
 
 
 class CompareTab(QWidget):
-    """Measures the variants that are ticked, on the engine that is chosen, and draws them as they come.
+    """Measures or counts the variants that are ticked, on the engine that is chosen, and draws them as they come.
 
     Parameters
     ----------
     pattern : Pattern
-        With a size.
+        With a size, or of images, whose sides are its sizes.
     sources : KernelSources
         The kernels' texts.
     jobs : Jobs
         The engine's queue.
     params : callable
         Returns what is chosen on the Run tab.
+    image : callable
+        Returns the inputs of the image that is open; nothing where there is none.
     """
 
     failed = pyqtSignal(str, str)
@@ -126,10 +173,16 @@ class CompareTab(QWidget):
     """Something was measured."""
 
     def __init__(
-        self, pattern: Pattern, sources: KernelSources, jobs: Jobs, params: Callable[[], Mapping[str, Any]]
+        self,
+        pattern: Pattern,
+        sources: KernelSources,
+        jobs: Jobs,
+        params: Callable[[], Mapping[str, Any]],
+        image: Callable[[], Mapping[str, SharedArray]],
     ) -> None:
         super().__init__()
-        self._pattern, self._sources, self._params = pattern, sources, params
+        self._pattern, self._sources, self._params, self._image = pattern, sources, params, image
+        self._simulated = False
         self._jobs = jobs
         self.points: list[Point] = []
         self._why: dict[str, str] = {}
@@ -146,18 +199,18 @@ class CompareTab(QWidget):
         self.measure_button.clicked.connect(self.toggle)
         self.largest = QComboBox()
         self.largest.setAccessibleName("Largest size")
-        n = pattern.size
-        assert n is not None
         self._of_matrices = pattern.dimensions == 2
-        exponents = (
-            range(SMALLEST_SIDE + 2, LARGEST_SIDE + 1) if self._of_matrices else range(SMALLEST + 4, LARGEST + 1, 2)
-        )
-        greatest = max(n.maximum, 1).bit_length() - 1
-        fitting = [exponent for exponent in exponents if exponent <= greatest] or [greatest]
-        for exponent in fitting:
-            self.largest.addItem(as_power(2**exponent), exponent)
-        default = DEFAULT_LARGEST_SIDE if self._of_matrices else DEFAULT_LARGEST
-        self.largest.setCurrentIndex(self.largest.findData(min(default, fitting[-1])))
+        self._in_work = self._of_matrices or pattern.presentation.kind in ("image", "bodies")
+        self.quantity = QComboBox()
+        self.quantity.setAccessibleName("Quantity")
+        for place, quantity in enumerate(QUANTITIES):
+            self.quantity.addItem(quantity.name, quantity)
+            self.quantity.setItemData(place, quantity.meaning, Qt.ItemDataRole.ToolTipRole)
+        self.quantity.addItem(TIME)
+        self.quantity.hide()
+        self.quantity.currentIndexChanged.connect(self._take_quantity)
+        self._range = _MEASURED["elements"]
+        self._offer_sizes()
         self._units = _UNITS_OF_WORK.get(_unit_of_work(pattern), UNITS)
         self.unit = Segments(self._units, "Unit")
         self.unit.buttons[self._units[1]].setToolTip(
@@ -167,23 +220,24 @@ class CompareTab(QWidget):
         self.unit.picked.connect(self._show)
         self.scale.picked.connect(self._rescale)
         self.about = ElidedLabel("caption", "What is measured")
-        self.curves = ThroughputPlot(n.unit)
+        self.curves = ThroughputPlot("pixels of a side" if pattern.size is None else pattern.size.unit)
         self.curves.hovered.connect(self._look_at)
         self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
             each.entered.connect(self.curves.emphasize)
         self._lay_out()
-        self.curves.begin(self.sizes, self.unit.chosen)
+        self.curves.begin(self.sizes, self._unit)
         self._say_at_rest()
         jobs.ready.connect(self._take_device)
         if jobs.device is not None:
             self._take_device(jobs.device)
 
     def _lay_out(self) -> None:
-        plot = Card("Throughput against n", margins=(12, 8, 12, 6))
+        self.card = plot = Card("Throughput against n", margins=(12, 8, 12, 6))
         plot.head.addWidget(self.about, 1)
         plot.head.addWidget(self.scale)
         plot.head.addWidget(self.unit)
+        plot.head.addWidget(self.quantity)
         plot.body.addWidget(self.curves, 1)
         ladder = Card("Variants", margins=(12, 8, 12, 12))
         self.at = label("", "caption", name="Size that the figures are of")
@@ -223,7 +277,7 @@ class CompareTab(QWidget):
     @property
     def sizes(self) -> list[int]:
         """Return the sizes up to the largest that is chosen."""
-        smallest, largest = SMALLEST_SIDE if self._of_matrices else SMALLEST, self.largest.currentData()
+        smallest, largest = self._range.smallest, self.largest.currentData()
         return [2**exponent for exponent in range(min(smallest, largest), largest + 1)]
 
     def toggle(self) -> None:
@@ -238,15 +292,24 @@ class CompareTab(QWidget):
                 "An edited kernel is measured on the simulator only.", "Choose the simulator, or revert the kernel."
             )
             return
-        params = dict(self._params())
-        if self._pattern.value(params, Role.SIZE) is None and self._pattern.source is not None:
+        params, inputs = dict(self._params()), {}
+        if self._pattern.takes(params) == "text":
+            params |= self._pattern.for_file("image")
+        if self._pattern.takes(params) == "image":
+            inputs = dict(self._image())
+            if not inputs:
+                self.failed.emit("There is no image to compare variants with.", "Open one with Ctrl+O.")
+                return
+        if not inputs and self._pattern.value(params, Role.SIZE) is None and self._pattern.source is not None:
             params[self._pattern.source.name] = self._pattern.source.default
+        self._offer_sizes()
         self.points, self._why = [], {}
-        self.curves.begin(self.sizes, self.unit.chosen)
+        self.curves.begin(self.sizes, self._unit)
         self._show()
         chosen = [each.name for each in self.rows if each.box.isChecked()]
         self.measure_button.setText("Stop")
-        self.sweep.start(self._pattern, chosen, self.sizes, params, sources)
+        counted = self._counted is not None
+        self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=counted)
 
     def stop(self) -> None:
         """Measure no further."""
@@ -256,22 +319,87 @@ class CompareTab(QWidget):
         """Drop all points: they are another engine's."""
         self.stop()
         self.points, self._why = [], {}
-        self.curves.begin(self.sizes, self.unit.chosen)
+        self.curves.begin(self.sizes, self._unit)
         self._show()
         self._say_at_rest()
 
+    # --- what is compared
+
+    @property
+    def _counted(self) -> Quantity | None:
+        """Return the quantity that is counted; None where something is measured."""
+        return self.quantity.currentData() if self._simulated else None
+
+    @property
+    def _unit(self) -> str:
+        """Return what the figures count."""
+        if not self._simulated:
+            return self.unit.chosen
+        quantity = self._counted
+        return _IN_MS if quantity is None else quantity.unit.format(each=self._each)
+
+    @property
+    def _each(self) -> str:
+        counted = next((point.counts for point in self.points if point.counts is not None), None)
+        return counted.each if counted is not None else "each"
+
+    def _take_quantity(self) -> None:
+        """Show another quantity; between what is counted and what is measured nothing is kept."""
+        counted = self._counted is not None
+        if self.points and (self.points[0].counts is not None) != counted:
+            self.forget()
+        self.measure_button.setText("Count" if counted else "Measure")
+        self.card.title.setText("Counted" if counted else "Time to simulate")
+        self._offer_sizes()
+        self.scale.choose("linear" if counted else "log")
+        self._show()
+        self._say_at_rest()
+
+    def _offer_sizes(self) -> None:
+        """Offer the sizes that suit what is compared, and keep the one that is chosen where it is among them."""
+        image = self._pattern.takes(self._params()) in ("image", "text")
+        kind = "pixels" if image else "sides" if self._of_matrices else "elements"
+        offered = (_COUNTED if self._counted is not None else _MEASURED)[kind]
+        if offered == self._range and self.largest.count():
+            return
+        self._range = offered
+        size = self._pattern.size
+        greatest = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else offered.choices[-1]
+        fitting = [exponent for exponent in offered.choices if exponent <= greatest] or [greatest]
+        self.largest.clear()
+        for exponent in fitting:
+            self.largest.addItem(as_power(2**exponent), exponent)
+        self.largest.setCurrentIndex(self.largest.findData(min(offered.default, fitting[-1])))
+
     def _take_device(self, device: Device) -> None:
+        simulated = device.engine == "simulator"
+        if simulated != self._simulated:
+            self._simulated = simulated
+            self.unit.setVisible(not simulated)
+            self.quantity.setVisible(simulated)
+            if simulated:
+                self._take_quantity()
+            else:
+                self.card.title.setText("Throughput against n")
+                self.measure_button.setText("Measure")
+                self.scale.choose("log")
+                self._offer_sizes()
         for each in self.rows:
             each.show_libraries(device.no_library)
 
     def _end(self) -> None:
-        self.measure_button.setText("Measure")
+        self.measure_button.setText("Measure" if self._counted is None else "Count")
         self._say_at_rest()
         if self._why and not self.points:
             self.failed.emit(f"Nothing could be measured: {next(iter(self._why.values()))}", "")
 
     def _say_at_rest(self) -> None:
-        if self.points:
+        if self._counted is not None:
+            what = "counted by the simulator: exact, and the same on every machine"
+            self.about.say(what if self.points else "What variants do is counted, at each size.")
+        elif self._simulated:
+            self.about.say("How long this CPU takes says nothing of a GPU.")
+        elif self.points:
             last = self.points[-1]
             self.about.say(f"measured, {last.device}; median of 3, every point verified")
         else:
@@ -295,10 +423,15 @@ class CompareTab(QWidget):
         numbers = {each.name: number for number, each in enumerate(self.rows)}
         figures: dict[int, dict[int, float]] = {}
         for point in self.points:
-            if self.unit.chosen == self._units[1]:
+            quantity = self._counted
+            if self._simulated:
+                value = point.kernel_ms
+                if quantity is not None and point.counts is not None:
+                    value = quantity.value(point.counts)
+            elif self.unit.chosen == self._units[1]:
                 value = point.bytes_per_s / 1e9
             else:
-                value = point.work_per_s if self._of_matrices else point.elements_per_s / 1e6
+                value = point.work_per_s if self._in_work else point.elements_per_s / 1e6
             figures.setdefault(numbers[point.variant], {})[point.n] = value
         return figures
 
@@ -308,7 +441,7 @@ class CompareTab(QWidget):
 
     def _show(self) -> None:
         figures = self._figures()
-        self.curves.show_points(figures, self.unit.chosen)
+        self.curves.show_points(figures, self._unit)
         self._show_figures(figures)
 
     def _show_figures(self, figures: dict[int, dict[int, float]]) -> None:
@@ -317,10 +450,12 @@ class CompareTab(QWidget):
             number: of_variant.get(self._size) if self._size is not None else of_variant[max(of_variant)]
             for number, of_variant in figures.items()
         }
-        best = max((value for value in shown.values() if value is not None), default=None)
+        known = [value for value in shown.values() if value is not None]
+        more = not self._simulated or (self._counted is not None and self._counted.more_is_better)
+        best = (max if more else min)(known, default=None)
         self.at.setText(
-            f"{self.unit.chosen} at n = {as_power(self._size)}" if self._size is not None
-            else f"{self.unit.chosen} at the largest n" if figures else ""
+            f"{self._unit} at n = {as_power(self._size)}" if self._size is not None
+            else f"{self._unit} at the largest n" if figures else ""
         )  # fmt: skip
         for number, each in enumerate(self.rows):
             value = shown.get(number)

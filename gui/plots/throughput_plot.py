@@ -42,6 +42,7 @@ class ThroughputPlot(Plot):
         self._drawn: dict[int, pg.PlotDataItem] = {}
         self._sizes: list[int] = []
         self._unit = ""
+        self._logarithmic = True
         self._strong: int | None = None
         self.set_logarithmic(True)
 
@@ -71,6 +72,9 @@ class ThroughputPlot(Plot):
 
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Choose the scale of the figures."""
+        self._logarithmic = logarithmic
+        for number in self._drawn:
+            self._draw(number)
         self.plot.setLogMode(x=False, y=logarithmic)
         self.box.enableAutoRange(axis="y")
 
@@ -82,7 +86,8 @@ class ThroughputPlot(Plot):
                 self._draw(each)
 
     def _draw(self, number: int) -> None:
-        of_variant = sorted(self.points[number].items())
+        # A count may be 0, which has no place on a logarithmic scale.
+        of_variant = [each for each in sorted(self.points[number].items()) if each[1] > 0 or not self._logarithmic]
         places = np.log2([size for size, _ in of_variant])
         heights = np.array([figure for _, figure in of_variant])
         strong = number == self._strong

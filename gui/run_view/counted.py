@@ -11,7 +11,7 @@ from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import column, label, row
 
-_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of global memory, whatever caches hold"
+_MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of global memory, as if there were no caches"
 _CELL = 70
 """Pixels that a figure and its name take side by side with others."""
 
@@ -35,9 +35,9 @@ class CountedCells(QWidget):
     def show_figures(self, figures: tuple[CountedFigure, ...]) -> None:
         """Show other figures."""
         if [each.name for each in figures] != list(self.figures):
-            for before in (*self._names.values(), *self.figures.values()):
-                self._grid.removeWidget(before)
-                before.deleteLater()
+            for gone in (*self._names.values(), *self.figures.values()):
+                self._grid.removeWidget(gone)
+                gone.deleteLater()
             self._names = {each.name: label(each.name, "caption") for each in figures}
             self.figures = {each.name: label("", "code", name=each.name) for each in figures}
             self._place()

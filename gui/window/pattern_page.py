@@ -19,6 +19,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
+from gpu.messages.shared_arrays import SharedArray
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
 from gui.compare_view.tab import CompareTab
@@ -154,15 +155,17 @@ class PatternPage(Ground):
         self.show_variant(settings.variant)
         self._show_params(settings.params)
 
-    def add_studies(self) -> None:
-        """Add the tabs that measure: all at once a page would hold the window up while it is made."""
+    def add_studies(self, image: Callable[[], Mapping[str, SharedArray]]) -> None:
+        """Add the tabs that measure: all at once a page would hold the window up while it is made.
+
+        `image` returns the inputs of the image that is open.
+        """
         pattern, settings = self.pattern, self._settings
-        if pattern.presentation.kind == "values" and pattern.size is not None:
-            self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params)
-            self.add_tab("Compare", self.compare)
         if ATOMICS in pattern.lessons:
             self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
             self.add_tab("Atomics", self.atomics)
+        self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params, image)
+        self.add_tab("Compare", self.compare)
         self.complete = True
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
 
-from gpu.messages.requests import Failure, LoadArray, RunPattern
+from gpu.messages.requests import CountPattern, Failure, LoadArray, Ready, RunPattern
 from gui.compare_view import sweep
 from gui.painting.theme import look
 from gui.plots.throughput_plot import as_power
+from tests.gui import conftest
 from tests.gui.conftest import FakeHost, settle
 
 COMPARE = 2
@@ -259,11 +260,78 @@ def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
     assert tab.rows[0].figure.text() == "0.102"
 
 
-def test_images_have_no_sizes_to_compare(qtbot, window):
-    assert window.page.pattern.of_images
-    assert window.page.compare is None
-    titles = [window.page.tabs.tabText(number) for number in range(window.page.tabs.count())]
-    assert titles == ["Run", "Step"]
+def test_every_pattern_can_be_compared(qtbot, window):
+    for name in window.bench.patterns:
+        window.choose_pattern(name)
+        assert window.page.compare is not None, name
+
+
+def test_images_are_compared_by_their_sides(qtbot, window):
+    tab = window.page.compare
+    window.page.tabs.setCurrentIndex(window.page.stack.indexOf(tab))
+    assert list(tab.unit.buttons) == ["Mpixels/s", "GB/s"]
+    tab.largest.setCurrentIndex(tab.largest.findData(8))
+    for each in tab.rows[1:]:
+        each.box.setChecked(False)
+    measured(qtbot, window)
+    assert [point.n for point in tab.points] == [64, 128, 256]
+    last = window.host.runs("convolution")[-1]
+    assert (last.side, set(last.inputs)) == (256, {"image", "maxval"})
+    # The pretended engine always says 12.5.
+    assert set(tab.curves.points[0].values()) == {12.5}
+
+
+@pytest.fixture
+def simulated(qtbot, comparing, monkeypatch):
+    """The same tab on an engine that says it simulates."""
+    device = replace(conftest.DEVICE, engine="simulator")
+    monkeypatch.setattr(conftest, "DEVICE", device)
+    comparing.host.deliver(0, Ready(device))
+    qtbot.waitUntil(lambda: comparing.page.compare.quantity.isVisible())
+    return comparing
+
+
+def test_without_a_gpu_it_is_counted(qtbot, simulated):
+    tab = simulated.page.compare
+    assert tab.measure_button.text() == "Count"
+    assert not tab.unit.isVisible()
+    assert tab.card.title.text() == "Counted"
+    choose_largest(simulated, 7)
+    measured(qtbot, simulated)
+    assert not asked(simulated)
+    posted = [each for each in simulated.host.requests if isinstance(each, CountPattern)]
+    assert {(each.whole, each.params["n"]) for each in posted} == {(True, 32), (True, 64), (True, 128)}
+    # What is pretended to be counted moves a sector more for each rung.
+    assert [tab.curves.points[number][128] for number in range(3)] == [8, 12, 16]
+    assert tab.rows[0].figure.property("tone") == "best", "fewer bytes are better"
+    assert tab.at.text() == "bytes an element at the largest n"
+    assert "counted by the simulator" in tab.about.toolTip()
+    tab.quantity.setCurrentText("bank conflicts")
+    assert tab.curves.points[0][128] == 0
+    tab.scale.choose("log")
+    assert not simulated.grab().isNull()
+
+
+def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
+    tab = simulated.page.compare
+    measured(qtbot, simulated)
+    tab.quantity.setCurrentText("time to simulate on this CPU")
+    assert tab.points == []
+    assert tab.card.title.text() == "Time to simulate"
+    assert "says nothing of a GPU" in tab.about.toolTip()
+    choose_largest(simulated, 14)
+    measured(qtbot, simulated)
+    assert tab.curves.points[0][1024] == 20.0
+    assert tab.at.text() == "ms to simulate on this CPU at the largest n"
+
+
+def test_throughput_comes_back_with_a_gpu(qtbot, simulated):
+    simulated.host.deliver(0, Ready(replace(conftest.DEVICE, engine="cuda")))
+    tab = simulated.page.compare
+    qtbot.waitUntil(lambda: tab.unit.isVisible())
+    assert tab.card.title.text() == "Throughput against n"
+    assert tab.measure_button.text() == "Measure"
+    assert not tab.quantity.isVisible()
 
 
 def test_figures_are_read_in_either_theme(qtbot, comparing):
