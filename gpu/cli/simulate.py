@@ -39,7 +39,7 @@ arguments, one --arg for each of the kernel's parameters, in order:
                                     by coordinates gives the nearest element, beyond an edge the last
 
 exit codes:
-  0    no findings
+  0    no findings; there may be warnings of what is only suspicious
   1    findings: the kernel does something wrong
   2    nothing was run: it does not compile, is not supported, or an option is bad
 """

@@ -104,7 +104,7 @@ class VectorClock:
         return known
 
 
-class _Rendezvous:
+class _Gathering:
     """Lanes of a warp at one `__syncwarp`, to which the others that they name come from another branch."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class HappensBefore:
         self._known: Array | None = None
         self._everyone = _words(geometry.everyone.bits)
         self._acquired: Array | None = None
-        self._waiting: dict[tuple[int, int], list[_Rendezvous]] = {}
+        self._waiting: dict[tuple[int, int], list[_Gathering]] = {}
         self.has_barriers = False
         self.has_warp_times = False
 
@@ -209,7 +209,7 @@ class HappensBefore:
             if meeting is None:
                 if not apart[which].any():
                     continue
-                meeting = _Rendezvous()
+                meeting = _Gathering()
                 waiting = self._waiting.setdefault((warp, named), [])
                 waiting.append(meeting)
                 del waiting[:-_KEPT_MEETINGS]

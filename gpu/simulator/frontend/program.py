@@ -143,7 +143,11 @@ class Program:
             if not any(_is_host(body) and error.lies_in(body) for body in self._bodies):
                 raise error.error()
         known = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates))) or "none"
-        raise KernelError(f"{self._path.name} has no kernel {name!r}; it has {known}.")
+        reason = f"{self._path.name} has no kernel {name!r}; it has {known}."
+        host = next((body for body in self._bodies if body.spelling == name and not is_kernel(body)), None)
+        if host is None:
+            raise KernelError(reason)
+        raise KernelError(f"{reason} {name} in line {host.position.line} is not __global__.", position=host.position)
 
     def alone(self, name: str, line: int) -> str:
         """Return the text without the kernels that share a name, but for the one that has a line; all lines stay.

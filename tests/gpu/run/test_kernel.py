@@ -72,7 +72,7 @@ def test_a_launch_gives_arrays_findings_what_is_printed_and_figures_by_line(fold
     simulated = result.simulated
     check = simulated.check
     assert check.mistakes == (Mistake("race", (4,)),)
-    assert {(each.line, each.message.split(" ")[0]) for each in check.diagnostics} == {(4, "Race")}
+    assert {(each.line, each.message.split(" ")[0]) for each in check.diagnostics} == {(2, "Unused"), (4, "Race")}
     assert not check.clean
     assert len(check.orders) == 3
     assert simulated.printed == (("thread (3,0,0) in block (0,0,0)", "by 7\n"),)

@@ -140,6 +140,16 @@ def test_memory_that_a_kernel_asks_for_is_each_thread_s_own_until_there_is_none(
     assert sorted(out.tolist()).count(-1) == 64 - 8
 
 
+def test_a_function_that_is_no_kernel_is_told_to_be_none() -> None:
+    source = "int half(int n) { return n / 2; }\n__device__ int twice(int n) { return 2 * n; }"
+    for name, line in (("half", 1), ("twice", 2)):
+        with pytest.raises(KernelError) as caught:
+            SimulatedModule(source, Path("test.cu"), {}, tolerant=True).kernel(name)
+        assert caught.value.message == (
+            f"test.cu has no kernel {name!r}; it has none. {name} in line {line} is not __global__."
+        )
+
+
 def test_a_kernel_that_is_not_there_is_told_whatever_is_wrong_with_host_code() -> None:
     source = "__global__ void there() {}\nint main() { std::vector<int> v(10); return 0; }"
     with pytest.raises(KernelError, match="has no kernel 'nothere'; it has there"):
