@@ -24,7 +24,7 @@ from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, ShownPicture
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
 from gui.step_view.pictures.orders import OrdersView
-from gui.step_view.recording.models import Models, with_text
+from gui.step_view.recording.models import Models
 from gui.step_view.recording.settings_panel import SettingsPanel
 from gui.step_view.recording.steppable import Chosen, RunRequest, Steppable, StepRequest
 from gui.step_view.recording.stepper import Stepper
@@ -155,7 +155,7 @@ class StepTab(QWidget):
             self._say(error.message)
             return
         self._asked = self.stepped
-        self.stepper.record(wanted)
+        self.stepper.record(wanted, self.stepped.text(wanted))
 
     @property
     def _needs_image(self) -> bool:
@@ -201,8 +201,6 @@ class StepTab(QWidget):
             return  # something else was chosen while this was recorded
         moment = self.player.moment if self._taken == self.stepped and self.models is not None else 0
         self._taken = self.stepped
-        if (text := self.stepped.text(request)) is not None:
-            models = with_text(models, text)
         self.request, self.models, self.followed = request, models, None
         self.snapshots = snapshots_of(models)
         recording = models.recording

@@ -183,11 +183,12 @@ class DataflowLayout:
             return edges
         elements = np.asarray(self.dataflow.rows[origin].cells)
         bins = {int(bin_): cell for cell, bin_ in enumerate(self.dataflow.rows[number].cells)}
-        events = set(row.moment[row.made].tolist())
+        # They are in the order of their events.
+        first, last = np.searchsorted(self._counted[:, 0], (row.first, row.last + 1))
         found = [
             (bins[bin_], origin, self.rows[origin].column[np.searchsorted(elements, element)])
-            for event, element, bin_ in self._counted.tolist()
-            if event in events and bin_ in bins and row.moment[bins[bin_]] == event
+            for event, element, bin_ in self._counted[first:last].tolist()
+            if bin_ in bins and row.moment[bins[bin_]] == event
         ]
         cell, start, column = np.array(found, np.int64).reshape(-1, 3).T
         return LaidOutEdges(

@@ -119,8 +119,10 @@ class Models:
         return int(later[0] if later.size else here[0]) + 1
 
 
-def with_text(models: Models, text: CountedText) -> Models:
+def with_text(models: Models, text: CountedText | None) -> Models:
     """Return the same of a text that was counted: with its letters, names of bins, and lines from one to the other."""
+    if text is None:
+        return models
     from gpu.stepping.counted import counted_elements
 
     counted = counted_elements(models.recording, text.characters, text.bins)

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.declaration.pattern import CountedText
 from gpu.errors import LockstepError
 from gpu.messages.requests import Failure, Result
 from gui.model.jobs import Jobs
@@ -55,8 +56,11 @@ class Stepper(QObject):
         """The queue, its process started."""
         return self._jobs()
 
-    def record(self, request: StepRequest) -> None:
-        """Record a run, or read what was recorded; what was asked for before is forgotten."""
+    def record(self, request: StepRequest, text: CountedText | None = None) -> None:
+        """Record a run, or read what was recorded; what was asked for before is forgotten.
+
+        `text` says how a text is counted, where one is.
+        """
         self._newest += 1
         number = self._newest
         self._set_busy(True)
@@ -71,7 +75,7 @@ class Stepper(QObject):
         if self.jobs.age(self._channel) > STALE_S:
             # What nobody waits for any more may be a kernel that never ends.
             self.jobs.stop()
-        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, event),
+        self.jobs.post(self._channel, request, lambda event: self._answer(number, request, text, event),
                        priority=self._priority)  # fmt: skip
 
     def rehearse(self, request: RunRequest) -> None:
@@ -96,7 +100,7 @@ class Stepper(QObject):
             return True
         return False
 
-    def _answer(self, number: int, request: StepRequest, event: Result | Failure) -> None:
+    def _answer(self, number: int, request: StepRequest, text: CountedText | None, event: Result | Failure) -> None:
         if number != self._newest:
             return
         if isinstance(event, Failure):
@@ -106,9 +110,11 @@ class Stepper(QObject):
 
         # The handles keep the file for as long as it is read.
         handles = event.arrays
-        in_background(
-            lambda: self._tell(number, request, (_loaded(lambda: models.load(event.path)), event.path, handles))
-        )
+
+        def read() -> Models:
+            return models.with_text(models.load(event.path), text)
+
+        in_background(lambda: self._tell(number, request, (_loaded(read), event.path, handles)))
 
     def _tell(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
         with suppress(RuntimeError):  # the page may have gone in the meantime
