@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def refusal_compared(refusal: KernelError, outcome: Mapping[str, Any]) -> list[s
     said, wrong = f"{refusal.message} {refusal.advice} {refusal.detail}", []
     for because in outcome["refused_because"]:
         word = next((word for reason, word in WORDS.items() if because["reason"].startswith(reason)), "")
-        if f":{because['line']}:" not in said and refusal.position is not None:
+        if not re.search(rf":{because['line']}:|line {because['line']}\b", said):
             wrong.append(f"nothing of line {because['line']}: {said}")
         if word not in said:
             wrong.append(f"nothing of {because['reason']}: {said}")
