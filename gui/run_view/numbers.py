@@ -17,6 +17,8 @@ from gui.run_view.counted import CountedRun
 from gui.widgets.basic import Badge, Card, as_figure, column, label, row
 
 PHASES = ("upload", "kernel", "download")
+_LONGEST_BESIDE = 24
+"""Letters of a verdict that has room beside the title."""
 _MEASURED = "Measured on this machine, by device events."
 _COUNTED = "Counted by the simulator on a small part of the input: exact, and the same on every machine."
 _SIMULATED = "How long this CPU took to simulate it: it says nothing of a GPU."
@@ -186,7 +188,18 @@ class NumbersCard(Card):
 
     def show_verdict(self, verdict: Verdict) -> None:
         """Say what is to be said of the result."""
+        self._place_verdict(below=len(verdict.words) > _LONGEST_BESIDE)
         self.verdict.say(verdict.words, _TONES[verdict.kind], verdict.sentence)
+
+    def _place_verdict(self, *, below: bool) -> None:
+        """Put the verdict into the title's line, or below that: what it needs there would widen the whole column."""
+        if below == (self.body.indexOf(self.verdict) >= 0):
+            return
+        (self.head if below else self.body).removeWidget(self.verdict)
+        if below:
+            self.body.insertWidget(1, self.verdict, 0, Qt.AlignmentFlag.AlignLeft)
+        else:
+            self.head.addWidget(self.verdict)
 
     def forget_verdict(self) -> None:
         """Say nothing of right or wrong while the next run is on its way."""

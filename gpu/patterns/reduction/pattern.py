@@ -275,7 +275,7 @@ PATTERN = Pattern(
             default=0,
             minimum=0,
             maximum=65535,
-            least="as keep it busy",
+            least="as many as fit",
         ),
     ),
     variants=(
