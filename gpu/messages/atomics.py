@@ -155,6 +155,11 @@ def chain(contended: Contended, latencies: Latencies) -> Chain | None:
     )
 
 
+def _in_words(per_second: float) -> str:
+    """Return a rate with three digits and its prefix."""
+    return f"{per_second / 1e9:.3g} G" if per_second >= 1e9 else f"{per_second / 1e6:.3g} M"
+
+
 def chain_in_words(contended: Contended, latencies: Latencies) -> tuple[tuple[str, str], ...]:
     """Return the chain as figures and what each is of; nothing where there are no atomics."""
     found = chain(contended, latencies)
@@ -162,12 +167,12 @@ def chain_in_words(contended: Contended, latencies: Latencies) -> tuple[tuple[st
         return ()
     few = contended.addresses
     return (
-        (f"{found.on_one / 1e6:.3g} M atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
-        (f"{found.evenly / 1e6:.3g} M atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
-        (f"{found.skewed / 1e6:.3g} M atomics/s", f"as here, {contended.hottest} of {contended.operations} on one"),
-        (f"{found.in_cache / 1e6:.3g} M atomics/s", f"one address in a cache, × {CACHE_SPEEDUP}"),
-        (f"{found.operations / 1e6:.3g} M operations/s", f"{OPERATIONS} for each, evenly"),
-        (f"{found.bytes / 1e9:.3g} GB/s", f"memory, {found.elements / 1e9:.3g} G elements/s"),
+        (f"{_in_words(found.on_one)} atomics/s", f"one address, {2 * latencies.global_cycles:g} cycles"),
+        (f"{_in_words(found.evenly)} atomics/s", f"evenly on {few} address{'es' if few > 1 else ''}"),
+        (f"{_in_words(found.skewed)} atomics/s", f"as here, {contended.hottest} on one"),
+        (f"{_in_words(found.in_cache)} atomics/s", f"in a cache, × {CACHE_SPEEDUP}"),
+        (f"{_in_words(found.operations)} operations/s", f"{OPERATIONS} for each, evenly"),
+        (f"{found.bytes / 1e9:.3g} GB/s", f"{_in_words(found.elements)} elements/s"),
     )
 
 
