@@ -139,7 +139,9 @@ class WarpMaskChecker(Checker):
             self._check_sources(batch, here, meeting.sources)
         if not apart.any() and not self._waiting:
             return
-        self._check_masks(batch, here.at(np.flatnonzero(apart)))
+        # One lane's mask may be just those that are here, and another's still be another.
+        warps = here.lanes // WARP
+        self._check_masks(batch, here.at(np.flatnonzero(np.isin(warps, warps[apart]))))
         if meeting.name == "__syncwarp":
             self._wait(batch, here, apart)
 
@@ -151,7 +153,7 @@ class WarpMaskChecker(Checker):
         self._give_up(batch, list(self._waiting))
 
     def _check_masks(self, batch: BlockBatch, here: _Here) -> None:
-        """Look at lanes whose masks are not just those that are here."""
+        """Look at the lanes of warps in which a mask is not just those that are here."""
         own = (here.named >> here.lanes % WARP) & 1
         if (rows := np.flatnonzero(own == 0)).size:
             self._report(batch, here.at(rows), "Invalid arguments", "which leaves the lane itself out")

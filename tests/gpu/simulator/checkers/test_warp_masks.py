@@ -99,6 +99,13 @@ WRONG: dict[str, tuple[int, str, int, int, str]] = {
         16,
         "names lanes 8-15, here with another mask",
     ),
+    "a mask that lane 0 does not have": (
+        32,
+        "v = __shfl_sync(l ? ALL : 1u, v, l);",
+        1,
+        1,
+        "names lane 0, here with another mask",
+    ),
     "a side of ?:": (32, "a[i] = l < 8 ? __shfl_sync(ALL, v, 0) : 0;", 1, 0, "names lanes 8-31,"),
     "the right of &&": (32, "if (l < 8 && __any_sync(ALL, v)) a[i] = 1;", 1, 0, "names lanes 8-31,"),
     "__syncwarp in half a warp": (32, "if (l < 16)\n__syncwarp();", 2, 0, "__syncwarp at test.cu"),
@@ -146,6 +153,11 @@ def test_a_wrong_mask_is_found_at_its_line(name: str, schedule: str) -> None:
     assert what in finding.message
     if schedule == "round-robin":
         assert finding.threads == (f"thread ({thread},0,0) in block (0,0,0)",)
+
+
+def test_a_barrier_of_the_block_ends_the_waiting_of_each_warp() -> None:
+    body = "if (l < 3)\n__syncwarp();\n__syncthreads();\nif (l >= 3) __syncwarp();"
+    assert [found.count for found in found_in(body, block=96)] == [3 * 3, 3 * 29]
 
 
 @pytest.mark.parametrize("name", ["a vote in a branch", "__syncwarp in half a warp", "__syncwarp before __syncthreads"])
