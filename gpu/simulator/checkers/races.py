@@ -66,8 +66,6 @@ class RaceChecker(Checker):
     def __init__(self) -> None:
         self._findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False
-        self._start()
-        self._forget()
 
     @property
     def findings(self) -> list[Finding]:

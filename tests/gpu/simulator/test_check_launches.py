@@ -55,6 +55,7 @@ STREAMS = "cudaStream_t s, r; cudaStreamCreateWithFlags(&s, 1); cudaStreamCreate
         ("put<<<1, 2, 0, cudaStreamFireAndForget>>>(p, 1); sum<<<1, 1, 0, cudaStreamTailLaunch>>>(p, q);", 1, 1),
         ("if (t == 0) sum<<<1, 1, 0, cudaStreamTailLaunch>>>(p, q + b); p[2 * b + t] = 1;", 3, 2),
         ("put<<<1, 2>>>(p, 1); cudaDeviceSynchronize(); p[0] = p[1]; sum<<<1, 1>>>(p, q);", 1, 1),
+        ("p[1] = 1; put<<<1, 2>>>(p, 1); cudaDeviceSynchronize();", 1, 1),
         (STREAMS + "put<<<1, 2, 0, s>>>(p, 1); cudaDeviceSynchronize(); sum<<<1, 1, 0, r>>>(p, q);", 1, 1),
         ("again<<<1, 1>>>(p); sum<<<1, 1>>>(p, q);", 1, 1),
         # Atomics do not race with each other, nor does what is read only.

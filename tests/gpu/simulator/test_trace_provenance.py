@@ -395,6 +395,19 @@ def test_the_nodes_of_a_vote_are_as_many_as_its_threads():
         assert Operations.of(made).node.size == 96 + 96 + 95
 
 
+def test_a_vote_comes_from_those_of_its_threads_whose_votes_come_from_somewhere():
+    source = """
+    __global__ void k(const int *in, int *out) {
+        int vote = 1;
+        if (threadIdx.x < 3) vote = in[threadIdx.x];
+        out[threadIdx.x] = __syncthreads_count(vote);
+    }
+    """
+    made, (_, out) = trace(source, [np.ones(3, np.int32), np.zeros(40, np.int32)], block=40)
+    assert out[7] == 40
+    assert elements(ancestry(made, "out", 7)) == [0, 1, 2]
+
+
 def test_tiles_of_a_warp_reduce_among_themselves():
     source = """
     __global__ void k(const unsigned *in, unsigned *out) {

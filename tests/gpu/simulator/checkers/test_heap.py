@@ -83,6 +83,8 @@ a[i] = p[i];""",
     "a number": ("free((void *)(size_t)1234);", ("invalid-free", "1")),
     "past the end": ("int *p = made(3);\np[3] = 1;", ("out-of-bounds", "2", "-1")),
     "far past the end": ("int *p = new int[5];\np[8] = 1;", ("out-of-bounds", "2", "1")),
+    "where nothing is": ("int *p = new int[5];\np[5000] = 1;", ("out-of-bounds", "2")),
+    "freed where nothing is": ("int *p = new int[5];\nfree(p + 5000);", ("invalid-free", "2")),
     "before the beginning": ("int *q = new int(1), *p = new int(1);\np[-1] = *q;", ("out-of-bounds", "2", "1")),
     "nothing at all": ("char *p = (char *)malloc(0);\n*p = 1;", ("out-of-bounds", "2", "1")),
     "never written": ("int *p = (int *)malloc(8);\np[0] = 1;\na[i] = p[1];", ("uninitialized", "3")),
@@ -184,6 +186,20 @@ def test_of_what_was_allocated_unseen_nothing_is_claimed() -> None:
     for kernel in ("use", "drop", "use", "make", "use", "drop"):
         watch(checker, module, out, kernel=kernel, block=1)
     assert checker.findings == []
+
+
+def test_a_lane_that_frees_what_nobody_saw_hides_none_behind_it() -> None:
+    source = f"""{LAUNCHES}
+__global__ void mix(int *a) {{
+    int *p = new int[2];
+    free(threadIdx.x ? p + 1 : kept);
+}}"""
+    module, out = SimulatedModule(source, Path("test.cu"), {}), np.zeros(1, np.int32)
+    module.kernel("make").launch((1, 1, 1), (1, 1, 1), [out.view(np.uint8)])
+    checker = HeapChecker()
+    watch(checker, module, out, kernel="mix", block=3)
+    assert [found.threads for found in checker.findings] == [("thread (1,0,0) in block (0,0,0)",)]
+    assert [found.count for found in checker.findings] == [2]
 
 
 @pytest.mark.parametrize(
