@@ -1,0 +1,143 @@
+"""Recordings that no simulator made: a number that is just too large or too small is refused, the last one is read."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.errors import InputError
+from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.check import MOST_MEMORY_BYTES, TABLES, check
+from gpu.simulator.trace.data import TraceData
+from gpu.simulator.trace.file import load, save
+
+SOURCE = """
+__device__ int twice(int *x) { return *x * 2; }
+__global__ void k(int *a) {
+    __shared__ int s[8];
+    int *p = s + threadIdx.x;
+    int value = a[threadIdx.x];
+    *p = value;
+    __syncthreads();
+    if (threadIdx.x < 5) a[threadIdx.x] = twice(p) + 1;
+}
+"""
+# What says that there is none; all other numbers count from 0.
+LEAST = {"event": -1, "statement": -1, "value": -1, "nodes": -1, "operands": -1, "taken": -2}
+
+
+@pytest.fixture(scope="module")
+def data() -> TraceData:
+    module = SimulatedModule(SOURCE, Path("kernel.cu"), {})
+    return module.trace("k", (1, 1, 1), (8, 1, 1), [np.arange(8, dtype=np.int32).view(np.uint8)]).data
+
+
+def is_read(data: TraceData, folder: Path) -> bool:
+    """Return whether a recording can be read; one that cannot is refused in a sentence."""
+    save(data, folder / "trace.zip")
+    try:
+        load(folder / "trace.zip")
+    except InputError as error:
+        if error.message != f"{folder / 'trace.zip'} is not a trace, or is damaged.":
+            raise
+        return False
+    return True
+
+
+def with_memory(data: TraceData, space: str, **changed: Any) -> TraceData:
+    """Return a recording with its first memory of a space changed."""
+    first = next(memory for memory in data.memories if memory.space == space)
+    return replace(data, memories=tuple(replace(each, **changed) if each is first else each for each in data.memories))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_number_below_the_least_is_refused(data: TraceData, table: str, tmp_path: Path) -> None:
+    assert is_read(data, tmp_path)
+    rows = getattr(data, table)
+    assert rows.size
+    for column in rows.dtype.names:
+        damaged = rows.copy()
+        damaged[column][-1] = LEAST.get(column, 0) - 1
+        assert not is_read(replace(data, **{table: damaged}), tmp_path), column
+
+
+def test_a_batch_of_a_launch_that_is_none_is_named_by_its_column(data: TraceData) -> None:
+    damaged = data.batches.copy()
+    damaged["launch"] = len(data.launches)
+    with pytest.raises(ValueError, match=r"^batches\.launch$"):
+        check(replace(data, batches=damaged))
+
+
+@pytest.mark.parametrize("blocks", [0, 2])
+def test_a_batch_of_no_blocks_or_more_than_there_are_is_refused(data: TraceData, blocks: int) -> None:
+    damaged = data.batches.copy()
+    damaged["blocks"] = blocks
+    with pytest.raises(ValueError, match=r"^batches$"):
+        check(replace(data, batches=damaged))
+
+
+@pytest.mark.parametrize("table", ["operations", "inputs"])
+def test_nodes_count_from_1(data: TraceData, table: str, tmp_path: Path) -> None:
+    for first, is_right in ((1, True), (0, False)):
+        rows = getattr(data, table).copy()
+        rows["first"][0] = first
+        assert is_read(replace(data, **{table: rows}), tmp_path) == is_right
+
+
+@pytest.mark.parametrize(("size", "is_right"), [(MOST_MEMORY_BYTES, True), (MOST_MEMORY_BYTES + 1, False)])
+def test_an_array_of_too_many_bytes_is_refused(data: TraceData, size: int, *, is_right: bool, tmp_path: Path) -> None:
+    assert MOST_MEMORY_BYTES == 2**31
+    assert is_read(with_memory(data, "shared", size=size), tmp_path) == is_right
+
+
+# Of the kinds of types that are told, but too wide; and as wide as others, but of another kind.
+@pytest.mark.parametrize("dtype", [np.dtype(np.longdouble), np.dtype(np.complex64)])
+def test_a_type_that_no_kernel_has_is_refused(data: TraceData, dtype: np.dtype[Any], tmp_path: Path) -> None:
+    assert not is_read(with_memory(data, "global", dtype=dtype), tmp_path)
+    assert not is_read(replace(data, values=replace(data.values, dtypes=(*data.values.dtypes, dtype))), tmp_path)
+
+
+@pytest.mark.parametrize(("beyond", "is_right"), [(0, True), (1, False)])
+def test_a_write_begins_at_the_end_at_the_latest(
+    data: TraceData, beyond: int, *, is_right: bool, tmp_path: Path
+) -> None:
+    [array] = [memory for memory in data.memories if memory.space == "global"]
+    borders = np.append(array.borders, np.int32(array.index.size + beyond))
+    assert is_read(with_memory(data, "global", borders=borders), tmp_path) == is_right
+
+
+@pytest.mark.parametrize("version", [0, -6, 1000, 6.0, True, "6", None])
+def test_what_is_no_version_is_refused(data: TraceData, version: object, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a trace, or is damaged"):
+        load(with_version(data, version, tmp_path))
+
+
+@pytest.mark.parametrize("version", [1, 999])
+def test_another_version_is_named(data: TraceData, version: int, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"is a trace of version {version}; this program reads version 6"):
+        load(with_version(data, version, tmp_path))
+
+
+def with_version(data: TraceData, version: object, folder: Path) -> Path:
+    """Write a recording of a version."""
+    save(data, folder / "trace.zip")
+    with zipfile.ZipFile(folder / "trace.zip") as archive:
+        manifest, arrays = json.loads(archive.read("manifest.json")), archive.read("arrays.bin")
+    with zipfile.ZipFile(folder / "other.zip", "w") as archive:
+        archive.writestr("manifest.json", json.dumps({**manifest, "version": version}))
+        archive.writestr("arrays.bin", arrays)
+    return folder / "other.zip"
+
+
+def test_a_loop_that_nobody_came_to_is_kept(tmp_path: Path) -> None:
+    source = "__global__ void k(int *a) { if (a[0]) for (;;) { if (a[1]++) break; } a[2] = 1; }"
+    module = SimulatedModule(source, Path("kernel.cu"), {})
+    made = module.trace("k", (1, 1, 1), (1, 1, 1), [np.zeros(12, np.uint8)]).data
+    assert [list(function.rounds.values()) for function in made.functions] == [[-1]]
+    assert is_read(made, tmp_path)
