@@ -76,8 +76,9 @@ def test_a_batch_of_a_launch_that_is_none_is_named_by_its_column(data: TraceData
 
 @pytest.mark.parametrize("blocks", [0, 2])
 def test_a_batch_of_no_blocks_or_more_than_there_are_is_refused(data: TraceData, blocks: int) -> None:
-    damaged = data.batches.copy()
-    damaged["blocks"] = blocks
+    damaged = np.repeat(data.batches, 2)
+    check(replace(data, batches=damaged))
+    damaged["blocks"][1] = blocks
     with pytest.raises(ValueError, match=r"^batches$"):
         check(replace(data, batches=damaged))
 
@@ -85,8 +86,8 @@ def test_a_batch_of_no_blocks_or_more_than_there_are_is_refused(data: TraceData,
 @pytest.mark.parametrize("table", ["operations", "inputs"])
 def test_nodes_count_from_1(data: TraceData, table: str, tmp_path: Path) -> None:
     for first, is_right in ((1, True), (0, False)):
-        rows = getattr(data, table).copy()
-        rows["first"][0] = first
+        rows = np.repeat(getattr(data, table), 2)
+        rows["first"][-1] = first
         assert is_read(replace(data, **{table: rows}), tmp_path) == is_right
 
 
