@@ -100,6 +100,7 @@ def test_an_array_of_too_many_bytes_is_refused(data: TraceData, size: int, *, is
 # Of the kinds of types that are told, but too wide; and as wide as others, but of another kind.
 @pytest.mark.parametrize("dtype", [np.dtype(np.longdouble), np.dtype(np.complex64)])
 def test_a_type_that_no_kernel_has_is_refused(data: TraceData, dtype: np.dtype[Any], tmp_path: Path) -> None:
+    assert is_read(with_memory(data, "global", dtype=np.dtype(np.float64)), tmp_path)
     assert not is_read(with_memory(data, "global", dtype=dtype), tmp_path)
     assert not is_read(replace(data, values=replace(data.values, dtypes=(*data.values.dtypes, dtype))), tmp_path)
 
