@@ -185,6 +185,8 @@ class KernelDocument(QTextDocument):
         """Color the lines from a block to the block of a number, those that are not yet colored as they should be."""
         if self._colored == look():
             return
+        # Lines take another look from here on: all of them have that of before no more.
+        self._colored = None
         if self._commented is None:
             self._commented = lines_within_comments(self.text)
         block = first

@@ -11,7 +11,7 @@ from gpu.messages.verdicts import Remedy
 from gpu.patterns import all_patterns
 from gui.editor.kernel_lines import kernel_lines
 from gui.editor.source_pane import SourcePane
-from gui.painting.theme import look
+from gui.painting.theme import DARK, LIGHT, Look, look, set_look
 
 WAVE = QTextCharFormat.UnderlineStyle.WaveUnderline
 EVERY_KERNEL = [
@@ -425,3 +425,21 @@ def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
     assert not pane.strip.remedy.isVisibleTo(pane.strip)
     pane.document.undo()
     assert pane.document.text == text
+
+
+def test_a_look_that_was_left_for_a_moment_comes_back_to_every_line(qtbot, pane):
+    def colors():
+        formats = pane.document.firstBlock().layout().formats()
+        return [each.format.foreground().color().name() for each in formats]
+
+    def colored():
+        pane.document.color(pane.document.firstBlock(), 0)
+        return colors()
+
+    while not pane.document.color_more():
+        pass
+    dark = colors()
+    set_look(Look(LIGHT, look().text_px))
+    assert colored() != dark
+    set_look(Look(DARK, look().text_px))
+    assert colored() == dark
