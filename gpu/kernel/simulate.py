@@ -82,6 +82,8 @@ class Simulation:
     warnings : list of Finding
         What is only suspicious: "unused-parameter", "always-true", "always-false", "never-written" (an array without
         values that is not filled), "constant-never-set", or what else the compiler warns of, "compiler".
+    ended : bool
+        Whether a mistake ended the launch.
     """
 
     findings: list[Finding]
@@ -91,6 +93,7 @@ class Simulation:
     trace: Trace | None = None
     written: tuple[WrittenArray, ...] = ()
     warnings: list[Finding] = field(default_factory=list)
+    ended: bool = False
 
 
 def simulate(
@@ -223,9 +226,10 @@ def _run(
         trace = module.trace(
             kernel, *launch, **options, uninitialized=bound.uninitialized, observers=observers, checked=True
         )
-        findings = _findings_of(trace)
+        failure, others = _findings_of(trace)
     else:
-        findings = _launch(found, launch, options, bound.uninitialized, observers)
+        failure, others = _launch(found, launch, options, bound.uninitialized, observers)
+    findings = [_with_advice(finding) for finding in (*failure, *others)]
     report = CounterReport(counters.total(), counters.per_line())
     held: dict[str, Type] = {name: type.element for name, type in found.parameters if isinstance(type, Pointer)}
     for name, type in module.variables.items():
@@ -233,7 +237,7 @@ def _run(
     dtypes = {name: dtype_of(element) for name, element in held.items()}
     written = writes.arrays(dtypes, frozenset(bound.uninitialized))
     warnings = warnings_of(module, kernel, watching)
-    return Simulation(list(map(_with_advice, findings)), report, printed, bound.arrays, trace, written, warnings)
+    return Simulation(findings, report, printed, bound.arrays, trace, written, warnings, ended=bool(failure))
 
 
 def _launch(
@@ -242,8 +246,8 @@ def _launch(
     options: Mapping[str, Any],
     uninitialized: Collection[str],
     observers: Sequence[Observer],
-) -> list[Finding]:
-    """Run a kernel before the eyes of checkers and others, and return what the checkers find."""
+) -> tuple[list[Finding], list[Finding]]:
+    """Run a kernel before the eyes of checkers and others; return what ended it, and what the checkers find."""
     checkers = every_checker(uninitialized)
     failure: list[Finding] = []
     try:
@@ -252,14 +256,14 @@ def _launch(
         if not error.kind:
             raise
         failure.append(finding_of(error))
-    return failure + in_order(found for checker in checkers for found in checker.findings)
+    return failure, in_order(found for checker in checkers for found in checker.findings)
 
 
-def _findings_of(trace: Trace) -> list[Finding]:
-    """Return what was found during a trace in the order in which it is reported without one."""
+def _findings_of(trace: Trace) -> tuple[list[Finding], list[Finding]]:
+    """Return what ended a trace, and what else was found, in the order in which it is reported without one."""
     findings = [found.finding for found in trace.findings]
     failure = [findings.pop()] if trace.failure else []
-    return failure + in_order(findings)
+    return failure, in_order(findings)
 
 
 def _module(path: Path, text: str, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:

@@ -61,10 +61,7 @@ def check_pattern(
     KernelError
         Where a kernel does not compile, or is launched as no GPU would.
     """
-    refuse_library(variant)
-    params = small_params(pattern, pattern.check(given))
-    inputs = small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
-    return _watched(pattern, variant, inputs, params, tell, sources or {}).findings
+    return _checked(pattern, variant, inputs, given, tell, sources or {}, seed)[1].findings
 
 
 def check_edited(
@@ -88,10 +85,7 @@ def check_edited(
     """
     from gpu.simulator.checkers.report import diagnostics_of
 
-    refuse_library(variant)
-    params = small_params(pattern, pattern.check(given))
-    watched = small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
-    found = _watched(pattern, variant, watched, params, tell, sources)
+    params, found = _checked(pattern, variant, inputs, given, tell, sources, seed)
     file = pattern.file_of(variant.name)
     text = kernel_text(file, sources)
     mistakes = mistakes_of(found.findings, file)
@@ -161,6 +155,22 @@ def _places(racing: Collection[int], last: int) -> Iterator[int]:
     behind, before = range(end + 1, end + 1 + _AROUND), range(first - 1, first - 1 - _AROUND, -1)
     places = (line for line in (*behind, *range(end, first - 1, -1), *before) if 1 <= line <= last)
     yield from islice(places, _MOST_TRIES)
+
+
+def _checked(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    sources: Mapping[str, str],
+    seed: int,
+) -> tuple[dict[str, Any], _Watched]:
+    """Run a variant on a small part of its input before the checkers' eyes; return its parameters too."""
+    refuse_library(variant)
+    params = small_params(pattern, pattern.check(given))
+    small = small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
+    return params, _watched(pattern, variant, small, params, tell, sources)
 
 
 def _watched(

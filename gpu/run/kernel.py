@@ -83,9 +83,8 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
     """Return what was found; of a small launch also what other orders gave, and what mends a race."""
     findings = simulation.findings
     mistakes = mistakes_of(findings, launch.file)
-    ended = any(each.kind not in ("race", "uninitialized") for each in findings)
     small = math.prod(launch.grid) * math.prod(launch.block) <= _ORDERED_THREADS
-    orders = ORDERS if small and not ended else ()
+    orders = ORDERS if small and not simulation.ended else ()
 
     def gives_another(schedule: str) -> bool:
         other = _simulate(launch, schedule=schedule)
@@ -100,7 +99,7 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
     return Check(
         mistakes=mistakes,
         diagnostics=diagnostics_of(findings, launch.text, Path(launch.file), simulation.warnings),
-        ended=ended,
+        ended=simulation.ended,
         orders=orders,
         differing=tuple(schedule for schedule in orders if gives_another(schedule)),
         remedy=remedy_of(mistakes, launch.text, mends) if small else None,

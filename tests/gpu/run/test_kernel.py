@@ -102,6 +102,18 @@ def test_a_missing_barrier_is_told_with_what_mends_it(folder):
     assert verdict_of_launch(check).words == "✓ no findings"
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "ended"),
+    [("if (threadIdx.x < 3) __syncwarp();", "warp-mask", False), ("out[64] = 1;", "out-of-bounds", True)],
+)
+def test_other_orders_are_tried_unless_a_mistake_ends_the_launch(folder, body, kind, ended):
+    text = f"__global__ void f(int *out) {{ {body} }}"
+    check = carry_out(RunKernel(launch("f", "zeros:64", text=text)), folder).simulated.check
+    assert {each.kind for each in check.mistakes} >= {kind}
+    assert check.ended == ended
+    assert bool(check.orders) != ended
+
+
 def test_a_result_that_an_order_decides_is_told_though_nothing_races(folder):
     text = "__global__ void first(int *out) { atomicCAS(out, 0, threadIdx.x / 32 + 1); }"
     check = carry_out(RunKernel(launch("first", "zeros:1", text=text, block=(128,))), folder).simulated.check
