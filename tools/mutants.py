@@ -91,6 +91,7 @@ SUBJECTS = (
             "tests/gpu/simulator/test_check_launches.py",
             "tests/gpu/simulator/test_check_races_reference.py",
             "tests/gpu/simulator/checkers/test_*.py",
+            "tests/gpu/kernel/test_suspicions.py",
             "tests/gpu/simulator/test_check_ladders.py",
         ),
         50,

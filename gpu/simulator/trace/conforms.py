@@ -15,6 +15,9 @@ def conforms(value: object, kind: Any) -> bool:
     if kind is Any:
         return isinstance(value, int | float | str | list | None)
     origin, arguments = get_origin(kind), get_args(kind)
+    # An alias that a `type` statement makes, as NumPy's NDArray since Python 3.12, is no class: what it stands for is.
+    if hasattr(kind if origin is None else origin, "__value__"):
+        return conforms(value, (kind if origin is None else origin).__value__)
     if origin in (Union, types.UnionType):
         return any(conforms(value, each) for each in arguments)
     if origin is tuple and arguments[1:] == (...,):

@@ -74,6 +74,11 @@ def test_a_product_rounds_once_for_each_factor_but_1_and_minus_1(factors: int, o
     assert bound == pytest.approx(((1 + U) ** factors - 1) * 1.25**factors, rel=1e-4)
 
 
+def test_a_single_element_is_its_product_and_nothing_else() -> None:
+    one = {"values": np.float32([1.25])}
+    assert bound_of("reduction", one, input="file", dtype="float32", operator="product") == 0
+
+
 # A thread that adds its section, and then its sections'; or two for each tile, which is 32 elements for each of its
 # threads or, of few, 4, and 32 of a thread's own and a warp's 32.
 SCANS = [
@@ -139,6 +144,15 @@ def test_matrices_of_whole_numbers_are_exact_as_long_as_all_sums_are(name: str) 
     assert with_(0, alpha=0.5) > 0
     assert with_(0, beta=0.5) > 0
     assert (with_(0.5, beta=0) == 0) is (name == "c")
+
+
+@pytest.mark.parametrize("row", [0, -1])
+def test_one_fraction_in_a_matrix_of_several_pieces_is_seen(row: int) -> None:
+    tall = {"values": np.ones((2**22 + 2, 2), np.float32), "b": np.ones((2, 1), np.float32)}
+    inputs = tall | {"c": np.zeros((2**22 + 2, 1), np.float32)}
+    assert bound_of("matmul", inputs, input="file") == 0
+    inputs["values"][row, 1] = 0.5
+    assert bound_of("matmul", inputs, input="file") > 0
 
 
 @pytest.mark.parametrize(("largest", "exact"), [(2**24 - 1, True), (2**24, False)])

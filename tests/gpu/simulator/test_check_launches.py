@@ -92,6 +92,8 @@ def test_what_is_ordered(body: str, grid: int, block: int) -> None:
         # What another block published is no news of the own block, nor of what another block did since.
         (f"p[t] = t;\nif (t == 0) {{ {MEET} sum<<<1, 1>>>(p, q); }}", 1, 2, FIRST, SUM),
         (f"if (b == 1) {{ {MEET} sum<<<1, 1>>>(p, q); }}\nelse p[1] = 2;", 2, 1, SECOND, SUM),
+        # Nor is it of a thread's neighbor, before they meet.
+        (f"if (b == 0) p[t] = t;\nelse if (t == 0) {{ {MEET} }} else sum<<<1, 1>>>(p, q);", 2, 2, FIRST, SUM),
     ],
 )
 def test_what_races(body: str, grid: int, block: int, other: int, child: int) -> None:

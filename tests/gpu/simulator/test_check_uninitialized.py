@@ -59,7 +59,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize("statements", MISSING.values(), ids=MISSING.keys())
-@pytest.mark.parametrize("grid", [1, 3])
+@pytest.mark.parametrize("grid", [1, 2, 3])
 def test_missing(statements: str, grid: int) -> None:
     (found,) = check(statements, block=64, grid=grid)
     assert lines([found]) == [(4,)]

@@ -6,14 +6,16 @@ import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from typing_extensions import TypeAliasType
 
 from gpu.errors import InputError
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.check import MOST_MEMORY_BYTES, TABLES, check
+from gpu.simulator.trace.conforms import conforms
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.file import load, save
 
@@ -143,3 +145,12 @@ def test_a_loop_that_nobody_came_to_is_kept(tmp_path: Path) -> None:
     made = module.trace("k", (1, 1, 1), (1, 1, 1), [np.zeros(12, np.uint8)]).data
     assert [list(function.rounds.values()) for function in made.functions] == [[-1]]
     assert is_read(made, tmp_path)
+
+
+def test_an_alias_is_what_it_stands_for() -> None:
+    # Since Python 3.12 NumPy's NDArray is one that a `type` statement makes.
+    scalar = TypeVar("scalar", bound=np.generic)
+    alias = TypeAliasType("alias", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,))
+    for kind in (alias, alias[np.int32]):
+        assert conforms(np.zeros(3, np.int32), kind)
+        assert not conforms([0, 0, 0], kind)

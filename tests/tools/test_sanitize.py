@@ -1,0 +1,76 @@
+"""What is made of compute-sanitizer's words; the tool itself needs a GPU, and is played here by a script."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu.patterns import find_pattern
+from tools import sanitize
+
+CLEAN = "========= ERROR SUMMARY: 0 errors"
+RACE = "========= Error: Race reported\n========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"
+BLIND = (
+    "========= Warning: CUDA Dynamic Parallelism is not supported by the selected tool\n"
+    "========= RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)"
+)
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a compute-sanitizer on PATH that says and returns what the variables SAID and ENDED hold."""
+    script = tmp_path / "compute-sanitizer"
+    script.write_text(
+        f"#!{sys.executable}\nimport os, sys\nopen(os.environ['ASKED'], 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        "print(os.environ['SAID'])\nsys.exit(int(os.environ['ENDED']))\n"
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows starts no script by its first line")
+@pytest.mark.usefixtures("play")
+@pytest.mark.parametrize(
+    ("said", "ended", "code", "told"),
+    [
+        (CLEAN, 0, 0, "20 runs, 20 without a word, 0 with one that has no excuse"),
+        (RACE, 9, 1, "20 runs, 0 without a word, 20 with one that has no excuse"),
+        (BLIND, 9, 0, "softmax naive, racecheck: excused, only memcheck looks into kernels that launch kernels"),
+        ("It could not start.", 1, 1, "softmax naive, memcheck: It could not start."),
+        (CLEAN, 1, 1, "20 runs, 0 without a word, 20 with one that has no excuse"),
+    ],
+)
+def test_each_word_without_an_excuse_is_a_failure(
+    said: str, ended: int, code: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SAID", said)
+    monkeypatch.setenv("ENDED", str(ended))
+    assert sanitize.main(["softmax", "--jobs", "2"]) == code
+    assert told in capsys.readouterr().out
+
+
+def test_a_variant_that_is_wrong_by_design_may_be_found_out() -> None:
+    (volatile,) = (each for each in find_pattern("reduction").variants if each.cautionary)
+    seen = sanitize.Watched("reduction", volatile.name, "racecheck", False, "RACECHECK SUMMARY: 10 hazards displayed")
+    assert sanitize.excuse(volatile, seen) == "wrong by design"
+
+
+@pytest.mark.parametrize("name", ["convolution", "nbody", "matmul", "scan"])
+def test_the_size_fills_no_block_evenly(name: str) -> None:
+    pattern = find_pattern(name)
+    options = sanitize.options(pattern)
+    given = dict(zip((each[2:] for each in options[::2]), map(int, options[1::2]), strict=True))
+    params = pattern.check(given)
+    assert all(params[key] == value for key, value in given.items())
+    sizes = [value for key, value in given.items() if key != "steps"]
+    assert all(size % 32 for size in sizes)
+
+
+def test_without_the_tool_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert sanitize.main([]) == 2
+    assert "compute-sanitizer is not on PATH" in capsys.readouterr().err
