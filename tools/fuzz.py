@@ -3,7 +3,7 @@
 An area is a module in tests/attacks with `attack(random, folder)`, which makes one hostile input in an empty folder,
 feeds it to what it attacks, and raises where anything but a good result or a refusal of one sentence came of it. They
 are seeded: one seed makes one list of inputs, whichever are run. Batches of them run in processes with limits, two at a
-time, and what failed is kept in a folder with the reason. What came of all is written to docs/reliability.md.
+time (`--jobs`); what failed is kept in a folder with the reason, and what came of all is written to docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ OUTCOMES = (RIGHT, TRACEBACK, HANG, MEMORY, ENDED)
 _HEADING = "## Attacked"
 _BATCH, _BATCH_S = 500, 20.0
 _GRACE_S = 20.0
-_AT_ONCE = 2
+AT_ONCE = 2
+"""Batches at a time."""
 
 Attack = Callable[[np.random.Generator, Path], None]
 
@@ -238,11 +239,18 @@ def run_batch(batch: Batch) -> Counter[str]:
 
 
 def attack_for(
-    chosen: Sequence[str], seed: int, inputs: int, seconds: float, kept: Path, *, package: str = ATTACKS
+    chosen: Sequence[str],
+    seed: int,
+    inputs: int,
+    seconds: float,
+    kept: Path,
+    *,
+    package: str = ATTACKS,
+    jobs: int = AT_ONCE,
 ) -> dict[str, Tally]:
     """Attack every area for as long as every other, until there were so many inputs or the time is over."""
     tallies = {area: Tally() for area in chosen}
-    begun = dict.fromkeys(chosen, 0)
+    begun, running = dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0)
     lock = threading.Lock()
     end = time.monotonic() + seconds
 
@@ -251,18 +259,19 @@ def attack_for(
             with lock:
                 if sum(tally.tried for tally in tallies.values()) >= inputs:
                     return
-                area = min(chosen, key=lambda each: tallies[each].seconds)
-                tallies[area].seconds += 1e-3  # the other one takes another
+                area = min(chosen, key=lambda each: tallies[each].seconds + running[each] * _BATCH_S)
+                running[area] += 1
                 first, begun[area] = begun[area], begun[area] + _BATCH
             started = time.monotonic()
             counts = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), kept))
             with lock:
                 tallies[area].outcomes.update(counts)
                 tallies[area].seconds += time.monotonic() - started
+                running[area] -= 1
                 print(f"{area}: {dict(counts)}", flush=True)
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for done in [pool.submit(work) for _ in range(_AT_ONCE)]:
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in [pool.submit(work) for _ in range(jobs)]:
             done.result()
     return tallies
 
@@ -300,21 +309,23 @@ def main() -> int:
     """Attack, write the page, and return 0 where all went well."""
     parser = argparse.ArgumentParser(prog="make fuzz", description="Attacks everything that reads; ARGS go here.")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long at most (10)")
-    parser.add_argument("--inputs", type=int, default=20_000, help="how many at most (20000)")
+    parser.add_argument("--inputs", type=int, default=20_000, help="no batch begins after so many (20000)")
     parser.add_argument("--seed", type=int, help="what they grow from; another one each time")
+    parser.add_argument("--jobs", type=int, default=AT_ONCE, help=f"how many batches at a time ({AT_ONCE})")
     parser.add_argument("--area", choices=areas(), action="append", help="only this one; the page is left as it is")
     parser.add_argument("--kept", type=Path, help="where what failed is kept, each with why.txt (a new folder)")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     kept = options.kept or Path(tempfile.mkdtemp(prefix="lockstep-fuzz-"))
     started = time.monotonic()
-    tallies = attack_for(options.area or areas(), seed, options.inputs, 60 * options.minutes, kept)
+    chosen = options.area or areas()
+    tallies = attack_for(chosen, seed, options.inputs, 60 * options.minutes, kept, jobs=options.jobs)
     minutes = (time.monotonic() - started) / 60
     print(table(tallies))
     if not options.area:
         from gpu.devices.processor import cores, processor_name
 
-        how = f"Seed {seed}, {minutes:.0f} minutes, {_AT_ONCE} processes at a time."
+        how = f"Seed {seed}, {minutes:.0f} minutes, {options.jobs} processes at a time."
         write_page(PAGE, f"{processor_name()}, {cores()} cores", how, tallies)
     if all(tally.right for tally in tallies.values()):
         with contextlib.suppress(OSError):

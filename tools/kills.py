@@ -2,7 +2,7 @@
 
 The command line, the window, its engine, both or all processes at once get a signal at any moment of their lives. Then
 no process of theirs may be there, no temporary file, and beside an output nothing; the output itself is what it was or
-what it should be, and the next run is right.
+what it should be, and the next run is right. `--jobs N` kills in N places at once, none of which sees another.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import contextlib
 import itertools
 import json
 import os
+import queue
 import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
@@ -25,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpu.files.scratch import MEMORY, PREFIX
+from gpu.files.scratch import MEMORY
 
 ROOT = Path(__file__).resolve().parents[1]
 VICTIMS = ("command", "window", "engine", "engine and window", "all")
@@ -71,15 +73,16 @@ class Ground:
     ----------
     folder : Path
         An empty one.
+    memory : Path
+        An empty one in memory.
     commands : sequence of tuple of str
         What may be killed; each ends with the name of its output.
     """
 
-    def __init__(self, folder: Path, commands: Sequence[tuple[str, ...]]) -> None:
-        _hear_all()
+    def __init__(self, folder: Path, memory: Path, commands: Sequence[tuple[str, ...]]) -> None:
         self.commands = commands
         self.mark = uuid.uuid4().hex
-        self.temporary, self.outputs = folder / "temporary", folder / "outputs"
+        self.temporary, self.outputs, self.memory = folder / "temporary", folder / "outputs", memory
         for made in (self.temporary, self.outputs):
             made.mkdir()
         self._environment = {
@@ -88,10 +91,10 @@ class Ground:
             "QT_QPA_PLATFORM": "offscreen",
             "PYTHONPATH": str(ROOT),
             "LOCKSTEP_CACHE": str(folder / "cache"),
+            "LOCKSTEP_MEMORY": str(memory),
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary)),
             **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder / "settings")),
         }
-        self._forgotten_before = set(_forgotten())
         self.whole: dict[str, bytes] = {}
         """What the commands write when they are left alone, by the file's name."""
         self.seconds = 0.0
@@ -143,8 +146,7 @@ class Ground:
 
     def files(self) -> list[str]:
         """Return the files and folders that are left."""
-        left = [str(path) for path in self.temporary.iterdir()]
-        left += [path for path in _forgotten() if path not in self._forgotten_before]
+        left = [str(path) for where in (self.temporary, self.memory) for path in where.iterdir()]
         return left + [str(path) for path in self.outputs.iterdir() if path.name not in self.whole]
 
     def damaged(self) -> list[str]:
@@ -230,29 +232,71 @@ def _until_none(find: Callable[[], list[str]]) -> list[str]:
     return found
 
 
-def _forgotten() -> Iterator[str]:
-    """Yield the folders in memory that nobody holds: others' Lockstep may be running beside this."""
-    import fcntl
-
-    memory = Path(MEMORY)
-    for path in memory.glob(f"{PREFIX}*") if memory.is_dir() else ():
-        with contextlib.suppress(OSError):
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield str(path)
-            finally:
-                os.close(handle)
+@contextlib.contextmanager
+def _folder_in_memory() -> Iterator[Path]:
+    where = MEMORY if os.access(MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="lockstep-kills-", dir=where) as folder:
+        yield Path(folder)
 
 
 def kills(
-    folder: Path, victims: Sequence[str], seed: int, commands: Sequence[tuple[str, ...]] = COMMANDS, every: int = 1
+    folder: Path,
+    victims: Sequence[str],
+    seed: int,
+    commands: Sequence[tuple[str, ...]] = COMMANDS,
+    every: int = 1,
+    jobs: int = 1,
 ) -> Iterator[Killed]:
-    """Kill each of the victims, and yield what came of it; `every` so many times the next run is looked at."""
+    """Kill each of the victims, and yield what came of it, as it comes.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty one.
+    victims : sequence of str
+        Of `VICTIMS`.
+    seed : int
+        Of the signals and the moments, which are the same for any number of jobs.
+    commands : sequence of tuple of str
+        What may be killed as a command.
+    every : int
+        After so many kills the next run is looked at.
+    jobs : int
+        How many are killed at the same time, each where it has folders and an environment of its own.
+    """
+    _hear_all()
     chance = random.Random(seed)
-    ground = Ground(folder, commands)
+    waiting: queue.SimpleQueue[tuple[str, str, float, bool]] = queue.SimpleQueue()
     for number, victim in enumerate(victims, 1):
-        yield kill(ground, victim, chance.choice(SIGNALS), chance.random(), run_next=number % every == 0)
+        waiting.put((victim, chance.choice(SIGNALS), chance.random(), number % every == 0))
+    come: queue.SimpleQueue[Killed | Exception] = queue.SimpleQueue()
+
+    def work(own: Path) -> None:
+        try:
+            own.mkdir()
+            with _folder_in_memory() as memory, contextlib.suppress(queue.Empty):
+                ground = Ground(own, memory, commands)
+                while True:
+                    victim, by, moment, run_next = waiting.get_nowait()
+                    come.put(kill(ground, victim, by, moment, run_next=run_next))
+        except Exception as error:
+            come.put(error)
+
+    threads = [threading.Thread(target=work, args=(folder / str(job),)) for job in range(jobs)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in victims:
+            killed = come.get()
+            if isinstance(killed, Exception):
+                raise killed
+            yield killed
+    finally:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                waiting.get_nowait()
+        for thread in threads:
+            thread.join()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -260,11 +304,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.kills", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--times", type=int, default=200, help="how many times (200)")
     parser.add_argument("--seed", type=int, default=1, help="of the moments and the signals (1)")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at the same time (1)")
     options = parser.parse_args(arguments)
     bad: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         victims = list(itertools.islice(itertools.cycle(VICTIMS), options.times))
-        for number, killed in enumerate(kills(Path(folder), victims, options.seed), 1):
+        for number, killed in enumerate(kills(Path(folder), victims, options.seed, jobs=options.jobs), 1):
             what = f"{number}: {killed.victim} by {killed.by} after {killed.after_s:.2f} s"
             print(f"{what}: {'; '.join(killed.left) or 'nothing left'}", flush=True)
             bad[killed.victim] += bool(killed.left)

@@ -19,8 +19,8 @@ from pathlib import Path
 from gpu.errors import InputError
 
 PREFIX = "lockstep-scratch-"
-MEMORY = "/dev/shm"
-"""A folder in memory, on Linux."""
+MEMORY = os.environ.get("LOCKSTEP_MEMORY", "/dev/shm")
+"""A folder in memory, on Linux; LOCKSTEP_MEMORY names another."""
 
 _HELD = "held"
 """A file that is open for as long as its folder is held, on Windows, where a folder cannot be locked."""

@@ -13,6 +13,6 @@ from tools.kills import COMMANDS, kills
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes by their environment, and into memory")
 def test_nothing_is_left_of_what_is_killed_at_a_random_moment(tmp_path):
     victims = ("command", "command", "command", "window", "all", "command", "command", "command", "command", "engine")
-    found = list(kills(tmp_path, victims, 7, COMMANDS[-1:], every=5))
+    found = list(kills(tmp_path, victims, 7, COMMANDS[-1:], every=5, jobs=2))
     assert len(found) == 10
     assert [killed for killed in found if killed.left] == []
