@@ -1,10 +1,12 @@
-"""`python main.py bench`: measure, print as it comes, and write the page."""
+"""`python main.py bench`: measure, print as it comes, and write the page; of a GPU also what is kept as data."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import secrets
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what to measure: the kernels, on both where there is a GPU, or how long the window takes for a move",
     )  # fmt: skip
     parser.add_argument("--document", type=Path, default=PAGE, help="the page to write, docs/benchmarks.md")
+    parser.add_argument(
+        "--sweep", action="store_true",
+        help="with gpu: only every variant over sizes, which Compare shows as recorded, and not the page",
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", type=Path, help="the file of what was measured over sizes; assets/recorded/, by the GPU's name"
+    )
     parser.add_argument("--repetitions", type=int, default=21, help="how often each is timed (21)")
     parser.add_argument("--seed", type=int, help="of the random inputs; another one each time")
 
@@ -40,12 +49,18 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     """
     if options.repetitions < 1:
         raise InputError("--repetitions is a whole number from 1.")
+    if (options.sweep or options.data) and options.device != "gpu":
+        raise InputError("--sweep and --data go with `bench gpu`: elsewhere nothing is recorded.")
     opening.check_target(options.document)
+    if options.data:
+        opening.check_target(options.data)
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     devices = [options.device] if options.device else _devices_here()
-    return max(_measure(device, seed, options) for device in devices)
+    pages = [] if options.sweep else devices
+    codes = [_measure(device, seed, options) for device in pages]
+    return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
 
 
 def _devices_here() -> list[str]:
@@ -69,3 +84,31 @@ def _measure(device: str, seed: int, options: argparse.Namespace) -> int:
     remarks = f"Median of {options.repetitions}{fewer}, seed {seed}."
     document.write_section(options.document, _TITLES[device], measuring.device_name(), f"{remarks}\n\n{table(rows)}")
     return 1 if any("WRONG" in row.remark for row in rows) else 0
+
+
+def _record(seed: int, options: argparse.Namespace) -> int:
+    """Measure every variant over sizes on the GPU, and write that as data."""
+    from gpu import engines
+    from gpu.bench import over_sizes, recorded
+    from gpu.devices.probe import driver_version
+    from gpu.patterns import all_patterns
+
+    with closing(engines.create("cuda")) as engine:
+        runs = []
+        measuring = over_sizes.run(engine, all_patterns().values(), seed, options.repetitions, tell=print)
+        for run in measuring:
+            runs.append(run)
+            figures = f"{run.median_ms:10.4f} ms {run.rate:10.4g} {run.unit}" if run.verified else "WRONG, so not timed"
+            print(f"{run.pattern:<12} {run.variant:<20} {run.size:>10}  {figures}", flush=True)
+        path = options.data or recorded.path_of(engine.device.name)
+        about = recorded.DeviceRecord(
+            engine.device.name,
+            datetime.datetime.now(datetime.UTC).date().isoformat(),
+            driver_version(),
+            f"Median of {options.repetitions} warm repetitions ({FEWEST} at least where they take long), the cache "
+            f"cold before each launch, by device events around the kernels alone; seed {seed}.",
+            tuple(run for run in runs if run.verified),
+        )
+    recorded.write(path, about)
+    print(f"written: {path}")
+    return 0 if all(run.verified for run in runs) else 1

@@ -10,7 +10,7 @@ import numpy as np
 from gpu.bench.measurement import Measurement
 from gpu.bench.record import RecordingEngine
 from gpu.declaration.benchmark import Case
-from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
+from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.engines.base import Engine
 from gpu.errors import CompileError, LaunchError
 from gpu.run import verify
@@ -33,21 +33,13 @@ def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions
             continue
         if variant.obstacle(inputs, params):
             continue
-        recorder = RecordingEngine(engine)
         try:
-            result = _run(recorder, variant, inputs, params)[pattern.result]
+            verified, times = timed(
+                engine, pattern, variant, inputs, params, reference, repetitions=repetitions, anew=case.anew
+            )
         except (CompileError, LaunchError) as error:
-            recorder.finish()
             yield Measurement(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)
             continue
-        _, verified = verify.compare(
-            variant.comparable(params, result),
-            variant.comparable(params, reference),
-            pattern.tolerance(inputs, params),
-        )
-        del result
-        times = recorder.replay(repetitions, anew=case.anew) if verified else ()
-        recorder.finish()
         yield Measurement(
             case.work,
             variant.title,
@@ -57,6 +49,45 @@ def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions
             unit=unit,
             remark="verified" if verified else "WRONG, so not timed",
         )
+
+
+def timed(
+    engine: Engine,
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Params,
+    reference: Array,
+    *,
+    repetitions: int,
+    anew: bool,
+) -> tuple[bool, tuple[float, ...]]:
+    """Run a variant, compare its result with the reference, and only if it is right time its launches again.
+
+    Returns
+    -------
+    bool
+        Whether the result is right.
+    tuple of float
+        The milliseconds of each repetition.
+
+    Raises
+    ------
+    CompileError, LaunchError
+        Where it does not run.
+    """
+    recorder = RecordingEngine(engine)
+    try:
+        result = _run(recorder, variant, inputs, params)[pattern.result]
+        _, verified = verify.compare(
+            variant.comparable(params, result),
+            variant.comparable(params, reference),
+            pattern.tolerance(inputs, params),
+        )
+        del result
+        return verified, recorder.replay(repetitions, anew=anew) if verified else ()
+    finally:
+        recorder.finish()
 
 
 def amount_of(pattern: Pattern, inputs: Inputs, params: Params) -> tuple[float, str]:

@@ -15,7 +15,7 @@ _LONG_MS = 2000
 
 
 class RecordingEngine:
-    """Passes every call on; keeps launches and fills for `replay`, and buffers alive until `finish`."""
+    """Passes every call on; keeps launches, calls and fills for `replay`, and buffers alive until `finish`."""
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
@@ -62,13 +62,17 @@ class RecordingEngine:
         self._actions.append(action)
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
-        self._inner.call(routine, *buffers)
+        def action() -> None:
+            self._inner.call(routine, *(self._anew.get(id(buffer), buffer) for buffer in buffers))
+
+        action()
+        self._actions.append(action)
 
     def take_times(self) -> PhaseTimes:
         return self._inner.take_times()
 
     def replay(self, times: int, warm_up: int = 3, *, anew: bool = False) -> tuple[float, ...]:
-        """Run all fills and launches again, so many times, and return each repetition's milliseconds.
+        """Run all fills, launches and calls again, so many times, and return each repetition's milliseconds.
 
         `anew` uploads again what was uploaded before each of them, for launches that overwrite it. What takes
         seconds is run less often, but `FEWEST` times at least: its times hardly differ.

@@ -101,6 +101,25 @@ class Case:
     programs: tuple[CudaProgram, ...] = ()
 
 
+@dataclass(frozen=True)
+class SizeCurve:
+    """Sizes over which all variants of a pattern are measured on a GPU, to be kept as data.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Powers of two, ascending: elements, columns or bodies, of a pattern of images the pixels of a side.
+    params : mapping
+        Values of parameters that are not the defaults.
+    anew : bool
+        As of a Case.
+    """
+
+    sizes: tuple[int, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    anew: bool = False
+
+
 def _alone(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:
     """Measure beside nobody."""
     yield from ()
@@ -114,6 +133,8 @@ class Benchmark:
     ----------
     gpu, compiled, lockstep : tuple of Case
         On a GPU, every size past its last cache but where small ones are asked about; on the simulator's two executors.
+    curve : SizeCurve
+        On a GPU, over sizes.
     wanted : mapping of str to str
         What is wanted of variants that are compiled, by their names, such as "4 x SciPy".
     peers : callable
@@ -123,8 +144,14 @@ class Benchmark:
     gpu: tuple[Case, ...] = ()
     compiled: tuple[Case, ...] = ()
     lockstep: tuple[Case, ...] = ()
+    curve: SizeCurve = field(default_factory=SizeCurve)
     wanted: Mapping[str, str] = field(default_factory=dict)
     peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimed]] = _alone
+
+
+def powers(*exponents: int) -> tuple[int, ...]:
+    """Return powers of two."""
+    return tuple(2**exponent for exponent in exponents)
 
 
 def random_image(height: int, width: int) -> Callable[[np.random.Generator], Mapping[str, Array]]:

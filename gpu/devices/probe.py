@@ -119,6 +119,16 @@ def to_json(facts: Facts) -> str:
     return json.dumps(asdict(facts))
 
 
+def driver_version() -> str:
+    """Return the NVIDIA driver's version, as its own tool says it; "" where that is not known."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next(iter(told.split("\n"))).strip()
+
+
 def find_nvcc() -> str:
     """Return the path of nvcc: on PATH, in a toolkit's usual place, or from the PyPI wheels; "" where there is none."""
     name = "nvcc.exe" if sys.platform == "win32" else "nvcc"

@@ -22,7 +22,7 @@ from gpu.declaration.arrays import (
     values_parameter,
     whole_warps,
 )
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, of_floats
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, SizeCurve, of_floats, powers
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -299,7 +299,7 @@ PATTERN = Pattern(
             threads=whole_warps,
         ),
     ),
-    benchmark=Benchmark(gpu=(_on_gpu(24), _on_gpu(28))),
+    benchmark=Benchmark(gpu=(_on_gpu(24), _on_gpu(28)), curve=SizeCurve(powers(16, 18, 20, 22, 24, 26))),
     default_variant="three-kernels",
     result="result",
     reference=_reference,

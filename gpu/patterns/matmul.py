@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Case, Peer
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
@@ -281,6 +281,7 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 _BENCHMARK = Benchmark(
     gpu=(_case(1024), _case(4096), _case(8192, ("vectors", "peak"))),
     compiled=(_case(512),),
+    curve=SizeCurve(powers(8, 9, 10, 11, 12)),
     wanted={"tiled": "a 20th of np.matmul"},
     peers=_peers,
 )

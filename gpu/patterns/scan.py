@@ -21,7 +21,7 @@ from gpu.declaration.arrays import (
     values_parameter,
     whole_warps,
 )
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, of_floats
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -272,6 +272,7 @@ _BENCHMARK = Benchmark(
     gpu=(_on_gpu(24), _on_gpu(28)),
     compiled=(_case(24, variants=_FOR_PROCESSORS),),
     lockstep=(_case(20, variants=_FOR_PROCESSORS),),
+    curve=SizeCurve(powers(16, 18, 20, 22, 24, 26)),
     wanted={"three-kernels": "0.5 x np.cumsum"},
     peers=_peers,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import block_parameter, refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Case, Peer
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
@@ -218,6 +218,7 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 _BENCHMARK = Benchmark(
     gpu=(_case(4096, 4096), _case(2**18, 256)),
     compiled=(_case(4096, 4096),),
+    curve=SizeCurve(powers(8, 9, 10, 11, 12, 13), {"rows": 4096}),
     wanted={"shuffle": "a third of SciPy"},
     peers=_peers,
 )

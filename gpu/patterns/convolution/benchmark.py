@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, Peer, random_image
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers, random_image
 from gpu.declaration.pattern import Inputs, Params
 from gpu.patterns.convolution.filters import filter_of
 
@@ -59,6 +59,7 @@ BENCHMARK = Benchmark(
     gpu=tuple(map(_on_gpu, (3, 5, 9, 15, 31))),
     compiled=(_on_simulator(1024),),
     lockstep=(_on_simulator(512),),
+    curve=SizeCurve(powers(9, 10, 11, 12, 13)),
     wanted={"tiled": "4 x SciPy"},
     peers=_peers,
 )

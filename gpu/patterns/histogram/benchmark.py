@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, constant_image, random_image
+from gpu.declaration.benchmark import (
+    Benchmark,
+    Case,
+    CudaProgram,
+    Peer,
+    SizeCurve,
+    constant_image,
+    powers,
+    random_image,
+)
 from gpu.declaration.pattern import Inputs, Params
 
 _SIDE = 1 << 15
@@ -52,6 +61,7 @@ BENCHMARK = Benchmark(
     gpu=(_on_gpu("uniform"), _on_gpu("constant")),
     compiled=(_on_simulator(4096),),
     lockstep=(_on_simulator(1024),),
+    curve=SizeCurve(powers(9, 10, 11, 12, 13, 14)),
     wanted={"privatized": "3 x np.bincount"},
     peers=_peers,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, powers
 from gpu.declaration.pattern import Inputs, Params
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.physics import softening_squared
@@ -58,6 +58,7 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 BENCHMARK = Benchmark(
     gpu=tuple(map(_case, (4096, 65536, 262144))),
     compiled=(_case(4096),),
+    curve=SizeCurve(powers(10, 12, 14, 16, 18)),
     wanted={"tiled": "10 x Numba's double loop"},
     peers=_peers,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SelfTimed, of_floats
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SelfTimed, SizeCurve, of_floats, powers
 from gpu.declaration.pattern import Inputs, Params
 
 # Numba reads the switch when it is imported: a process of its own.
@@ -79,6 +79,7 @@ BENCHMARK = Benchmark(
     gpu=(_on_gpu(24), _on_gpu(28)),
     compiled=(_case(24),),
     lockstep=(_case(20),),
+    curve=SizeCurve(powers(16, 18, 20, 22, 24, 26, 28)),
     wanted={"grid-stride": "0.5 x np.sum"},
     peers=_peers,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer
+from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, powers
 from gpu.declaration.pattern import Inputs, Params
 
 _FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep"), 28: ("radix", "onesweep")}
@@ -46,6 +46,7 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 BENCHMARK = Benchmark(
     gpu=tuple(_on_gpu(power, result) for result in ("keys", "places") for power in _FAST),
     compiled=(Case("sort, 2^20 uint32 keys", {"n": 2**20, "dtype": "uint32"}, variants=_FAST[24], anew=True),),
+    curve=SizeCurve(powers(14, 16, 18, 20, 22, 24), anew=True),
     wanted={"onesweep": "a 10th of np.sort"},
     peers=_peers,
 )

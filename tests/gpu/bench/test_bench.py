@@ -212,3 +212,18 @@ def test_what_is_overwritten_is_uploaded_anew_for_each_repetition() -> None:
     recorder.replay(1, 1)
     assert seen[4:] == [[1, 2, 3]] * 2
     recorder.finish()
+
+
+def test_a_librarys_calls_are_repeated_too() -> None:
+    called = []
+
+    class Calling(SimulatorEngine):
+        def call(self, routine, *buffers):
+            called.append(self.download(buffers[0]).tolist())
+
+    recorder = RecordingEngine(Calling())
+    values = recorder.upload(np.array([3, 1], np.int32))
+    recorder.call(lambda library, array: None, values)
+    recorder.replay(2, 1, anew=True)
+    assert called == [[3, 1]] * 4
+    recorder.finish()

@@ -1,0 +1,133 @@
+"""What variants took on a GPU that is somewhere else, as data: written by the benchmark, read by whoever shows it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from gpu.errors import InputError
+from gpu.files import opening
+
+FOLDER = Path(__file__).resolve().parents[2] / "assets" / "recorded"
+
+_MOST_BYTES = 2**23
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A variant at a size.
+
+    Parameters
+    ----------
+    pattern, variant : str
+        Names of the declaration.
+    size : int
+        Elements, columns or bodies; of images the pixels of a side.
+    params : mapping
+        Values of parameters that were not the defaults.
+    median_ms, min_ms, max_ms : float
+        Of the kernels alone, over the repetitions.
+    repetitions : int
+    rate : float
+        The pattern's work per second of the median, in `unit`, such as "Mpixel/s".
+    unit : str
+    least_bytes : int
+        What any variant must read and write.
+    verified : bool
+        Whether the result was compared with the reference, and right; if not, nothing was timed.
+    """
+
+    pattern: str
+    variant: str
+    size: int
+    params: Mapping[str, Any]
+    median_ms: float
+    min_ms: float
+    max_ms: float
+    repetitions: int
+    rate: float
+    unit: str
+    least_bytes: int
+    verified: bool
+
+
+@dataclass(frozen=True)
+class DeviceRecord:
+    """All that was measured on a GPU.
+
+    Parameters
+    ----------
+    device : str
+        The GPU, as its driver calls it.
+    date : str
+        Of the measurement, such as "2026-11-22".
+    driver : str
+        The driver's version; "" where it was not noted.
+    method : str
+        How it was measured, in a sentence.
+    runs : tuple of RecordedRun
+    """
+
+    device: str
+    date: str
+    driver: str
+    method: str
+    runs: tuple[RecordedRun, ...]
+
+    @property
+    def words(self) -> str:
+        """What every figure of it is titled with."""
+        article = "an" if re.match(r"NVIDIA|[AEIOU]", self.device) else "a"
+        return f"recorded on {article} {self.device}, {self.date}"
+
+    def of(self, pattern: str) -> tuple[RecordedRun, ...]:
+        """Return the runs of a pattern that were verified."""
+        return tuple(run for run in self.runs if run.pattern == pattern and run.verified)
+
+
+def path_of(device: str) -> Path:
+    """Return the file that a GPU's measurements are kept in."""
+    return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}.json"
+
+
+def write(path: Path, recorded: DeviceRecord) -> None:
+    """Write measurements to a file, a run a line."""
+    about = {field.name: getattr(recorded, field.name) for field in fields(recorded) if field.name != "runs"}
+    lines = ",\n".join("  " + json.dumps(asdict(run), allow_nan=False) for run in recorded.runs)
+    head = json.dumps(about, indent=1).rstrip("\n}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with opening.replacing(path) as file:
+        file.write(f'{head},\n "runs": [\n{lines}\n ]\n}}\n'.encode())
+
+
+def read(path: Path) -> DeviceRecord:
+    """Read measurements; InputError where the file holds none."""
+    try:
+        data = json.loads(opening.read_bytes(path, _MOST_BYTES))
+        recorded = DeviceRecord(**{**data, "runs": tuple(_run(each) for each in data["runs"])})
+        if not all(isinstance(value, str) for name, value in data.items() if name != "runs"):
+            raise TypeError("a name is none")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{path.name} holds no recorded measurements: {error}.") from None
+    return recorded
+
+
+def _run(data: dict[str, Any]) -> RecordedRun:
+    times = [data.get(name, 1) for name in ("median_ms", "min_ms", "max_ms", "rate")]
+    if not all(isinstance(each, int | float) and math.isfinite(each) and each > 0 for each in times):
+        raise ValueError(f"a time of {data.get('variant')} is none")
+    size = data.get("size", 1)
+    if not isinstance(size, int) or size < 1 or size & (size - 1):
+        raise ValueError(f"{size} is no power of two")
+    return RecordedRun(**data)
+
+
+def read_all(folder: Path | None = None) -> Sequence[DeviceRecord]:
+    """Return the measurements of every GPU that there are any of, the newest first."""
+    found = [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
+    return sorted(found, key=lambda recorded: recorded.date, reverse=True)
