@@ -17,15 +17,22 @@ from gpu.files import opening
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 
 _TITLES = {"gpu": "GPU", "simulator": "Simulator"}
-WINDOW = "window"
+WINDOW, MODEL, DEVICE = "window", "model", "device"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument(
-        "device", nargs="?", choices=[*sorted(_TITLES), WINDOW],
-        help="what to measure: the kernels, on both where there is a GPU, or how long the window takes for a move",
+        "device", nargs="?", choices=[*sorted(_TITLES), WINDOW, MODEL, DEVICE],
+        help="what to measure: the kernels, on both where there is a GPU, how long the window takes for a move, the "
+        "timing model beside the GPU, or what the GPU is made of",
     )  # fmt: skip
+    parser.add_argument(
+        "--measure", metavar="FILE", type=Path, help="of model, device: only measure, and write that as data"
+    )
+    parser.add_argument(
+        "--profile", metavar="FILE", type=Path, help="of model: launch each kernel once, for a profiler that looks on"
+    )
     parser.add_argument("--document", type=Path, default=PAGE, help="the page to write, docs/benchmarks.md")
     parser.add_argument(
         "--sweep", action="store_true",
@@ -57,10 +64,26 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
+    if options.device in (MODEL, DEVICE):
+        return _modeled(seed, options)
     devices = [options.device] if options.device else _devices_here()
     pages = [] if options.sweep else devices
     codes = [_measure(device, seed, options) for device in pages]
     return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
+
+
+def _modeled(seed: int, options: argparse.Namespace) -> int:
+    from gpu.bench.model import command
+
+    if options.device == DEVICE:
+        if options.measure is None:
+            raise InputError("bench device writes what it measures to a file: --measure FILE.")
+        return command.measure_device(options.measure)
+    if options.profile is not None:
+        return command.profile_launches(options.profile, seed)
+    if options.measure is None:
+        raise InputError("bench model needs --measure FILE here.")
+    return command.measure_launches(options.measure, seed, options.repetitions)
 
 
 def _devices_here() -> list[str]:

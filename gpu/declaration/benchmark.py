@@ -139,6 +139,8 @@ class Benchmark:
         What is wanted of variants that are compiled, by their names, such as "4 x SciPy".
     peers : callable
         (inputs, params) -> the CPU's libraries, on the same input.
+    timed : tuple of Case
+        What the timing model is compared with a GPU on: from within the last cache to past it, and other blocks.
     """
 
     gpu: tuple[Case, ...] = ()
@@ -147,6 +149,7 @@ class Benchmark:
     curve: SizeCurve = field(default_factory=SizeCurve)
     wanted: Mapping[str, str] = field(default_factory=dict)
     peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimed]] = _alone
+    timed: tuple[Case, ...] = ()
 
 
 def powers(*exponents: int) -> tuple[int, ...]:

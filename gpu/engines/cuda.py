@@ -45,7 +45,8 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 try:
     import pycuda.driver as cuda
-    from pycuda.compiler import DynamicSourceModule, SourceModule
+    from pycuda.compiler import DynamicSourceModule
+    from pycuda.compiler import compile as compile_source
 
     from gpu.engines.lead import Lead
 except ImportError as error:
@@ -74,22 +75,24 @@ class CudaBuffer:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function of a loaded module."""
+    """A function of a loaded module, and the cubin that it is from; empty where it was linked with a runtime."""
 
     name: str
     function: Any
+    image: bytes = field(default=b"", repr=False)
 
 
 class CudaModule:
     """A compiled kernel file, loaded into the context."""
 
-    def __init__(self, file: str, module: Any) -> None:
+    def __init__(self, file: str, module: Any, image: bytes = b"") -> None:
         self._file = file
         self._module = module
+        self._image = image
 
     def kernel(self, name: str) -> CudaKernel:
         try:
-            return CudaKernel(name, self._module.get_function(name))
+            return CudaKernel(name, self._module.get_function(name), self._image)
         except cuda.LogicError:
             raise KernelError(f"{self._file} has no kernel {name!r}.") from None
 
@@ -147,6 +150,7 @@ class CudaEngine:
             / 1e6,
             libraries.why_none(),
         )
+        self._architecture = "sm_{}{}".format(*device.compute_capability())
         self.executed = Executed("gpu")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
@@ -160,22 +164,20 @@ class CudaEngine:
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
             macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
-            self._modules[key] = CudaModule(file, self._compile(file, text, macros))
+            self._modules[key] = CudaModule(file, *self._compile(file, text, macros))
         return self._modules[key]
 
-    def _compile(self, file: str, text: str, macros: list[str]) -> Any:
+    def _compile(self, file: str, text: str, macros: list[str]) -> tuple[Any, bytes]:
         try:
             with warnings.catch_warnings():
                 # PyCUDA repeats nvcc's remarks on every miss of its cache.
                 warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
                 warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
-                options: dict[str, Any] = {
-                    "nvcc": self._nvcc,
-                    "options": [*_COMPILER_OPTIONS, *macros],
-                    "no_extern_c": True,
-                    "include_dirs": [str(KERNELS)],
-                }
-                return (_linked if "<<<" in text else SourceModule)(whole_text(file, text), **options)
+                options = compiler_options(self._nvcc, macros)
+                if "<<<" in text:
+                    return _linked(whole_text(file, text), **options), b""
+                image: bytes = compile_source(whole_text(file, text), **options)
+                return cuda.module_from_buffer(image), image
         except cuda.CompileError as error:
             log = f"{error.stdout or ''}{error.stderr or ''}".strip()
             position, message = first_error(log, file)
@@ -184,6 +186,14 @@ class CudaEngine:
                 position=position,
                 detail=f"{' '.join(map(str, error.command_line))}\n{log}",
             ) from None
+
+    def compile_ahead(self, file: str, defines: Mapping[str, int | str]) -> None:
+        """Put a kernel file into the compiler's cache, from any thread; what does not compile says so when built."""
+        text = kernel_text(file, self.sources)
+        if "<<<" not in text:
+            macros = [f"-D{name}={value}" for name, value in defines.items()]
+            with suppress(cuda.CompileError):
+                compile_source(whole_text(file, text), **compiler_options(self._nvcc, macros), arch=self._architecture)
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
@@ -286,7 +296,7 @@ class CudaEngine:
     def _lead(self) -> Lead | None:
         """What goes before each launch; None where the GPU has no room for it."""
         with suppress(cuda.MemoryError):
-            return Lead(lambda file, text: self._compile(file, text, []))
+            return Lead(lambda file, text: self._compile(file, text, [])[0])
         return None
 
     def _keep_busy(self) -> None:
@@ -337,6 +347,16 @@ class CudaEngine:
                     detail=str(error),
                 ) from None
             raise LaunchError(f"The driver refused {self._last_kernel or 'the run'}: {reason}.") from None
+
+
+def compiler_options(nvcc: str, macros: Sequence[str]) -> dict[str, Any]:
+    """Return the options that PyCUDA compiles a kernel file's text with."""
+    return {
+        "nvcc": nvcc,
+        "options": [*_COMPILER_OPTIONS, *macros],
+        "no_extern_c": True,
+        "include_dirs": [str(KERNELS)],
+    }
 
 
 def _linked(source: str, **options: Any) -> Any:

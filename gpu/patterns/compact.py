@@ -232,6 +232,11 @@ def _on_gpu(power: int) -> Case:
     )
 
 
+def _timed(power: int, block: int = 256, threshold: float = 0.5) -> Case:
+    params = {"n": 2**power, "dtype": "float32", "threshold": threshold, "block": str(block)}
+    return Case(f"compaction (greater than {threshold}), 2^{power} float32, blocks of {block}", params)
+
+
 PATTERN = Pattern(
     name="compaction",
     order=5,
@@ -299,7 +304,15 @@ PATTERN = Pattern(
             threads=whole_warps,
         ),
     ),
-    benchmark=Benchmark(gpu=(_on_gpu(24), _on_gpu(28)), curve=SizeCurve(powers(16, 18, 20, 22, 24, 26))),
+    benchmark=Benchmark(
+        gpu=(_on_gpu(24), _on_gpu(28)),
+        curve=SizeCurve(powers(16, 18, 20, 22, 24, 26)),
+        timed=(
+            *map(_timed, (16, 20, 24, 27)),
+            _timed(22, threshold=0.9),
+            *(_timed(22, block) for block in (64, 1024)),
+        ),
+    ),
     default_variant="three-kernels",
     result="result",
     reference=_reference,

@@ -273,6 +273,10 @@ def _case(side: int, variants: tuple[str, ...] = ()) -> Case:
     return Case(f"matmul, {side} x {side} float32", {"n": side}, variants=variants, libraries=libraries)
 
 
+def _timed(side: int, tile: int = 32) -> Case:
+    return Case(f"matmul, {side} x {side} float32, tile {tile}", {"n": side, "tile": str(tile)})
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     product = np.empty((inputs["values"].shape[0], inputs["b"].shape[1]), np.float32)
     yield Peer("NumPy matmul", lambda: np.matmul(inputs["values"], inputs["b"], out=product))
@@ -284,6 +288,7 @@ _BENCHMARK = Benchmark(
     curve=SizeCurve(powers(8, 9, 10, 11, 12)),
     wanted={"tiled": "a 20th of np.matmul"},
     peers=_peers,
+    timed=(*map(_timed, (256, 512, 1024, 2048)), *(_timed(1024, tile) for tile in (16, 8))),
 )
 
 

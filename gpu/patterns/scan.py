@@ -261,6 +261,11 @@ def _on_gpu(power: int) -> Case:
     return _case(power, "inclusive sum", libraries=calls, programs=(cub,))
 
 
+def _timed(power: int, block: int = 256) -> Case:
+    params = {"n": 2**power, "dtype": "float32", "operator": "sum", "block": str(block)}
+    return Case(f"scan (sum), 2^{power} float32, blocks of {block}", params)
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     values = inputs["values"].astype(np.float32)
     scanned = np.empty_like(values)
@@ -275,6 +280,7 @@ _BENCHMARK = Benchmark(
     curve=SizeCurve(powers(16, 18, 20, 22, 24, 26)),
     wanted={"three-kernels": "0.5 x np.cumsum"},
     peers=_peers,
+    timed=(*map(_timed, (16, 20, 24, 27)), *(_timed(22, block) for block in (64, 512, 1024))),
 )
 
 

@@ -203,6 +203,11 @@ def _case(rows: int, columns: int) -> Case:
     return Case(work, {"n": columns, "rows": rows}, libraries={"torch": torch, "cupy": cupy})
 
 
+def _timed(rows: int, columns: int, block: int = 256) -> Case:
+    params = {"n": columns, "rows": rows, "block": str(block)}
+    return Case(f"softmax of rows, {rows} x {columns} float32, blocks of {block}", params)
+
+
 def _textbook(params: Params, n: int) -> Textbook:
     """Two trees a row, for the greatest element and the sum; of each element a difference, its exp and a quotient."""
     rows = params["rows"]
@@ -221,6 +226,10 @@ _BENCHMARK = Benchmark(
     curve=SizeCurve(powers(8, 9, 10, 11, 12, 13), {"rows": 4096}),
     wanted={"shuffle": "a third of SciPy"},
     peers=_peers,
+    timed=(
+        *(_timed(rows, columns) for rows, columns in ((1024, 1024), (4096, 4096), (2**17, 256), (256, 2**15))),
+        *(_timed(4096, 2048, block) for block in (64, 1024)),
+    ),
 )
 
 

@@ -41,6 +41,11 @@ def _on_simulator(side: int) -> Case:
     return Case(f"convolution 5 x 5, {side} x {side} float32", params, random_image(side, side))
 
 
+def _timed(side: int, size: int, tile: str = "32x8") -> Case:
+    params = {"filter": "gaussian", "size": size, "border": "zero", "tile": tile}
+    return Case(f"convolution {size} x {size}, {side} x {side}, tile {tile}", params, random_image(side, side))
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     from scipy import ndimage
 
@@ -62,4 +67,8 @@ BENCHMARK = Benchmark(
     curve=SizeCurve(powers(9, 10, 11, 12, 13)),
     wanted={"tiled": "4 x SciPy"},
     peers=_peers,
+    timed=(
+        *(_timed(side, size) for side in (512, 2048, 8192) for size in (3, 9, 31)),
+        *(_timed(2048, 5, tile) for tile in ("32x8", "16x16", "8x8")),
+    ),
 )

@@ -45,6 +45,14 @@ def _on_simulator(side: int) -> Case:
     return Case(f"histogram, 256 bins, {side} x {side} uint8", make_inputs=random_image(side, side))
 
 
+def _timed(side: int, content: str = "uniform", block: int = 256) -> Case:
+    return Case(
+        f"histogram, 256 bins, {side} x {side} {content} uint8, blocks of {block}",
+        {"block": str(block)},
+        (random_image if content == "uniform" else constant_image)(side, side),
+    )
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     image = inputs["image"]
 
@@ -64,4 +72,9 @@ BENCHMARK = Benchmark(
     curve=SizeCurve(powers(9, 10, 11, 12, 13, 14)),
     wanted={"privatized": "3 x np.bincount"},
     peers=_peers,
+    timed=(
+        *(_timed(side) for side in (512, 2048, 8192)),
+        _timed(2048, "constant"),
+        *(_timed(2048, block=block) for block in (64, 1024)),
+    ),
 )

@@ -25,6 +25,11 @@ def _case(bodies: int) -> Case:
     )
 
 
+def _timed(bodies: int, block: str = "auto") -> Case:
+    params = {"preset": "plummer", "bodies": bodies, "steps": 0, "block": block}
+    return Case(f"n-body, {bodies} bodies, blocks of {block}", params)
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     def loops(bodies: Any, found: Any, squared: Any) -> None:
         for i in range(bodies.shape[0]):
@@ -61,4 +66,8 @@ BENCHMARK = Benchmark(
     curve=SizeCurve(powers(10, 12, 14, 16, 18)),
     wanted={"tiled": "10 x Numba's double loop"},
     peers=_peers,
+    timed=(
+        *(_timed(bodies) for bodies in (1024, 4096, 16384, 65536)),
+        *(_timed(16384, block) for block in ("64", "1024")),
+    ),
 )

@@ -75,6 +75,11 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimed]:
     yield SelfTimed(who, partial(_in_numbas_simulator, 2**16), "numba", 2**16 / values.size)
 
 
+def _timed(power: int, block: int = 256) -> Case:
+    params = {"n": 2**power, "dtype": "float32", "operator": "sum", "block": str(block)}
+    return Case(f"reduction (sum), 2^{power} float32, blocks of {block}", params)
+
+
 BENCHMARK = Benchmark(
     gpu=(_on_gpu(24), _on_gpu(28)),
     compiled=(_case(24),),
@@ -82,4 +87,5 @@ BENCHMARK = Benchmark(
     curve=SizeCurve(powers(16, 18, 20, 22, 24, 26, 28)),
     wanted={"grid-stride": "0.5 x np.sum"},
     peers=_peers,
+    timed=(*map(_timed, (16, 20, 24, 27)), *(_timed(22, block) for block in (64, 512, 1024))),
 )

@@ -38,6 +38,20 @@ def _on_gpu(power: int, result: str) -> Case:
     )
 
 
+_TIMED: dict[int, tuple[str, ...]] = {
+    12: (),
+    16: ("bitonic", "warp-radix", "block-radix", "radix", "quicksort", "merge", "onesweep"),
+    20: ("bitonic", "warp-radix", "block-radix", "radix", "merge", "onesweep"),
+    24: ("bitonic", "merge", "radix", "onesweep"),
+}
+
+
+def _timed(power: int, block: int = 256, variants: tuple[str, ...] = ()) -> Case:
+    params = {"n": 2**power, "dtype": "uint32", "result": "keys", "block": str(block)}
+    work = f"sort, 2^{power} uint32 keys, blocks of {block}"
+    return Case(work, params, variants=variants or _TIMED[power], anew=True)
+
+
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     keys = inputs["values"].astype(params["dtype"])
     yield Peer("NumPy sort", lambda: np.sort(keys))
@@ -49,4 +63,5 @@ BENCHMARK = Benchmark(
     curve=SizeCurve(powers(14, 16, 18, 20, 22, 24), anew=True),
     wanted={"onesweep": "a 10th of np.sort"},
     peers=_peers,
+    timed=(*map(_timed, _TIMED), *(_timed(20, block, _TIMED[24]) for block in (128, 512))),
 )
