@@ -6,8 +6,8 @@ import time
 from collections import deque
 from typing import Any
 
-from PyQt6.QtCore import QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PyQt6.QtCore import QSize, pyqtSignal
+from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
 from gpu.declaration.pattern import Pattern, Preset, Progress
@@ -26,6 +26,7 @@ from gui.model.jobs import Jobs, spelled
 from gui.model.records import FinishedRun
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure
+from gui.widgets.view_keys import ViewKeys
 
 _FILMS = "MP4 film (*.mp4);;GIF animation (*.gif)"
 _MOST_PIXELS = {"cuda": 2560 * 1440}
@@ -82,6 +83,15 @@ class BodiesView(RunView):
         layout.setSpacing(8)
         layout.addWidget(self.canvas, 1)
         layout.addWidget(self.controls)
+        self._keys = ViewKeys(
+            self,
+            {
+                "Space": lambda: self.simulation.play(not self.playing),
+                ".": self.simulation.step,
+                "R": lambda: self.simulation.begin(self.simulation.bodies),
+            },
+            once=("Space", "R"),
+        )
         self._connect()
 
     def _connect(self) -> None:
@@ -289,20 +299,6 @@ class BodiesView(RunView):
         """Ask for nothing more, and give up a film that is not written yet."""
         self.simulation.wake(False)
         self.filming.close_down()
-
-    # --- keys
-
-    def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        assert event is not None
-        match event.key():
-            case Qt.Key.Key_Space:
-                self.simulation.play(not self.playing)
-            case Qt.Key.Key_Period:
-                self.simulation.step()
-            case Qt.Key.Key_R:
-                self.simulation.begin(self.simulation.bodies)
-            case _:
-                super().keyPressEvent(event)
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PyQt6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
@@ -32,6 +32,7 @@ from gui.step_view.time.player import STEPS_A_SECOND, Player
 from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
 from gui.widgets.basic import ElidedButton
+from gui.widgets.view_keys import ViewKeys
 
 _SOON_MS = 150
 
@@ -80,6 +81,20 @@ class StepTab(QWidget):
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {stepped.subject}", self)
         self.exports = Exports(self, self._shown)
+        player = self.player
+        self._keys = ViewKeys(
+            self,
+            {
+                "Space": player.toggle,
+                "Right": lambda: player.step(1),
+                "Left": lambda: player.step(-1),
+                "Shift+Right": lambda: player.to_border(1),
+                "Shift+Left": lambda: player.to_border(-1),
+                "Home": lambda: player.to_end(last=False),
+                "End": lambda: player.to_end(last=True),
+            },
+            once=("Space",),
+        )
         self._connect()
 
     def _connect(self) -> None:
@@ -434,23 +449,6 @@ class StepTab(QWidget):
         self.followed = None
         self.panes.flow.follow_thread(None)
         self._show_moment(self.player.moment)
-
-    def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        assert event is not None
-        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        match event.key():
-            case Qt.Key.Key_Space:
-                self.player.toggle()
-            case Qt.Key.Key_Right:
-                self.player.to_border(1) if shift else self.player.step(1)
-            case Qt.Key.Key_Left:
-                self.player.to_border(-1) if shift else self.player.step(-1)
-            case Qt.Key.Key_Home:
-                self.player.to_end(last=False)
-            case Qt.Key.Key_End:
-                self.player.to_end(last=True)
-            case _:
-                super().keyPressEvent(event)
 
     @property
     def anything_chosen(self) -> bool:

@@ -22,11 +22,12 @@ from gui.window.running import Running
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""
 VIEWS_KEYS = {
-    "In Step": [
+    "In Step, wherever the focus is": [
         ("Space", "Play, pause"),
         ("← →", "One step back, on"),
         ("Shift+← →", "To the barrier before, after"),
         ("Home, End", "To the beginning, the end"),
+        ("Enter", "Press the button with the focus"),
     ],
     "In N-body's sky": [
         ("Space", "Play, pause"),
@@ -37,7 +38,7 @@ VIEWS_KEYS = {
         ("Home", "All of it"),
     ],
 }
-"""Keys of views, which count where the focus is in them."""
+"""Keys of views: they count while nobody types; those that move the camera where the focus is in the sky."""
 
 
 class Actions(QObject):

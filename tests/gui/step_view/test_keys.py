@@ -1,0 +1,133 @@
+"""The Step tab by real keys and clicks, wherever the keyboard's focus is."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QApplication
+
+from tests.gui.step_view.conftest import shown
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def window(qtbot, stepping):
+    made = stepping()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    return made
+
+
+@pytest.fixture
+def tab(window):
+    return window.page.step
+
+
+def press(qtbot, key, modifier=Qt.KeyboardModifier.NoModifier):
+    """Press a key where the focus is."""
+    qtbot.keyClick(QApplication.focusWidget(), key, modifier)
+
+
+def in_turn(tab):
+    """Return widgets of all kinds on which the focus is left, by clicks or by Tab."""
+    window, panes = tab.window(), tab.panes
+    return {
+        "tabs": window.page.tabs,
+        "kinds": panes.kinds.buttons["Flow"],
+        "chosen": tab.chosen,
+        "speed": panes.transport.speed,
+        "loop": panes.transport.loop,
+        "next": panes.transport.buttons["barrier on"],
+        "export": panes.export,
+        "variant": window.header.variant,
+        "engine": window.header.engine,
+        "pattern": window.sidebar.buttons["scan"],
+        "run": window.header.run,
+        "order": tab.settings.order.buttons["round-robin"],
+        "operator": tab.settings.form.fields["operator"].box,
+        "slider": tab.settings.form.fields["n"].slider,
+    }
+
+
+def test_playback_keys_work_wherever_the_focus_is(qtbot, tab):
+    tab.settings.show()
+    for name, widget in in_turn(tab).items():
+        tab.player.go(3)
+        widget.setFocus()
+        assert widget.hasFocus(), name
+        press(qtbot, Qt.Key.Key_Right)
+        assert tab.player.moment == 4, name
+        press(qtbot, Qt.Key.Key_Left)
+        press(qtbot, Qt.Key.Key_Left)
+        assert tab.player.moment == 2, name
+        press(qtbot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+        assert tab.player.moment == tab.models.segments[1].first, name
+        press(qtbot, Qt.Key.Key_End)
+        assert tab.player.moment == tab.player.end, name
+        press(qtbot, Qt.Key.Key_Home)
+        assert tab.player.moment == 0, name
+        press(qtbot, Qt.Key.Key_Space)
+        assert tab.player.playing, name
+        press(qtbot, Qt.Key.Key_Space)
+        assert not tab.player.playing, name
+        assert tab.window().page.stepping, name
+        assert tab.panes.kinds.chosen == "Flow", name
+
+
+def test_after_a_change_of_the_settings_the_keys_step(qtbot, tab):
+    qtbot.mouseClick(tab.chosen, LEFT)
+    box = tab.settings.form.fields["n"].box
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "8")
+    shown(qtbot, tab)
+    qtbot.mouseClick(tab.settings.done, LEFT)
+    tab.player.go(0)
+    for moment in (1, 2, 3):
+        press(qtbot, Qt.Key.Key_Right)
+        assert tab.player.moment == moment
+    press(qtbot, Qt.Key.Key_Space)
+    assert tab.player.playing
+    assert tab.window().page.stepping
+
+
+def test_what_is_typed_is_typed(qtbot, tab):
+    tab.player.go(3)
+    tab.settings.show()
+    for field in (tab.settings.form.fields["n"].box, tab.panes.counters.n):
+        field.setFocus()
+        for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_Space):
+            press(qtbot, key)
+        assert tab.player.moment == 3
+        assert not tab.player.playing
+    code = tab.source.code
+    code.setFocus()
+    press(qtbot, Qt.Key.Key_Space)
+    assert tab.source.document.edited
+    assert not tab.player.playing
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_return_presses_the_button_that_has_the_focus(qtbot, tab):
+    tab.panes.transport.loop.setFocus()
+    press(qtbot, Qt.Key.Key_Return)
+    assert tab.player.loop
+    tab.panes.kinds.buttons["Arrays"].setFocus()
+    press(qtbot, Qt.Key.Key_Return)
+    assert tab.panes.kinds.chosen == "Arrays"
+    tab.panes.transport.speed.setFocus()
+    press(qtbot, Qt.Key.Key_Return)
+    assert tab.panes.transport.speed.view().isVisible()
+    tab.panes.transport.speed.hidePopup()
+
+
+def test_another_view_has_its_own_keys(qtbot, window, tab):
+    window.page.tabs.setCurrentIndex(0)
+    moment = tab.player.moment
+    window.page.view.after.setFocus()
+    press(qtbot, Qt.Key.Key_Right)
+    press(qtbot, Qt.Key.Key_Space)
+    assert tab.player.moment == moment
+    assert not tab.player.playing
+    assert window.page.view.after.index is not None
