@@ -89,7 +89,7 @@ class Ground:
             **os.environ,
             _MARK: self.mark,
             "QT_QPA_PLATFORM": "offscreen",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
             "LOCKSTEP_CACHE": str(folder / "cache"),
             "LOCKSTEP_MEMORY": str(memory),
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.temporary)),
