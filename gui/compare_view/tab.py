@@ -1,4 +1,4 @@
-"""The Compare tab: over sizes, on a GPU the variants' throughput, without one what they do, counted."""
+"""The Compare tab: over sizes, on a GPU the variants' throughput, without one what was recorded, or is counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -20,11 +20,13 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from gpu.bench.recorded import DeviceRecord, read_all
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE, Device
-from gpu.messages.counted import QUANTITIES, Quantity
+from gpu.errors import InputError
 from gpu.messages.shared_arrays import SharedArray
+from gui.compare_view.kinds import ComparedBy, comparisons, other_settings, points_of
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
@@ -46,9 +48,6 @@ _UNITS_OF_WORK = {
     "pixel": ("Mpixels/s", "GB/s"),
     "interaction": ("Minteractions/s", "GB/s"),
 }
-TIME = f"time {TO_SIMULATE}"
-"""The one choice that is measured where a CPU simulates."""
-
 _IN_MS = f"ms {TO_SIMULATE}"
 
 
@@ -185,6 +184,7 @@ class CompareTab(QWidget):
         self._simulated = False
         self._jobs = jobs
         self.points: list[Point] = []
+        """What has been measured or counted here."""
         self._why: dict[str, str] = {}
         self._size: int | None = None
         self.sweep = Sweep(jobs, self)
@@ -203,11 +203,13 @@ class CompareTab(QWidget):
         self._in_work = self._of_matrices or pattern.presentation.kind in ("image", "bodies")
         self.quantity = QComboBox()
         self.quantity.setAccessibleName("Quantity")
-        for place, quantity in enumerate(QUANTITIES):
-            self.quantity.addItem(quantity.name, quantity)
-            self.quantity.setItemData(place, quantity.meaning, Qt.ItemDataRole.ToolTipRole)
-        self.quantity.addItem(TIME)
-        self.quantity.hide()
+        self._records: list[DeviceRecord] = []
+        self._complaint = ""
+        try:
+            self._records = [each for each in read_all() if each.of(pattern.name)]
+        except InputError as error:
+            self._complaint = error.message
+        self._offer_comparisons()
         self.quantity.currentIndexChanged.connect(self._take_quantity)
         self._range = _MEASURED["elements"]
         self._offer_sizes()
@@ -226,18 +228,18 @@ class CompareTab(QWidget):
         for each in self.rows:
             each.entered.connect(self.curves.emphasize)
         self._lay_out()
-        self.curves.begin(self.sizes, self._unit)
-        self._say_at_rest()
+        self._take_quantity()
         jobs.ready.connect(self._take_device)
         if jobs.device is not None:
             self._take_device(jobs.device)
 
     def _lay_out(self) -> None:
-        self.card = plot = Card("Throughput against n", margins=(12, 8, 12, 6))
-        plot.head.addWidget(self.about, 1)
+        self.card = plot = Card(self._by.title, margins=(12, 8, 12, 6))
+        plot.head.addStretch(1)
         plot.head.addWidget(self.scale)
         plot.head.addWidget(self.unit)
         plot.head.addWidget(self.quantity)
+        plot.body.addWidget(self.about)
         plot.body.addWidget(self.curves, 1)
         ladder = Card("Variants", margins=(12, 8, 12, 12))
         self.at = label("", "caption", name="Size that the figures are of")
@@ -285,7 +287,9 @@ class CompareTab(QWidget):
         self.stop() if self.sweep.running else self.measure()
 
     def measure(self) -> None:
-        """Measure anew what is ticked."""
+        """Measure or count anew what is ticked."""
+        if self._by.recorded is not None:
+            self.quantity.setCurrentIndex(self.quantity.findText(self._here.name))
         sources = self._sources.edits(*self._pattern.files)
         if sources and (self._jobs.device is None or self._jobs.device.engine == "cuda"):
             self.failed.emit(
@@ -308,8 +312,7 @@ class CompareTab(QWidget):
         self._show()
         chosen = [each.name for each in self.rows if each.box.isChecked()]
         self.measure_button.setText("Stop")
-        counted = self._counted is not None
-        self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=counted)
+        self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=self._counted)
 
     def stop(self) -> None:
         """Measure no further."""
@@ -319,24 +322,54 @@ class CompareTab(QWidget):
         """Drop all points: they are another engine's."""
         self.stop()
         self.points, self._why = [], {}
-        self.curves.begin(self.sizes, self._unit)
+        self.curves.begin(self._shown_sizes, self._unit)
         self._show()
         self._say_at_rest()
 
     # --- what is compared
 
     @property
-    def _counted(self) -> Quantity | None:
-        """Return the quantity that is counted; None where something is measured."""
-        return self.quantity.currentData() if self._simulated else None
+    def _by(self) -> ComparedBy:
+        """Return what variants are compared by."""
+        chosen: ComparedBy = self.quantity.currentData()
+        return chosen
+
+    @property
+    def _here(self) -> ComparedBy:
+        """Return what they are compared by where that is found out here and now."""
+        offered = [self.quantity.itemData(place) for place in range(self.quantity.count())]
+        return self._by if self._by.recorded is None else next(each for each in offered if each.recorded is None)
+
+    @property
+    def _counted(self) -> bool:
+        """Whether the button counts, or else measures."""
+        return self._here.quantity is not None
 
     @property
     def _unit(self) -> str:
         """Return what the figures count."""
-        if not self._simulated:
+        if self._by.rates:
             return self.unit.chosen
-        quantity = self._counted
+        quantity = self._by.quantity
         return _IN_MS if quantity is None else quantity.unit.format(each=self._each)
+
+    @property
+    def _shown(self) -> list[Point]:
+        """Return what is drawn."""
+        return self.points if self._by.recorded is None else points_of(self._by.recorded, self._pattern)
+
+    @property
+    def _shown_sizes(self) -> list[int]:
+        return self.sizes if self._by.recorded is None else sorted({point.n for point in self._shown})
+
+    def _offer_comparisons(self) -> None:
+        """Offer what variants can be compared by with this engine, and choose the first."""
+        self.quantity.blockSignals(True)
+        self.quantity.clear()
+        for place, each in enumerate(comparisons(self._records, simulated=self._simulated)):
+            self.quantity.addItem(each.name, each)
+            self.quantity.setItemData(place, each.meaning, Qt.ItemDataRole.ToolTipRole)
+        self.quantity.blockSignals(False)
 
     @property
     def _each(self) -> str:
@@ -344,14 +377,16 @@ class CompareTab(QWidget):
         return counted.each if counted is not None else "each"
 
     def _take_quantity(self) -> None:
-        """Show another quantity; between what is counted and what is measured nothing is kept."""
-        counted = self._counted is not None
-        if self.points and (self.points[0].counts is not None) != counted:
+        """Compare by something else; between what is counted and what is measured here nothing is kept."""
+        if self.points and (self.points[0].counts is not None) != self._counted:
             self.forget()
-        self.measure_button.setText("Count" if counted else "Measure")
-        self.card.title.setText("Counted" if counted else "Time to simulate")
+        self.measure_button.setText("Count" if self._counted else "Measure")
+        self.card.title.setText(self._by.title)
+        self.unit.setVisible(self._by.rates)
+        self.quantity.setVisible(self.quantity.count() > 1)
         self._offer_sizes()
-        self.scale.choose("linear" if counted else "log")
+        self.scale.choose("linear" if self._by.quantity is not None else "log")
+        self.curves.begin(self._shown_sizes, self._unit)
         self._show()
         self._say_at_rest()
 
@@ -359,7 +394,7 @@ class CompareTab(QWidget):
         """Offer the sizes that suit what is compared, and keep the one that is chosen where it is among them."""
         image = self._pattern.takes(self._params()) in ("image", "text")
         kind = "pixels" if image else "sides" if self._of_matrices else "elements"
-        offered = (_COUNTED if self._counted is not None else _MEASURED)[kind]
+        offered = (_COUNTED if self._counted else _MEASURED)[kind]
         if offered == self._range and self.largest.count():
             return
         self._range = offered
@@ -375,26 +410,25 @@ class CompareTab(QWidget):
         simulated = device.engine == "simulator"
         if simulated != self._simulated:
             self._simulated = simulated
-            self.unit.setVisible(not simulated)
-            self.quantity.setVisible(simulated)
-            if simulated:
-                self._take_quantity()
-            else:
-                self.card.title.setText("Throughput against n")
-                self.measure_button.setText("Measure")
-                self.scale.choose("log")
-                self._offer_sizes()
+            self._offer_comparisons()
+            self._take_quantity()
         for each in self.rows:
             each.show_libraries(device.no_library)
 
     def _end(self) -> None:
-        self.measure_button.setText("Measure" if self._counted is None else "Count")
+        self.measure_button.setText("Count" if self._counted else "Measure")
         self._say_at_rest()
         if self._why and not self.points:
             self.failed.emit(f"Nothing could be measured: {next(iter(self._why.values()))}", "")
 
     def _say_at_rest(self) -> None:
-        if self._counted is not None:
+        recorded = self._by.recorded
+        if recorded is not None:
+            other = other_settings(recorded, self._pattern, self._params())
+            self.about.say("; ".join(filter(None, (recorded.words, other, "every point verified"))))
+        elif self._complaint:
+            self.about.say(self._complaint)
+        elif self._counted:
             what = "counted by the simulator: exact, and the same on every machine"
             self.about.say(what if self.points else "What variants do is counted, at each size.")
         elif self._simulated:
@@ -422,12 +456,14 @@ class CompareTab(QWidget):
     def _figures(self) -> dict[int, dict[int, float]]:
         numbers = {each.name: number for number, each in enumerate(self.rows)}
         figures: dict[int, dict[int, float]] = {}
-        for point in self.points:
-            quantity = self._counted
-            if self._simulated:
+        quantity = self._by.quantity
+        for point in self._shown:
+            if quantity is not None:
+                if point.counts is None:
+                    continue
+                value = quantity.value(point.counts)
+            elif self._by.simulated:
                 value = point.kernel_ms
-                if quantity is not None and point.counts is not None:
-                    value = quantity.value(point.counts)
             elif self.unit.chosen == self._units[1]:
                 value = point.bytes_per_s / 1e9
             else:
@@ -451,15 +487,16 @@ class CompareTab(QWidget):
             for number, of_variant in figures.items()
         }
         known = [value for value in shown.values() if value is not None]
-        more = not self._simulated or (self._counted is not None and self._counted.more_is_better)
+        more = self._by.rates or (self._by.quantity is not None and self._by.quantity.more_is_better)
         best = (max if more else min)(known, default=None)
+        recorded = ", recorded," if self._by.recorded is not None else ""
         self.at.setText(
-            f"{self._unit} at n = {as_power(self._size)}" if self._size is not None
-            else f"{self._unit} at the largest n" if figures else ""
+            f"{self._unit}{recorded} at n = {as_power(self._size)}" if self._size is not None
+            else f"{self._unit}{recorded} at the largest n" if figures else ""
         )  # fmt: skip
         for number, each in enumerate(self.rows):
             value = shown.get(number)
-            why = self._why.get(each.name, "")
+            why = self._why.get(each.name, "") if self._by.recorded is None else ""
             if value is None:
                 each.show_figure("wrong" if "wrong" in why else "–" if figures or why else "", best=False, tip=why)
             else:
@@ -477,6 +514,11 @@ class CompareTab(QWidget):
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
             self._share_width()
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        if not self.sweep.running:  # what is chosen on the Run tab may be other settings by now
+            self._say_at_rest()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         assert event is not None

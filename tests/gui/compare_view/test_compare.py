@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
 
+from gpu.bench import recorded
 from gpu.messages.requests import CountPattern, Failure, LoadArray, Ready, RunPattern
 from gui.compare_view import sweep
 from gui.painting.theme import look
@@ -281,6 +283,12 @@ def test_images_are_compared_by_their_sides(qtbot, window):
     assert set(tab.curves.points[0].values()) == {12.5}
 
 
+@pytest.fixture(autouse=True)
+def records(monkeypatch):
+    """What was recorded is a small file of the tests' own."""
+    monkeypatch.setattr(recorded, "FOLDER", Path(__file__).with_name("recorded"))
+
+
 @pytest.fixture
 def simulated(qtbot, comparing, monkeypatch):
     """The same tab on an engine that says it simulates."""
@@ -291,8 +299,87 @@ def simulated(qtbot, comparing, monkeypatch):
     return comparing
 
 
+def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
+    tab = simulated.page.compare
+    assert tab.card.title.text() == "Recorded"
+    assert tab.quantity.currentText() == "NVIDIA H200, 2026-11-22"
+    assert tab.about.toolTip().startswith("recorded on an NVIDIA H200, 2026-11-22")
+    assert tab.unit.isVisible()
+    # 2^16 elements in 0.008 ms, and in 0.004.
+    assert tab.curves.points[0] == {2**14: 4096.0, 2**16: pytest.approx(8192.0), 2**20: 16384.0}
+    assert tab.curves.points[2] == {2**16: 16384.0, 2**20: 65536.0}
+    assert 1 not in tab.curves.points, "its result was not verified"
+    assert tab.at.text() == "Melements/s, recorded, at the largest n"
+    assert tab.rows[2].figure.property("tone") == "best"
+    tab.unit.choose("GB/s")
+    assert tab.curves.points[0][2**20] == pytest.approx(6 * 2**20 / 0.064 / 1e6)
+    assert tab.points == [], "nothing of it was measured here"
+    assert not asked(simulated)
+
+
+def test_the_button_counts_where_something_else_is_shown(qtbot, simulated):
+    tab = simulated.page.compare
+    assert tab.measure_button.text() == "Count"
+    choose_largest(simulated, 7)
+    measured(qtbot, simulated)
+    assert tab.card.title.text() == "Counted"
+    assert tab.quantity.currentText() == "bytes moved"
+    assert {point.n for point in tab.points} == {32, 64, 128}
+    tab.quantity.setCurrentIndex(0)
+    assert set(tab.curves.points[0]) == {2**14, 2**16, 2**20}, "recorded is drawn alone"
+    assert tab.curves._sizes == [2**14, 2**16, 2**20]
+    tab.quantity.setCurrentIndex(1)
+    assert set(tab.curves.points[0]) == {32, 64, 128}, "what was counted is still known"
+
+
+def test_on_a_gpu_recorded_is_a_choice_of_its_own(qtbot, comparing):
+    tab = comparing.page.compare
+    choose_largest(comparing, 14)
+    measured(qtbot, comparing)
+    assert tab.card.title.text() == "Measured here"
+    here = dict(tab.curves.points)
+    tab.quantity.setCurrentText("NVIDIA H200, 2026-11-22")
+    assert tab.card.title.text() == "Recorded"
+    assert tab.curves.points[0] == {2**14: 4096.0, 2**16: pytest.approx(8192.0), 2**20: 16384.0}
+    tab.quantity.setCurrentText("measured here")
+    assert tab.curves.points == here
+    tab.quantity.setCurrentText("NVIDIA H200, 2026-11-22")
+    measured(qtbot, comparing)
+    assert tab.card.title.text() == "Measured here", "the button measures, and shows that"
+
+
+def test_settings_that_were_others_are_said(qtbot, simulated):
+    tab = simulated.page.compare
+    assert "not" not in tab.about.toolTip()
+    simulated.page.tabs.setCurrentIndex(0)
+    simulated.page.form.change(dtype="int32")
+    simulated.page.tabs.setCurrentIndex(COMPARE)
+    assert "Type float32, not int32" in tab.about.toolTip()
+
+
+def test_a_pattern_without_records_is_counted_at_first(qtbot, window, monkeypatch):
+    monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
+    window.host.deliver(0, Ready(conftest.DEVICE))
+    window.choose_pattern("sort")
+    settle(qtbot, window)
+    tab = window.page.compare
+    assert tab.card.title.text() == "Counted"
+    assert not tab._complaint
+
+
+def test_a_damaged_record_is_told_and_nothing_else_is_lost(qtbot, window, monkeypatch, tmp_path):
+    (tmp_path / "gpu.json").write_text("{")
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    window.choose_pattern("sort")
+    settle(qtbot, window)
+    tab = window.page.compare
+    assert "gpu.json holds no recorded measurements" in tab.about.toolTip()
+    assert tab.card.title.text() == "Measured here"
+
+
 def test_without_a_gpu_it_is_counted(qtbot, simulated):
     tab = simulated.page.compare
+    tab.quantity.setCurrentText("bytes moved")
     assert tab.measure_button.text() == "Count"
     assert not tab.unit.isVisible()
     assert tab.card.title.text() == "Counted"
@@ -314,6 +401,7 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
 
 def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
     tab = simulated.page.compare
+    tab.quantity.setCurrentText("bytes moved")
     measured(qtbot, simulated)
     tab.quantity.setCurrentText("time to simulate on this CPU")
     assert tab.points == []
@@ -328,10 +416,9 @@ def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
 def test_throughput_comes_back_with_a_gpu(qtbot, simulated):
     simulated.host.deliver(0, Ready(replace(conftest.DEVICE, engine="cuda")))
     tab = simulated.page.compare
-    qtbot.waitUntil(lambda: tab.unit.isVisible())
-    assert tab.card.title.text() == "Throughput against n"
+    qtbot.waitUntil(lambda: tab.card.title.text() == "Measured here")
+    assert tab.unit.isVisible()
     assert tab.measure_button.text() == "Measure"
-    assert not tab.quantity.isVisible()
 
 
 def test_figures_are_read_in_either_theme(qtbot, comparing):

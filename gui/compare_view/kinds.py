@@ -1,0 +1,99 @@
+"""What variants can be compared by: what was measured, recorded, counted or simulated, each under its own title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu.bench.recorded import DeviceRecord
+from gpu.declaration.pattern import Pattern
+from gpu.declaration.roles import Role
+from gpu.engines.base import TO_SIMULATE
+from gpu.messages.counted import QUANTITIES, Quantity
+from gui.compare_view.sweep import Point
+
+
+@dataclass(frozen=True)
+class ComparedBy:
+    """One way to compare variants; figures of two ways are never drawn together.
+
+    Parameters
+    ----------
+    name : str
+        What a list calls it.
+    title : str
+        What stands above the curves.
+    meaning : str
+    quantity : Quantity or None
+        What is counted.
+    recorded : DeviceRecord or None
+        What was measured elsewhere.
+    simulated : bool
+        Whether it is the time that a CPU takes to simulate.
+    """
+
+    name: str
+    title: str
+    meaning: str = ""
+    quantity: Quantity | None = None
+    recorded: DeviceRecord | None = None
+    simulated: bool = False
+
+    @property
+    def rates(self) -> bool:
+        """Whether it is work per second of a GPU."""
+        return self.quantity is None and not self.simulated
+
+
+MEASURED = ComparedBy("measured here", "Measured here", "Kernel time on this machine's GPU, by device events")
+SIMULATED = ComparedBy(f"time {TO_SIMULATE}", "Time to simulate", "It says nothing of a GPU", simulated=True)
+COUNTED = tuple(ComparedBy(each.name, "Counted", each.meaning, quantity=each) for each in QUANTITIES)
+
+
+def comparisons(records: Iterable[DeviceRecord], *, simulated: bool) -> tuple[ComparedBy, ...]:
+    """Return the ways to compare variants, the one to begin with first.
+
+    Where a CPU simulates that is what a GPU took elsewhere, so that nobody takes a CPU's times for it.
+    """
+    recorded = tuple(
+        ComparedBy(f"{each.device}, {each.date}", "Recorded", each.words.capitalize(), recorded=each)
+        for each in records
+    )
+    return (*recorded, *COUNTED, SIMULATED) if simulated else (MEASURED, *recorded)
+
+
+def points_of(recorded: DeviceRecord, pattern: Pattern) -> list[Point]:
+    """Return what was recorded of a pattern's variants."""
+    names = {variant.name for variant in pattern.variants}
+    return [
+        Point(
+            run.variant,
+            run.size,
+            run.size / run.median_ms * 1e3,
+            run.least_bytes / run.median_ms * 1e3,
+            run.rate,
+            "cuda",
+            recorded.device,
+            run.median_ms,
+        )
+        for run in recorded.of(pattern.name)
+        if run.variant in names
+    ]
+
+
+def other_settings(recorded: DeviceRecord, pattern: Pattern, params: Mapping[str, Any]) -> str:
+    """Return how what was recorded was set otherwise than `params`, such as "Rows 4096, not 1024"; "" where nothing."""
+    (first, *_) = recorded.of(pattern.name)
+    then = pattern.check(first.params)
+    return "; ".join(
+        f"{each.label} {then[each.name]}, not {params[each.name]}"
+        for each in pattern.parameters
+        if each.role not in (Role.SIZE, Role.SOURCE)
+        and each.applies(then)
+        and each.applies(params)
+        and not isinstance(then[each.name], np.ndarray)
+        and then[each.name] != params[each.name]
+    )
