@@ -5,6 +5,7 @@
 // then those that fall into no other.
 //
 // rung                        idea                                        what still limits it
+// histogram_one_thread        a loop over the pixels, no atomics          one pixel after the other
 // histogram_block_partition   a contiguous section a thread               loads not coalesced, all wait for few addresses
 // histogram_interleaved       neighboring threads, neighboring pixels   one global atomic a pixel
 // histogram_privatized        a copy of the bins in each block            equal pixels still queue at one shared address
@@ -64,6 +65,14 @@ __device__ unsigned int bin_of(PIXEL character, unsigned int bin_count) {
 __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) { return value * bin_count / LEVELS; }
 #endif
 #endif
+
+// Idea: what a program without threads does: nobody else counts, so reading, adding and writing need not be held together
+// (Kirk and Hwu, Programming Massively Parallel Processors, fig. 9.2). Limit: one pixel after the other.
+extern "C" __global__ void histogram_one_thread(const PIXEL *image, unsigned int *bins, int n, int bin_count,
+                                                int channels) {
+    for (int channel = 0; channel < channels; ++channel)
+        for (int i = 0; i < n; ++i) bins[channel * bin_count + bin_of(image[channel * n + i], bin_count)]++;
+}
 
 // Idea: split the pixels as one would among people, a section each. Limit: the threads of a warp read far apart, so
 // each load moves a sector for a pixel; and atomics on a few global addresses queue up.

@@ -3,6 +3,7 @@
 // and B read once and C written once, 4 * (m * k + k * n + m * n) bytes; 2 * m * n * k operations.
 //
 // rung                 idea                                           what still limits it
+// matmul_one_thread    three loops                                    one product and one sum after the other
 // matmul_naive         a thread an element, lanes down a column       lanes read and write a whole row apart
 // matmul_coalesced     lanes along a row                              two factors from global memory for each product
 // matmul_tiled         tiles of A and B in shared memory              two shared loads for each multiply-add
@@ -46,6 +47,27 @@
 
 __device__ void finish(float *c, int place, float sum, float alpha, float beta) {
     c[place] = beta == 0.0f ? alpha * sum : alpha * sum + beta * c[place];
+}
+
+// Idea: what a program without threads does: rows, columns, and the products of an element in three loops. Limit: one
+// product and one sum after the other.
+extern "C" __global__ void matmul_one_thread(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
+                                             float beta) {
+    for (int row = 0; row < m; ++row) {
+        for (int column = 0; column < n; ++column) {
+            float sum = 0.0f;
+            for (int i = 0; i < k; ++i) {
+                float product = a[row * k + i] * b[i * n + column];
+                sum += product;
+            }
+            float scaled = alpha * sum;
+            if (beta != 0.0f) {
+                float before = beta * c[row * n + column];
+                scaled += before;
+            }
+            c[row * n + column] = scaled;
+        }
+    }
 }
 
 // Idea: one thread an element of C, and nothing clever: a warp's lanes stand below each other. Limit: in every step

@@ -6,6 +6,7 @@
 // places decide between equal keys.
 //
 // rung                 idea                                            what still limits it
+// sort_one_thread      the least of what is left, again and again      n * (n - 1) / 2 comparisons, one by one
 // sort_odd_even        neighbors are put in order, n times            n * n / 2 comparisons
 // sort_bitonic         two sorted halves make a sorted whole           n * log2(n)^2 / 4 comparisons, whatever the keys
 // sort_bitonic_step    (its comparisons further apart than a section)  each of them a pass over memory
@@ -33,6 +34,30 @@ __device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stab
     }
     keys[i] = exchanged ? b : a;
     keys[j] = exchanged ? a : b;
+}
+
+// Idea: what a program without threads does with few keys: the least of those that are left takes the first place that is
+// left (selection sort, which ends the quicksort of the CUDA samples, cdpSimpleQuicksort). Between equal keys the places
+// decide. Limit: n * (n - 1) / 2 comparisons, one after the other.
+extern "C" __global__ void sort_one_thread(KEY *keys, int *places, int n) {
+    for (int i = 0; i < n - 1; ++i) {
+        int least = i;
+        for (int j = i + 1; j < n; ++j) {
+            if (before(keys[j], keys[least])) {
+                least = j;
+            } else if (PAIRS && !before(keys[least], keys[j])) {
+                if (places[j] < places[least]) least = j;
+            }
+        }
+        KEY key = keys[i];
+        keys[i] = keys[least];
+        keys[least] = key;
+        if (PAIRS) {
+            int place = places[i];
+            places[i] = places[least];
+            places[least] = place;
+        }
+    }
 }
 
 // Idea: in the even phases 0 and 1, 2 and 3, ... are put in order, in the odd ones 1 and 2, 3 and 4, ...; after n phases

@@ -31,7 +31,7 @@ def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions
     for variant in pattern.variants:
         if variant.cautionary or variant.library or (case.variants and variant.name not in case.variants):
             continue
-        if variant.obstacle(inputs, params):
+        if variant.alone or variant.obstacle(inputs, params):
             continue
         try:
             verified, times = timed(

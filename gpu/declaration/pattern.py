@@ -233,6 +233,11 @@ class Textbook:
         """The average parallelism, operations a step; None without steps."""
         return self.operations / self.steps if self.steps else None
 
+    @classmethod
+    def one_by_one(cls, operations: int) -> Textbook:
+        """Return what one thread comes to that does them all: as many steps as operations."""
+        return cls(operations, operations, min(operations, 1))
+
 
 def _as_it_is(params: Params, result: Array) -> Array:
     """Compare all of a result."""
@@ -276,6 +281,9 @@ class Variant:
     library : str
         The library whose routine it calls, such as "cuBLAS", to measure ours against: it has no kernels and no source,
         and runs where the engine has libraries.
+    alone : bool
+        Whether one thread does all of it, as a program without threads would: the smallest input that says everything
+        of it is far smaller than that of threads, and larger ones take long.
     """
 
     name: str
@@ -291,6 +299,7 @@ class Variant:
     threads: Callable[[Params], int] | None = None
     file: str = ""
     library: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
 from gpu.declaration.matrices import (
@@ -136,6 +137,11 @@ def _multiplied(
     return {"result": result}
 
 
+def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    m, n, _ = _sides(inputs)
+    return (yield from _launch(engine, inputs, params, "matmul_one_thread", {}, (m, n), (1, 1, 1)))
+
+
 def _an_element_a_thread(kernel_name: str) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         tile = int(params["tile"])
@@ -244,10 +250,15 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """A product and a sum for each element of a row and a column, and alpha, and beta where it is not 0."""
+    """All elements at once: a step for each element of a row and a column, and one for alpha and beta."""
     m, k = params["m"] or n, params["k"] or n
-    scaled = (1 if params["beta"] == 0 else 3) * m * n
-    return Textbook(operations=2 * m * n * k + scaled, steps=k + 1, peak=max(2 * m * n, scaled))
+    operations = _operations(params, m, n, k)
+    return Textbook(operations, steps=k + 1, peak=max(2 * m * n, operations - 2 * m * n * k))
+
+
+def _operations(params: Params, m: int, n: int, k: int) -> int:
+    """Return a product and a sum for each element of a row and a column, and alpha, and beta where it is not 0."""
+    return 2 * m * n * k + (1 if params["beta"] == 0 else 3) * m * n
 
 
 def _work(inputs: Inputs, params: Params) -> Work:
@@ -324,6 +335,14 @@ PATTERN = Pattern(
         ),
     ),
     variants=(
+        on_one_thread(
+            _on_one_thread,
+            "matmul_one_thread",
+            idea="Without threads: rows, columns, and the products of an element in three loops.",
+            limit="One product and one sum after the other.",
+            work=lambda inputs, params: _operations(params, *_sides(inputs)),
+            textbook=lambda params, n: _operations(params, params["m"] or n, n, params["k"] or n),
+        ),
         Variant(
             "naive",
             "Naive",

@@ -20,10 +20,31 @@ from gpu.run.drive import Tell, accept, drive, refuse_library
 if TYPE_CHECKING:
     from gpu.simulator.checkers.findings import Finding
 
-_CHECKED_SIZES = {"elements": 4999, "bodies": 4999, "rows": 67, "columns": 67}
-_CHECKED_IMAGE = (45, 67)
-_ORDERED_SIZES = {"elements": 1025, "bodies": 129, "rows": 9, "columns": 35}
-_ORDERED_IMAGE = (13, 35)
+
+@dataclass(frozen=True)
+class Small:
+    """A small part of an input.
+
+    Parameters
+    ----------
+    elements, bodies, rows, columns : int
+        At most so many, by the units of a pattern's parameters.
+    image : tuple of int
+        At most so many rows and columns of an image that is given, or of what else has two dimensions.
+    """
+
+    elements: int
+    bodies: int
+    rows: int
+    columns: int
+    image: tuple[int, int]
+
+
+_CHECKED = Small(4999, 4999, 67, 67, (45, 67))
+_ORDERED = Small(1025, 129, 9, 35, (13, 35))
+_ALONE = Small(65, 65, 9, 11, (9, 11))
+"""What one thread does takes long before the checkers' eyes, and is the same of few elements as of many."""
+
 ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
 """The schedules in which a kernel runs besides the one in which it is checked."""
 
@@ -89,8 +110,9 @@ def check_edited(
     file = pattern.file_of(variant.name)
     text = kernel_text(file, sources)
     mistakes = mistakes_of(found.findings, file)
-    fewer = small_params(pattern, params, _ORDERED_SIZES)
-    small = small_inputs(pattern, inputs, fewer, seed, _ORDERED_SIZES, _ORDERED_IMAGE)
+    part = _ALONE if variant.alone else _ORDERED
+    fewer = small_params(pattern, params, part)
+    small = small_inputs(pattern, inputs, fewer, seed, part)
 
     def right_in(schedule: str) -> bool:
         return _right(pattern, variant, small, fewer, tell, sources, schedule)
@@ -124,10 +146,9 @@ def check_request(request: CheckPattern, tell: Tell) -> Check:
     return check_edited(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)[1]
 
 
-def small_params(
-    pattern: Pattern, params: Mapping[str, Any], sizes: Mapping[str, int] = _CHECKED_SIZES
-) -> dict[str, Any]:
+def small_params(pattern: Pattern, params: Mapping[str, Any], part: Small = _CHECKED) -> dict[str, Any]:
     """Return parameters for a check: as they are, but for fewer elements."""
+    sizes = {"elements": part.elements, "bodies": part.bodies, "rows": part.rows, "columns": part.columns}
     most = {
         each.name: sizes[each.unit] for each in pattern.parameters if isinstance(each, Integer) and each.unit in sizes
     }
@@ -168,8 +189,9 @@ def _checked(
 ) -> tuple[dict[str, Any], _Watched]:
     """Run a variant on a small part of its input before the checkers' eyes; return its parameters too."""
     refuse_library(variant)
-    params = small_params(pattern, pattern.check(given))
-    small = small_inputs(pattern, inputs, params, seed, _CHECKED_SIZES, _CHECKED_IMAGE)
+    part = _ALONE if variant.alone else _CHECKED
+    params = small_params(pattern, pattern.check(given), part)
+    small = small_inputs(pattern, inputs, params, seed, part)
     return params, _watched(pattern, variant, small, params, tell, sources)
 
 
@@ -226,20 +248,14 @@ def _is_right(
     return verify.compare(ours, right, pattern.tolerance(inputs, params))[1]
 
 
-def small_inputs(
-    pattern: Pattern,
-    inputs: Inputs,
-    params: Mapping[str, Any],
-    seed: int,
-    sizes: Mapping[str, int],
-    image: tuple[int, int],
-) -> Inputs:
-    """Return inputs for a check: the beginnings of arrays, of `sizes` elements, and of images a corner."""
+def small_inputs(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, part: Small) -> Inputs:
+    """Return inputs for a check: the beginnings of arrays, and of what has two dimensions a corner."""
+    rows, columns = part.image
 
     def corner(values: Array) -> Array:
         if values.ndim >= 2:
-            return values[: image[0], : image[1]]
-        return values[: sizes["elements"]] if values.ndim else values
+            return values[:rows, :columns]
+        return values[: part.elements] if values.ndim else values
 
     return pattern.inputs({name: corner(values) for name, values in inputs.items()}, params, seed)
 

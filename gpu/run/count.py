@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from gpu.declaration.pattern import Array, Inputs, Pattern, Variant
@@ -20,15 +21,18 @@ from gpu.kernel.figures import (
 from gpu.messages.counted import RunCounts
 from gpu.messages.requests import CountPattern
 from gpu.patterns import find_pattern
-from gpu.run.check import small_inputs, small_params
+from gpu.run.check import Small, small_inputs, small_params
 from gpu.run.drive import Tell, accept, drive, refuse_library
 from gpu.run.sized import of_side
 
-_SIZES = {"elements": 1024, "bodies": 1024, "rows": 64, "columns": 64}
+_PART = Small(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64))
 """Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
 
-_IMAGE = (64, 64)
-_BODIES = (_SIZES["bodies"], 7)
+_ALONE = Small(elements=128, bodies=128, rows=16, columns=16, image=(32, 32))
+"""As quick for one thread."""
+
+_BODY = 7
+"""Numbers of a body."""
 
 
 def count_pattern(
@@ -66,9 +70,11 @@ def count_pattern(
     if whole:
         inputs = pattern.inputs(inputs, params, seed)
     else:
-        params = small_params(pattern, params, _SIZES)
-        rows, columns = _BODIES if pattern.presentation.kind == "bodies" else _IMAGE
-        inputs = small_inputs(pattern, inputs, params, seed, _SIZES, (rows, columns))
+        part = _ALONE if variant.alone else _PART
+        params = small_params(pattern, params, part)
+        if pattern.presentation.kind == "bodies":
+            part = replace(part, image=(part.bodies, _BODY))
+        inputs = small_inputs(pattern, inputs, params, seed, part)
     accept(pattern, variant, inputs, params)
     counters = Counters()
     engine = ObservedEngine(counters)

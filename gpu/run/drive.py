@@ -19,7 +19,8 @@ def accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[s
     """Raise InputError where inputs and parameters are not ones that a variant takes."""
     pattern.accept(inputs, params)
     if reason := variant.obstacle(inputs, params):
-        raise InputError(reason, advice=f"{variant.title} needs more than {pattern.title} does: take another variant.")
+        another = f"{variant.title} needs more than {pattern.title} does: take another variant."
+        raise InputError(reason, advice="Take fewer elements, or another variant." if variant.alone else another)
 
 
 def refuse_library(variant: Variant) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
 
 PATIENCE_S = 300
+_FEW = 64
+"""As many elements, or columns, as one thread sorts or multiplies while somebody waits."""
 _SHOWN = 0.6
 """The share of a recording after which it is photographed."""
 
@@ -103,6 +105,10 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
             if variant.library and window.jobs.device is not None and window.jobs.device.no_library:
                 continue
             failures.clear()
+            size = pattern.size.name if variant.alone and pattern.size is not None else ""
+            before = window.page.form.values.get(size)
+            if size:
+                window.page.form.change(**{size: _FEW})
             window.choose_variant(variant.name)
             in_time = _settled(window, failures, patience_s)
             picture = f"{name}-{number}-{variant.name}.png"
@@ -114,6 +120,8 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
             stops.append(Stop(name, variant.name, bool(variant.cautionary), picture, report, problem))
             if not in_time:
                 window.running.stop()
+            if size:
+                window.page.form.change(**{size: before})
         window.choose_variant(pattern.default_variant)
         _settled(window, failures, patience_s)
         ended[name] = list(failures)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import block_parameter
 from gpu.declaration.images import liveliest, screen_picture
 from gpu.declaration.pattern import (
@@ -93,6 +94,23 @@ def _host_program(kernel_name: str, *, private_bins: bool = False, fetched: bool
         return {"counts": result}
 
     return run
+
+
+def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    task = counted.counted(inputs, params)
+    kernel = _build(engine, task).kernel("histogram_one_thread")
+    channels, pixels = task.planes.shape
+    data = engine.upload(task.planes)
+    counts = engine.allocate((channels, task.bins), np.uint32)
+    engine.fill(counts, 0)
+    yield Progress(0.1, "uploaded")
+    sizes = (np.int32(pixels), np.int32(task.bins), np.int32(channels))
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, counts, *sizes)
+    engine.free(data)
+    yield Progress(0.9, "counted")
+    result = engine.download(counts)
+    engine.free(counts)
+    return {"counts": result}
 
 
 def _too_long_for_a_texture(inputs: Inputs, params: Params) -> str:
@@ -278,6 +296,14 @@ PATTERN = Pattern(
         ),
     ),
     variants=(
+        on_one_thread(
+            _on_one_thread,
+            "histogram_one_thread",
+            idea="Without threads: a loop over the pixels, and no atomics, since nobody else counts.",
+            limit="One pixel after the other.",
+            work=lambda inputs, params: counted.counted(inputs, params).planes.size,
+            textbook=lambda params, n: n,
+        ),
         Variant(
             "block-partition",
             "Atomics, block partition",

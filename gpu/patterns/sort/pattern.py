@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
@@ -42,6 +43,11 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
     """Count each key read once and written once, and each place."""
     size = inputs["values"].size * (8 if params["result"] == "places" else 4)
     return Cost(bytes_read=size, bytes_written=size, flops=0)
+
+
+def _selection(params: Params, n: int) -> int:
+    """Each key is compared with all behind it."""
+    return n * (n - 1) // 2
 
 
 def _odd_even(params: Params, n: int) -> Textbook:
@@ -96,6 +102,16 @@ PATTERN = Pattern(
         block_parameter(),
     ),
     variants=(
+        on_one_thread(
+            program(sort_programs.one_thread),
+            "sort_one_thread",
+            title="On one thread: selection",
+            idea="Without threads: the least key of those that are left takes the first place that is left.",
+            limit="n (n - 1) / 2 comparisons, one after the other.",
+            work=lambda inputs, params: _selection(params, inputs["values"].size),
+            textbook=_selection,
+            comparable=_comparable,
+        ),
         Variant(
             "odd-even",
             "Odd-even transposition",

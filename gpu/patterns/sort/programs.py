@@ -150,6 +150,14 @@ def _differing_bits(keys: Array) -> int:
     return max(int(np.bitwise_or.reduce(ranks ^ ranks[0])).bit_length(), 1)
 
 
+def one_thread(job: Job, data: Data) -> Sorting:
+    """Let one thread select the least key of those that are left, again and again."""
+    kernel = job.build().kernel("sort_one_thread")
+    job.engine.launch(kernel, (1, 1, 1), (1, 1, 1), data.keys, data.places, np.int32(job.n))
+    yield job.progress(data, 1.0, "sorted")
+    return data
+
+
 def odd_even(job: Job, data: Data) -> Sorting:
     """Sort two neighboring halves of sections at a time, in as many rounds as there are halves."""
     module = job.build()

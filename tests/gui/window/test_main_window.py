@@ -83,7 +83,7 @@ def test_keys_choose_variants_and_patterns(qtbot, window):
     assert window.page.source.code.kernel == "convolve_naive"
     press(qtbot, window, Qt.Key.Key_BracketRight)
     assert window.bench.chosen == "histogram"
-    press(qtbot, window, Qt.Key.Key_8)
+    press(qtbot, window, Qt.Key.Key_9)
     settle(qtbot, window)
     assert window.host.runs("histogram")[-1].variant == "privatized"
     assert window.bench.outcomes["histogram"].variant == "racy"
