@@ -3,10 +3,12 @@
 // of two. Least traffic: 4 bytes read for each element; n - 1 operations, in log2(n) steps at best.
 //
 // rung                       idea                                          what still limits it
+// reduce_one_thread          a loop that halves the array              one operation after the other, n - 1 of them
 // reduce_neighbored          partners side by side, the stride doubles     1/2, 3/4, 7/8 of every warp idle
 // reduce_neighbored_less     thread t takes element 2 * stride * t         strided access to global memory, every step
 // reduce_shared              two loads a thread, the rest in shared mem.   idle lanes again, in every warp
 // reduce_interleaved         the stride halves, the first threads work     half of all threads never add after loading
+// reduce_two_blocks          two blocks' elements, combined as they come   a block ends after two elements a thread
 // reduce_grid_stride         a thread adds many elements on its way        a barrier for every step, to the last
 // reduce_last_warp           32 threads left: a warp waits for itself      loop and index arithmetic between the steps
 // reduce_unrolled            the block's size is known to the compiler     shared memory between lanes of one warp
@@ -30,6 +32,19 @@
 #define WARP (BLOCK_SIZE < 32 ? BLOCK_SIZE : 32)
 #define ALL_LANES (0xffffffffu >> (32 - WARP))
 #define WARPS (BLOCK_SIZE / WARP)
+
+// Idea: what a program without threads does: the second half is combined with the first, element by element, an odd last
+// element with the first of all, then the same again with half as many (recursiveReduce in Cheng, Grossman, McKercher,
+// Professional CUDA C Programming, ch. 3, whose call of itself comes last and so is a loop here). Limit: one operation
+// after the other, however many of them could be done at once.
+extern "C" __global__ void reduce_one_thread(VALUE *data, VALUE *result, int n) {
+    for (int size = n; size > 1; size /= 2) {
+        int half = size / 2;
+        for (int i = 0; i < half; ++i) data[i] = COMBINE(data[i], data[i + half]);
+        if (size % 2 == 1) data[0] = COMBINE(data[0], data[size - 1]);
+    }
+    *result = n > 0 ? data[0] : IDENTITY;
+}
 
 // Idea: as in a tournament, neighbors first, then winners twice as far apart; in place, so a block leaves its partial
 // result in its first element (Cheng, Grossman, McKercher, Professional CUDA C Programming, ch. 3). Every thread reaches
@@ -85,6 +100,23 @@ extern "C" __global__ void reduce_interleaved(const VALUE *data, VALUE *partial,
     s[t] = i < n ? data[i] : IDENTITY;
     s[t + blockDim.x] = i + (int)blockDim.x < n ? data[i + blockDim.x] : IDENTITY;
     for (int stride = blockDim.x; stride > 0; stride /= 2) {
+        __syncthreads();
+        if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
+    }
+    if (t == 0) partial[blockIdx.x] = s[0];
+}
+
+// Idea: a thread combines its element with that of the block behind as both come from memory, so that half as many blocks
+// do, and nobody only loads (unrolling by two blocks in Cheng, ch. 3; the first add during the load in Harris, Optimizing
+// Parallel Reduction in CUDA). Limit: a block ends after two elements a thread.
+extern "C" __global__ void reduce_two_blocks(const VALUE *data, VALUE *partial, int n) {
+    __shared__ VALUE s[BLOCK_SIZE];
+    int t = threadIdx.x;
+    int i = blockIdx.x * 2 * blockDim.x + t;
+    VALUE value = i < n ? data[i] : IDENTITY;
+    if (i + (int)blockDim.x < n) value = COMBINE(value, data[i + blockDim.x]);
+    s[t] = value;
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         __syncthreads();
         if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
     }

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
+from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
@@ -105,6 +106,17 @@ def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
         return {"result": _take(engine, data)}
 
     return run
+
+
+def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    kernel = _build(engine, params, int(params["block"])).kernel("reduce_one_thread")
+    data = engine.upload(typed(inputs, params))
+    total = engine.allocate((1,), params["dtype"])
+    yield Progress(0.1, "uploaded")
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, total, np.int32(data.shape[0]))
+    engine.free(data)
+    yield Progress(0.9, "reduced")
+    return {"result": _take(engine, total)}
 
 
 def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgram:
@@ -243,6 +255,10 @@ def _work(inputs: Inputs, params: Params) -> Work:
     return Work(inputs["values"].size, "element")
 
 
+def _sequential(params: Params, n: int) -> int:
+    return max(n - 1, 0)
+
+
 def _textbook(params: Params, n: int) -> Textbook:
     """A balanced tree: each operation leaves one element less, each step half of them."""
     return Textbook(operations=max(n - 1, 0), steps=max(n - 1, 0).bit_length(), peak=n // 2)
@@ -279,6 +295,14 @@ PATTERN = Pattern(
         ),
     ),
     variants=(
+        on_one_thread(
+            _on_one_thread,
+            "reduce_one_thread",
+            idea="Without threads: the second half is combined with the first, then the same with half as many.",
+            limit="n - 1 operations, one after the other, though half of them could be done at once.",
+            work=lambda inputs, params: _sequential(params, inputs["values"].size),
+            textbook=_sequential,
+        ),
         Variant(
             "neighbored",
             "Neighbored pairs",
@@ -313,6 +337,15 @@ PATTERN = Pattern(
             idea="The stride halves, and the first threads work: no warp is divided until its last steps.",
             limit="A block ends after two elements a thread, and half of the threads only load.",
             kernels=("reduce_interleaved",),
+            textbook=_textbook,
+        ),
+        Variant(
+            "two-blocks",
+            "Unrolled by two blocks",
+            run=_in_passes("reduce_two_blocks", 2),
+            idea="A thread combines its element with that of the block behind as it loads: nobody only loads.",
+            limit="A block ends after two elements a thread.",
+            kernels=("reduce_two_blocks",),
             textbook=_textbook,
         ),
         Variant(
@@ -403,7 +436,7 @@ PATTERN = Pattern(
     present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
     accept=accept_values,
     make_input=make_input,
-    sequential=lambda params, n: max(n - 1, 0),
+    sequential=_sequential,
     step_params={"n": 16, "block": "8"},
     step_input=first_values,
     presets=(
