@@ -1,12 +1,13 @@
 // Scan: each element becomes the combination of all up to it (inclusive), or of all before it (exclusive: the first
 // becomes the identity). The operator is associative and commutative. The elements are of type VALUE, int or float; int
-// wraps around. OPERATOR is SUM, MIN or MAX. BLOCK_SIZE is the number of threads in a block, a power of two, and from
+// wraps around. OPERATOR is SUM, PRODUCT, MIN or MAX. BLOCK_SIZE is the number of threads in a block, a power of two, and from
 // scan_shuffle on a multiple of 32. Least traffic: 8 bytes an element, read once and written once; n - 1 operations.
 //
 // A block scans a section by itself and leaves the section's total in `totals`. Where there is more than one section,
 // the totals are scanned in the same way, and scan_add_back adds to each section what the sections before it come to.
 //
 // rung                      idea                                          what still limits it
+// scan_one_thread           a loop over the array                        one operation after the other, n - 1 of them
 // scan_naive                each thread combines all up to its own        about n * n / 2 operations in a section of n
 // scan_kogge_stone          the distance doubles, all threads combine     n * log2(n) operations, two barriers a step
 // scan_double_buffer        read one copy, write the other                one barrier a step, still n * log2(n)
@@ -32,6 +33,13 @@
 
 // A place in shared memory with a gap after every 32 elements.
 #define GAPPED(i) ((i) + (i) / 32)
+
+// Idea: what a program without threads does, and no scan does with fewer operations: each result is the one before it and
+// one element more. Limit: each operation waits for the one before.
+extern "C" __global__ void scan_one_thread(const VALUE *in, VALUE *out, int n, int exclusive) {
+    if (n > 0) out[0] = exclusive ? IDENTITY : in[0];
+    for (int i = 1; i < n; ++i) out[i] = COMBINE(out[i - 1], in[exclusive ? i - 1 : i]);
+}
 
 // Idea: every thread does what one alone would do for its element. Limit: the last thread of a section combines as many
 // elements as the section has, and the others redo what their neighbors did.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
@@ -39,22 +40,26 @@ from gpu.declaration.pattern import (
     Work,
 )
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.declaration.rounding import gamma
+from gpu.declaration.rounding import UNIT, gamma
 from gpu.engines.base import Buffer, Engine, Module
+from gpu.errors import InputError
 from gpu.patterns.reduction.pattern import identity
 from gpu.warp import WARP
 
 _FILE = "scan.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
-_UFUNCS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+_UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 
 # The last rung's own: how many 16-byte loads a thread has under way, where that leaves a few tiles.
 _VECTORS = 8
 _FEW_TILES = 4
 
+_POWERS = 126
+"""float32 holds 2^-126 with all of its digits, and 2^126 too."""
+
 
 def build(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
-    """Build the ladder for a type of elements, an operator ("sum", "min" or "max") and a number of threads."""
+    """Build the ladder for a type of elements, an operator of `_UFUNCS` and a number of threads."""
     defines: dict[str, int | str] = {
         "VALUE": _C_TYPES[dtype],
         "OPERATOR": operator.upper(),
@@ -129,6 +134,21 @@ def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool
     return run
 
 
+def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    kernel = build(engine, params["dtype"], params["operator"], int(params["block"])).kernel("scan_one_thread")
+    data = engine.upload(typed(inputs, params))
+    n = data.shape[0]
+    scanned = engine.allocate((n,), data.dtype)
+    yield Progress(0.1, "uploaded")
+    exclusive = np.int32(params["kind"] == "exclusive")
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, np.int32(n), exclusive)
+    engine.free(data)
+    yield Progress(0.9, "scanned")
+    result = engine.download(scanned)
+    engine.free(scanned)
+    return {"result": result}
+
+
 def _in_one_pass(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     block = whole_warps(params)
     data = engine.upload(typed(inputs, params))
@@ -159,7 +179,7 @@ def tiling(n: int, block: int, most_vectors: int) -> tuple[int, int]:
 def _reference(inputs: Inputs, params: Params) -> Array:
     """Scan in float64; whole numbers, which wrap around, and extremes as they are."""
     values, operator = typed(inputs, params), params["operator"]
-    exact = np.float64 if params["dtype"] == "float32" and operator == "sum" else values.dtype
+    exact = np.float64 if params["dtype"] == "float32" and operator in ("sum", "product") else values.dtype
     scanned: Array = _UFUNCS[operator].accumulate(values, dtype=exact)
     if params["kind"] == "exclusive" and values.size:
         scanned[1:] = scanned[:-1]
@@ -168,16 +188,26 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float | Array:
-    """Bound the rounding of each float32 sum; all else is exact.
+    """Bound the rounding of each float32 sum and product; all else is exact.
 
     An element takes part in no more additions than the larger of two: a thread that adds its section alone, and then
     those of the sections' totals; or look-back, where a tile's total goes through at most two additions for each tile
     after it. Each sum is off by `gamma` of so many times the magnitudes up to its place: the first ones, which are
     small, are not let off by what the last one, of everything, may be off by.
+
+    A product of k factors other than 1 and -1 has at most k roundings, in any order: together they are no further from
+    1 than e^(k u). That no part of it leaves the range of float32 is what `_accept` has seen.
     """
     values = typed(inputs, params)
-    if params["dtype"] == "int32" or params["operator"] != "sum" or values.size < 2:
+    if params["dtype"] == "int32" or params["operator"] in ("min", "max") or values.size < 2:
         return 0.0
+    if params["operator"] == "product":
+        roundings = (np.abs(values) != 1).cumsum(dtype=np.float64)
+        if params["kind"] == "exclusive":
+            roundings[1:] = roundings[:-1]
+            roundings[0] = 0
+        bound: Array = np.expm1(roundings * UNIT) * np.abs(_reference(inputs, params))
+        return bound
     block = int(params["block"])
     alone, sections = 0, values.size
     while sections > 1:
@@ -185,12 +215,35 @@ def _tolerance(inputs: Inputs, params: Params) -> float | Array:
         sections = -(-sections // block)
     looked_back = 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP
     depth = min(values.size - 1, max(alone, looked_back))
-    bound: Array = np.abs(values).cumsum(dtype=np.float64)
+    bound = np.abs(values).cumsum(dtype=np.float64)
     if params["kind"] == "exclusive":
         bound[1:] = bound[:-1]
         bound[0] = 0
     bound *= gamma(depth)
     return bound
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    """Raise InputError for values of another type, and for factors some of which leave float32's range together.
+
+    A scan multiplies neighbors, in whichever order: where no product of neighbors leaves it, no order does; where one
+    does, orders differ by more than rounding.
+    """
+    accept_values(inputs, params)
+    if params["dtype"] != "float32" or params["operator"] != "product" or not inputs["values"].size:
+        return
+    values = typed(inputs, params)
+    # A product of neighbors is the quotient of what all up to its ends come to; with a zero among them it is exact.
+    zeros = np.flatnonzero(values == 0)
+    upto = np.zeros(values.size + 1)
+    np.log2(np.abs(values), out=upto[1:], where=values != 0, dtype=np.float64)
+    upto.cumsum(out=upto)
+    runs = np.concatenate([[0], zeros + 1])
+    if (np.maximum.reduceat(upto, runs) - np.minimum.reduceat(upto, runs)).max() > _POWERS:
+        raise InputError(
+            "Some of these factors come to more, or to less, than float32 holds.",
+            advice="Take fewer of them, factors closer to 1, or int32, which wraps around.",
+        )
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
@@ -200,6 +253,10 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 def _work(inputs: Inputs, params: Params) -> Work:
     return Work(inputs["values"].size, "element")
+
+
+def _sequential(params: Params, n: int) -> int:
+    return max(n - 1, 0)
 
 
 def _strides(n: int) -> list[int]:
@@ -288,7 +345,7 @@ PATTERN = Pattern(
     name="scan",
     order=4,
     title="Scan",
-    summary="What all elements up to each one come to: prefix sums, least and greatest so far.",
+    summary="What all elements up to each one come to: prefix sums and products, least and greatest so far.",
     kernels=_FILE,
     presentation=ArrayPresentation(words=lambda params: (params["kind"], params["operator"])),
     parameters=(
@@ -314,6 +371,14 @@ PATTERN = Pattern(
         block_parameter(),
     ),
     variants=(
+        on_one_thread(
+            _on_one_thread,
+            "scan_one_thread",
+            idea="Without threads: each result is the one before it and one element more.",
+            limit="n - 1 operations, which no scan is below, but each waits for the one before.",
+            work=lambda inputs, params: _sequential(params, inputs["values"].size),
+            textbook=_sequential,
+        ),
         Variant(
             "naive",
             "Naive",
@@ -395,9 +460,9 @@ PATTERN = Pattern(
     cost=_cost,
     work=_work,
     present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
-    accept=accept_values,
+    accept=_accept,
     make_input=make_input,
-    sequential=lambda params, n: max(n - 1, 0),
+    sequential=_sequential,
     step_params={"n": 16, "block": "16"},
     step_input=first_values,
     presets=(
@@ -448,6 +513,19 @@ PATTERN = Pattern(
             "1 2 3 4 5 6 come to 1 3 6 10 15 21.",
             {"input": "typed", "values": "1 2 3 4 5 6", "kind": "inclusive", "dtype": "int32", "block": "8"},
             variant="brent-kung",
+        ),
+        Preset(
+            "Factorials",
+            "Any associative operator will do: the products of 1 2 3 4 5 6 7 8 are 1 2 6 24 120 720 5040 40320.",
+            {
+                "input": "typed",
+                "values": "1 2 3 4 5 6 7 8",
+                "kind": "inclusive",
+                "operator": "product",
+                "dtype": "int32",
+                "block": "8",
+            },
+            variant="kogge-stone",
         ),
         Preset(
             "One block: 1024 threads, 2048 elements",

@@ -110,6 +110,17 @@ def test_each_sum_of_a_scan_may_round_what_its_own_elements_go_through(
     np.testing.assert_allclose(bound, rounded(roundings) * before, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
+def test_each_product_of_a_scan_may_round_once_for_each_factor_but_1_and_minus_1(kind: str) -> None:
+    values = np.array([1.25, -1, 1, 0.5, 3, 0, 7], np.float32)
+    bound = bound_of("scan", {"values": values}, input="file", dtype="float32", operator="product", kind=kind)
+    products, factors = [1.25, 1.25, 1.25, 0.625, 1.875, 0, 0], [1, 1, 1, 2, 3, 4, 5]
+    if kind == "exclusive":
+        products, factors = [1, *products[:-1]], [0, *factors[:-1]]
+    due = [((1 + U) ** k - 1) * abs(product) for k, product in zip(factors, products, strict=True)]
+    np.testing.assert_allclose(bound, due, rtol=1e-4)
+
+
 def matrices(m: int, n: int, k: int) -> Inputs:
     rng = np.random.default_rng(n)
     shapes = {"values": (m, k), "b": (k, n), "c": (m, n)}

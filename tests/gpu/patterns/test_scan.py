@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gpu.declaration.pattern import Textbook
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
+from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import Outcome, record, run_pattern
 from gpu.simulator.counting.counters import Counters
@@ -24,9 +25,12 @@ Array = np.ndarray[Any, Any]
 
 SCAN = find_pattern("scan")
 VARIANTS = [variant.name for variant in SCAN.variants]
+THREADS = [variant.name for variant in SCAN.variants if not variant.alone]
+OPERATORS = ("sum", "product", "min", "max")
 SIZES = (0, 1, 2, 31, 32, 33, 63, 127, 128, 129, 511, 1000, 4097)
 WHOLE = st.integers(-(2**31), 2**31 - 1)
 FEW = st.lists(WHOLE, min_size=1, max_size=200)
+ENGINE = SimulatorEngine("lockstep")
 
 
 def run(engine: Engine, variant: str, values: Array, **params: Any) -> Outcome:
@@ -35,21 +39,26 @@ def run(engine: Engine, variant: str, values: Array, **params: Any) -> Outcome:
 
 
 def expected(values: Array, operator: str, kind: str) -> list[float]:
-    """Combine in Python's numbers, which neither wrap nor round to 24 bits."""
-    combine = {"sum": lambda a, b: a + b, "min": min, "max": max}[operator]
-    limits = np.iinfo(values.dtype) if values.dtype.kind == "i" else np.finfo(values.dtype)
-    identity = {"sum": 0, "min": limits.max, "max": limits.min}[operator]
+    """Combine in Python's numbers, which do not round to 24 bits; whole ones wrap around in the end."""
+    combine = {"sum": lambda a, b: a + b, "product": lambda a, b: a * b, "min": min, "max": max}[operator]
+    whole = values.dtype.kind == "i"
+    limits = np.iinfo(values.dtype) if whole else np.finfo(values.dtype)
+    identity = {"sum": 0, "product": 1, "min": limits.max, "max": limits.min}[operator]
     upto = list(accumulate(values.tolist(), combine))
+    if whole:
+        upto = [(number + 2**31) % 2**32 - 2**31 for number in upto]
     return upto if kind == "inclusive" else [identity, *upto][: len(upto)]
 
 
 @pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
-@pytest.mark.parametrize("operator", ["sum", "min", "max"])
+@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_awkward_sizes(engine: Engine, variant: str, operator: str, kind: str) -> None:
     rng = np.random.default_rng(1)
     for n in SIZES:
         values = rng.integers(-1000, 1000, n, np.int32)
+        if operator == "product":
+            values |= 1
         outcome = run(engine, variant, values, operator=operator, kind=kind, block=16)
         assert outcome.outputs["result"].tolist() == expected(values, operator, kind)
         assert outcome.report.verified
@@ -64,6 +73,62 @@ def test_floats(engine: Engine, variant: str, operator: str) -> None:
         bound = 3001 * 2.0**-24 * np.abs(values).sum() if operator == "sum" else 0.0
         np.testing.assert_allclose(outcome.outputs["result"], expected(values, operator, kind), rtol=0, atol=bound)
         assert outcome.report.verified
+
+
+@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_products_of_floats(engine: Engine, variant: str, kind: str) -> None:
+    rng = np.random.default_rng(4)
+    factors = np.exp2(rng.uniform(-0.5, 0.5, 1501)) * rng.choice([-1, 1], 1501)
+    factors[[700, 1100]] = 0
+    values = factors.astype(np.float32)
+    outcome = run(engine, variant, values, operator="product", kind=kind, block=32)
+    upto = np.cumprod(values.astype(np.longdouble))
+    right = upto if kind == "inclusive" else np.concatenate([[1], upto[:-1]])
+    assert np.abs(outcome.outputs["result"] - right).max() > 0
+    assert (np.abs(outcome.outputs["result"] - right) <= 1501 * 2.0**-24 * np.abs(right)).all()
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        [1e20, 1e19],
+        [1e-20, 2.0, 1e-20],
+        [1e30, 1e-30, 1e-30],
+        [1.5] * 300,
+        [0.0, 1e25, 1e25],
+        [1e25, 1e25, 0.0],
+        [1e-30, 1e-30, 1e30, 1e30],
+    ],
+)
+def test_factors_that_leave_the_range_of_floats_are_refused(factors: list[float]) -> None:
+    values = np.array(factors, np.float32)
+    with pytest.raises(InputError, match=r"come to more, or to less, than float32 holds\."):
+        run(ENGINE, "shuffle", values, operator="product")
+    assert run(ENGINE, "shuffle", values).report.verified
+
+
+@pytest.mark.parametrize(
+    "factors", [[], [0.0], [0.0, 0.0], [1e20, 1e-20] * 40, [1e20, 1e10, 0.0, 1e20, 1e10], [1.5, -2.0] * 40]
+)
+def test_factors_that_stay_in_the_range_of_floats_are_multiplied(factors: list[float]) -> None:
+    for variant in VARIANTS:
+        outcome = run(ENGINE, variant, np.array(factors, np.float32), operator="product", block=8)
+        assert outcome.report.verified
+        assert np.isfinite(outcome.outputs["result"]).all()
+
+
+@pytest.mark.parametrize("kind", ["random", "signed", "ramp", "ones", "alternating"])
+@pytest.mark.parametrize("n", [16, 1000, 2**18])
+def test_factors_that_are_made_can_be_multiplied(kind: str, n: int) -> None:
+    for dtype in ("float32", "int32"):
+        params = SCAN.check({"input": kind, "n": n, "dtype": dtype, "operator": "product"})
+        inputs = SCAN.inputs({}, params, 5)
+        SCAN.accept(inputs, params)
+        right = SCAN.reference(inputs, params)
+        assert np.isfinite(right).all()
+        assert (right != 0).any()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -129,15 +194,15 @@ def _source() -> str:
 
 
 PROPERTIES = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-ENGINE = SimulatorEngine("lockstep")
 
 
 @PROPERTIES
-@given(numbers=FEW, variant=st.sampled_from(VARIANTS), operator=st.sampled_from(["sum", "min", "max"]))
+@given(numbers=FEW, variant=st.sampled_from(VARIANTS), operator=st.sampled_from(OPERATORS))
 def test_the_last_of_an_inclusive_scan_is_the_reduction(numbers: list[int], variant: str, operator: str) -> None:
     values = np.array(numbers, np.int32)
     result = run(ENGINE, variant, values, operator=operator, block=8).outputs["result"]
-    whole = {"sum": np.add, "min": np.minimum, "max": np.maximum}[operator].reduce(values, dtype=np.int32)
+    ufuncs = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
+    whole = ufuncs[operator].reduce(values, dtype=np.int32)
     assert result[-1] == whole
 
 
@@ -155,6 +220,7 @@ def test_an_exclusive_scan_is_an_inclusive_one_shifted(numbers: list[int], varia
 @pytest.mark.parametrize("n", [2, 4, 16, 64, 1024])
 def test_the_textbook_for_one_section(n: int) -> None:
     claims = {
+        "one-thread": (n - 1, n - 1),
         "naive": (n * (n - 1) // 2, n - 1),
         "kogge-stone": (n * log2(n) - (n - 1), log2(n)),
         "double-buffer": (n * log2(n) - (n - 1), log2(n)),
@@ -201,7 +267,7 @@ def test_gaps_do_away_with_most_bank_conflicts() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", THREADS)
 @pytest.mark.parametrize("n", [2**20 - 1, 10**7, 2**24 + 1])
 def test_large_arrays(n: int, variant: str) -> None:
     from gpu import engines

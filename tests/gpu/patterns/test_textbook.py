@@ -42,6 +42,11 @@ def _counted(pattern: str, variant: str, inputs: Mapping[str, Any], /, **params:
         ("matmul", "naive", 4, {"m": 3, "k": 5, "beta": 2.0}),
         *[("nbody", each, 16, {}) for each in ("naive", "tiled")],
         ("nbody", "naive", 9, {}),
+        *[("reduction", "two-blocks", n, {"block": block}) for n, block in ((16, "8"), (64, "32"))],
+        *[("reduction", "one-thread", n, {}) for n in (1, 2, 13, 32)],
+        *[("scan", "one-thread", n, {"kind": kind}) for kind in ("inclusive", "exclusive") for n in (1, 2, 13, 32)],
+        *[("sort", "one-thread", n, {}) for n in (1, 2, 13, 32)],
+        *[("matmul", "one-thread", n, {"m": 3, "k": 5, "beta": beta}) for n in (1, 4) for beta in (0.0, 2.0)],
     ],
 )
 def test_the_textbook_s_algorithm_is_counted_as_the_textbook_says(
@@ -51,6 +56,22 @@ def test_the_textbook_s_algorithm_is_counted_as_the_textbook_says(
     assert size is not None
     params = {size.name: n, **params}
     assert _counted(pattern, variant, {}, **params) == _claim(pattern, variant, n, **params)
+
+
+@pytest.mark.parametrize("n", [1, 24])
+def test_one_thread_counts_one_letter_after_the_other(n: int) -> None:
+    text = {"of": "letters", "text": "programming massively parallel processors"[:n]}
+    assert _counted("histogram", "one-thread", {}, **text) == _claim("histogram", "one-thread", n, **text)
+
+
+def test_one_thread_has_no_parallelism() -> None:
+    for pattern in all_patterns().values():
+        params = pattern.check({**pattern.step_params})
+        for variant in pattern.variants:
+            if variant.alone:
+                book = pattern.textbook_of(variant, params, 1000)
+                assert book is not None
+                assert (book.average, book.peak) == (1, 1)
 
 
 @pytest.mark.parametrize("variant", ["naive", "constant", "tiled"])

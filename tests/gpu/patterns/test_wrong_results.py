@@ -29,7 +29,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "scan": (
         *({"n": 1000, "dtype": "float32", "kind": each} for each in ("inclusive", "exclusive")),
-        {"n": 1000, "dtype": "float32", "operator": "max"},
+        *({"n": 1000, "dtype": "float32", "operator": each} for each in ("product", "max")),
         {"n": 1000, "dtype": "int32"},
     ),
     "compaction": (
