@@ -51,6 +51,7 @@ class _Gutter(QWidget):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() == Qt.MouseButton.LeftButton and (line := self._code.line_at(event.pos())):
+            self._code.left.emit()
             self._code.line_clicked.emit(line)
 
     def event(self, event: QEvent | None) -> bool:
@@ -63,7 +64,8 @@ class _Gutter(QWidget):
 class CodeEdit(QPlainTextEdit):
     """A kernel file that can be edited.
 
-    Tab and Shift+Tab indent; Ctrl+Tab leaves the text for the next widget.
+    Tab and Shift+Tab indent what is selected, and a line that Return has just begun; else they go to the next widget,
+    or the one before, as Ctrl+Tab and Ctrl+Shift+Tab always do.
     """
 
     line_clicked = pyqtSignal(int)
@@ -71,19 +73,23 @@ class CodeEdit(QPlainTextEdit):
     save_wanted = pyqtSignal()
     entered = pyqtSignal()
     """The keyboard's focus has come here."""
+    left = pyqtSignal()
+    """The keyboard is wanted elsewhere: by Escape, or by a click on the number of a line."""
 
     def __init__(self) -> None:
         super().__init__()
         role(self, "code")
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setAccessibleName("Kernel source")
-        self.setAccessibleDescription("Ctrl+Tab goes on to the next widget")
+        self.setAccessibleDescription("Escape leaves the text, Ctrl+Tab goes on to the next widget")
         self.kernel = ""
         self._marked: int | None = None
         self._markers: Mapping[int, str] = {}
         self._range = (0, 0)
         self._grounds: list[tuple[QTextCursor, QTextCursor, str]] = []
         self._pressed: QPoint | None = None
+        self._begun: QTextBlock | None = None
+        """The line that Return has begun."""
         self._placed = False
         """Whether the kernel has been brought into view; what is not seen has no lines in view."""
         self._changing = False
@@ -362,16 +368,29 @@ class CodeEdit(QPlainTextEdit):
             self.save_wanted.emit()
         elif event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
             back = shift or event.key() == Qt.Key.Key_Backtab
-            if control:
-                self.focusNextPrevChild(not back)
+            if control or not self._indents:
+                # Qt's own text keeps the focus where Tab could be typed.
+                QWidget.focusNextPrevChild(self, not back)
             else:
                 self._edit(lambda cursor: indented_selection(cursor, back=back))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not control:
             self._edit(indented_line)
+            self._begun = self.textCursor().block()
         elif event.text() == "}":
             self._edit(closing_brace)
         else:
             super().keyPressEvent(event)
+
+    @property
+    def _indents(self) -> bool:
+        """Whether Tab indents here."""
+        cursor = self.textCursor()
+        before = cursor.block().text()[: cursor.positionInBlock()]
+        return cursor.hasSelection() or (cursor.block() == self._begun and not before.strip())
+
+    def leave(self) -> None:
+        """Let the keyboard be for what stands beside the text."""
+        self.left.emit()
 
     def _edit(self, change: Callable[[QTextCursor], None]) -> None:
         cursor = self.textCursor()
@@ -380,6 +399,7 @@ class CodeEdit(QPlainTextEdit):
 
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         super().focusInEvent(event)
+        self._begun = None
         self.entered.emit()
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:

@@ -18,6 +18,9 @@ from gui.qt.events import is_of
 from gui.widgets.basic import Badge, Card, button, column, label, row
 
 
+TYPING = "Typing edits  ·  Esc leaves the code  ·  Tab indents a selection, or a new line"
+
+
 class SourcePane(Card):
     """A card with a kernel file, which can be edited unless its texts are a recording's, and the kernel that runs.
 
@@ -29,6 +32,10 @@ class SourcePane(Card):
 
     line_clicked = pyqtSignal(int)
     """A line, from 1, whose number or text was clicked."""
+    typing = pyqtSignal(str)
+    """What keys do from now on: the focus has come to a text that can be edited."""
+    left = pyqtSignal()
+    """The keyboard is wanted elsewhere."""
     failed = pyqtSignal(str)
     """Why a file could not be read or written."""
     saved = pyqtSignal(str)
@@ -67,6 +74,8 @@ class SourcePane(Card):
             each.setVisible(self.sources.editable)
         self._document: KernelDocument | None = None
         self.code.line_clicked.connect(self.line_clicked)
+        self.code.left.connect(self.left)
+        self.code.entered.connect(lambda: self.typing.emit(TYPING) if self.sources.editable else None)
         # Asked for beforehand, so that the first letter need not wait for the process that checks.
         self.code.entered.connect(lambda: self.sources.check(self._document) if self._document else None)
         self.code.save_wanted.connect(self.ask_save)

@@ -121,6 +121,7 @@ class OwnKernel(QObject):
         for pane in {page.source, page.step.source}:
             pane.failed.connect(lambda message: self.warned.emit(message, ""))
             pane.saved.connect(self.saved)
+            pane.typing.connect(self.said)
         self._stack.addWidget(page)
 
     def show(self) -> None:

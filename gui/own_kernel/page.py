@@ -55,6 +55,7 @@ class OwnKernelPage(Ground):
         self.form = LaunchForm()
         self.results = ResultsCard()
         self.source = SourcePane(sources)
+        self.source.left.connect(self.setFocus)
         self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)

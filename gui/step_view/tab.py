@@ -114,6 +114,7 @@ class StepTab(QWidget):
             view.thread_clicked.connect(self._follow)
         self.panes.kinds.group.buttonToggled.connect(self._choose_picture)
         self.source.line_clicked.connect(self._to_line)
+        self.source.left.connect(self._leave_code)
         self.panes.zooms["−"].clicked.connect(lambda: self.panes.flow.zoom(1 / 1.25))
         self.panes.zooms["+"].clicked.connect(lambda: self.panes.flow.zoom(1.25))
         self.panes.zooms["fit"].clicked.connect(self.panes.flow.fit)
@@ -340,7 +341,10 @@ class StepTab(QWidget):
             moment = self.models.next_execution(Path(self._file).name, line, self.player.moment)
             if moment is not None:
                 self._jump(moment)
-            self.panes.flow.setFocus()
+
+    def _leave_code(self) -> None:
+        """Let the keys be for the picture."""
+        (self.panes.pictures.currentWidget() or self).setFocus()
 
     def _show_moment(self, moment: int) -> None:
         models = self.models

@@ -29,6 +29,12 @@ VIEWS_KEYS = {
         ("Home, End", "To the beginning, the end"),
         ("Enter", "Press the button with the focus"),
     ],
+    "In the code": [
+        ("Click", "In Step: to where that line runs next"),
+        ("Tab", "Indent a selection, or a new line"),
+        ("Esc, Ctrl+Tab", "Leave the code"),
+        ("Ctrl+S", "Save the text"),
+    ],
     "In N-body's sky": [
         ("Space", "Play, pause"),
         (".", "A single step"),

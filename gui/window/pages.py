@@ -170,6 +170,7 @@ class Pages(QObject):
         for source in (page.source, page.step.source):
             source.failed.connect(messages.banner.say)
             source.saved.connect(bench.saved)
+            source.typing.connect(messages.status.say)
         if page.view.levels is not None:
             page.view.levels.set_scale(memory.scale)
             page.view.levels.scale.picked.connect(self._take_scale)

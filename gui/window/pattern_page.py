@@ -119,6 +119,7 @@ class PatternPage(Ground):
         self.caution = Caution()
         self.view = view_for(pattern, self.form, engine)
         self.source = SourcePane(sources)
+        self.source.left.connect(self.setFocus)
         self.numbers = NumbersCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from PyQt6.QtWidgets import QApplication
+
+from gui.editor.code_edit import CodeEdit
 from gui.model.workbench import Workbench
 from gui.own_kernel.opened import OwnKernel
 from gui.window.messages import Messages
@@ -49,7 +52,7 @@ class Running:
                 page.bodies.simulation.play(True)
 
     def stop(self) -> None:
-        """Stop what runs; with nothing to stop, close the message."""
+        """Stop what runs; with nothing to stop, leave the code, or close the message."""
         own, page, status = self._own, self._pages.page, self._messages.status
         shown = own.shown or page
         if own.page is not None and own.page.busy:
@@ -63,6 +66,8 @@ class Running:
             self._bench.stop()
         elif shown.stepping and shown.step.stop():
             status.say("Stopped")
+        elif isinstance(code := QApplication.focusWidget(), CodeEdit):
+            code.leave()
         elif shown.stepping and shown.step.anything_chosen:
             shown.step.clear_selection()
         else:

@@ -269,3 +269,28 @@ def test_errors_appear_within_200_ms_of_the_last_letter(qtbot, checked_pane):
                 assert "use of undeclared identifier 'threaddx'" in pane.strip.message.text()
     # The best of several: another process's load is not the editor's doing.
     assert min(times) < 0.2, times
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier"),
+    [
+        (Qt.Key.Key_Tab, Qt.KeyboardModifier.NoModifier),
+        (Qt.Key.Key_Tab, CONTROL),
+        (Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier),
+        (Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier),
+    ],
+)
+def test_keys_leave_the_text_as_it_is_and_the_foot_says_which(qtbot, window, key, modifier):
+    type_at(qtbot, window, "__syncthreads();", "")
+    code = window.page.source.code
+    assert code.hasFocus()
+    assert "Esc leaves the code" in window.status.word.text()
+    qtbot.keyClick(code, key, modifier)
+    assert not code.hasFocus()
+    assert window.focusWidget() is not code
+    assert not window.page.source.document.edited
+
+
+def test_the_keys_of_the_text_are_listed(window):
+    listed = dict(window.actions_.shortcuts()["In the code"])
+    assert {"Tab", "Esc, Ctrl+Tab"} <= set(listed)

@@ -286,10 +286,13 @@ def test_a_comment_that_opens_colors_the_lines_below(qtbot, pane):
         ("  if (x) {|", ["Return"], "  if (x) {\n      |"),
         ("{|}", ["Return"], "{\n    |\n}"),
         ("|  a", ["Return"], "\n|  a"),
-        ("a|", ["Tab", "b"], "a   b|"),
+        ("a|", ["Return", "Tab", "b"], "a\n    b|"),
+        ("  a|", ["Return", "Tab", "Tab", "Backtab", "b"], "  a\n    b|"),
         ("    |", ["}"], "}|"),
         ("a[|", ["}"], "a[}|"),
-        ("      a|", ["Backtab"], "  a|"),
+        ("a|", ["Tab"], "a|"),
+        ("    |a", ["Tab"], "    |a"),
+        ("      a|", ["Backtab"], "      a|"),
     ],
 )
 def test_indentation(qtbot, pane, before, keys, after):

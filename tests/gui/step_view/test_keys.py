@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QTextCursor
 from PyQt6.QtWidgets import QApplication
 
 from tests.gui.step_view.conftest import shown
@@ -131,3 +133,54 @@ def test_another_view_has_its_own_keys(qtbot, window, tab):
     assert tab.player.moment == moment
     assert not tab.player.playing
     assert window.page.view.after.index is not None
+
+
+def place_of(code, line, behind):
+    """Return where in the text's viewport some words of a line end."""
+    cursor = QTextCursor(code.document().findBlockByNumber(line - 1))
+    cursor.setPosition(cursor.position() + cursor.block().text().index(behind) + len(behind))
+    code.setTextCursor(cursor)
+    return code.cursorRect(cursor).center()
+
+
+def test_one_click_on_a_line_jumps_and_what_is_typed_edits_there(qtbot, tab):
+    code, lines = tab.source.code, tab.models.lines
+    line = int(lines[20])
+    tab.player.go(0)
+    place = place_of(code, line, ";")
+    tab.panes.flow.setFocus()
+    qtbot.mouseClick(code.viewport(), LEFT, pos=place)
+    assert tab.player.moment == int(np.argmax(lines == line)) + 1
+    variant = tab.stepped
+    for key in "variants":
+        qtbot.keyClick(QApplication.focusWidget(), key)
+    qtbot.keyClick(QApplication.focusWidget(), " ")
+    qtbot.keyClicks(QApplication.focusWidget(), "1 [")
+    assert "variants 1 [" in code.document().findBlockByNumber(line - 1).text()
+    assert not tab.player.playing
+    assert tab.stepped == variant
+    assert tab.window().bench.chosen == "scan"
+
+
+def test_escape_gives_the_keys_back_to_the_picture(qtbot, tab):
+    line = int(tab.models.lines[20])
+    qtbot.mouseClick(tab.source.code.viewport(), LEFT, pos=place_of(tab.source.code, line, ";"))
+    moment = tab.player.moment
+    press(qtbot, Qt.Key.Key_Escape)
+    assert tab.panes.flow.hasFocus()
+    press(qtbot, Qt.Key.Key_Right)
+    assert tab.player.moment == moment + 1
+    assert not tab.source.document.edited
+
+
+def test_a_click_on_the_number_of_a_line_jumps_and_leaves_the_keys_to_the_picture(qtbot, tab):
+    code, lines = tab.source.code, tab.models.lines
+    line = int(lines[20])
+    tab.player.go(0)
+    height = place_of(code, line, ";").y()
+    code.setFocus()
+    qtbot.mouseClick(code._gutter, LEFT, pos=QPoint(10, height))
+    moment = int(np.argmax(lines == line)) + 1
+    assert tab.player.moment == moment
+    press(qtbot, Qt.Key.Key_Left)
+    assert tab.player.moment == moment - 1
