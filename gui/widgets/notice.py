@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtGui import QShowEvent
+from PyQt6.QtWidgets import QDialog, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.painting.theme import look
 from gui.widgets.basic import button, label, row
@@ -25,8 +26,10 @@ class Notice(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
         self.columns = [QLabel(text) for text in columns]
-        body = QHBoxLayout()
-        body.setSpacing(look().px(40))
+        content = QWidget()
+        body = QHBoxLayout(content)
+        body.setContentsMargins(0, 0, 0, 0)
+        body.setSpacing(look().px(24))
         for column in self.columns:
             column.setTextFormat(Qt.TextFormat.RichText)
             column.setAccessibleName(title)
@@ -34,6 +37,9 @@ class Notice(QDialog):
         if len(columns) == 1:
             self.columns[0].setWordWrap(True)
             self.columns[0].setMinimumWidth(look().px(360))
+        self.scroll = QScrollArea()
+        self.scroll.setWidgetResizable(True)
+        self.scroll.setWidget(content)
         close = button("Close", "primary")
         close.clicked.connect(self.accept)
         close.setDefault(True)
@@ -41,5 +47,16 @@ class Notice(QDialog):
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(16)
         layout.addWidget(label(title, "title"))
-        layout.addLayout(body)
+        layout.addWidget(self.scroll)
         layout.addLayout(row(0, close))
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        """Take what room the text wants, now that its fonts are known; what the window has not is scrolled to."""
+        content, window = self.scroll.widget(), self.parentWidget()
+        if content is not None and window is not None:
+            room = window.size() - QSize(look().px(60), look().px(150))
+            wanted = content.sizeHint()
+            bar = QSize(14 if wanted.height() > room.height() else 0, 14 if wanted.width() > room.width() else 0)
+            self.scroll.setMinimumSize((wanted + bar).boundedTo(room))
+            self.adjustSize()
+        super().showEvent(event)

@@ -21,17 +21,19 @@ from gui.window.running import Running
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
 """What chooses a variant, in the order of the ladder."""
+TAB_KEYS = {"Run": "F2", "Step": "F3", "Compare": "F4", "Atomics": "F6"}
+"""What turns to the tab of that title."""
 VIEWS_KEYS = {
-    "In Step, wherever the focus is": [
+    "In Step": [
         ("Space", "Play, pause"),
         ("← →", "One step back, on"),
-        ("Shift+← →", "To the barrier before, after"),
+        ("Shift+← →", "Barrier before, after"),
         ("Home, End", "To the beginning, the end"),
-        ("Enter", "Press the button with the focus"),
+        ("Enter", "Press what has the focus"),
     ],
     "In the code": [
-        ("Click", "In Step: to where that line runs next"),
-        ("Tab", "Indent a selection, or a new line"),
+        ("Click", "In Step: run to that line"),
+        ("Tab", "Indent selection, new line"),
         ("Esc, Ctrl+Tab", "Leave the code"),
         ("Ctrl+S", "Save the text"),
     ],
@@ -82,7 +84,7 @@ class Actions(QObject):
         self._group_of: dict[str, str] = {}
         self._fill_file(own)
         self._fill_run(pages, running)
-        self._fill_view(appearance, pages)
+        self._fill_view(appearance, pages, running)
         self._fill_help()
 
     def _add(
@@ -155,8 +157,11 @@ class Actions(QObject):
         self._add(menu, "previous", "Previous pattern", partial(pages.step, -1), "[")
         self._add(menu, "next", "Next pattern", partial(pages.step, 1), "]")
 
-    def _fill_view(self, appearance: Appearance, pages: Pages) -> None:
+    def _fill_view(self, appearance: Appearance, pages: Pages, running: Running) -> None:
         menu = self._begin("View")
+        for title, key in TAB_KEYS.items():
+            self._add(menu, f"tab {title}", f"{title} tab", partial(running.turn_to, title), key)
+        menu.addSeparator()
         self.themes = QActionGroup(self)
         for name in THEMES:
             title = f"{name.capitalize()} theme"

@@ -8,17 +8,25 @@ from gpu import __version__
 from gui.painting.theme import look
 from gui.widgets.notice import Notice
 
-_KEYS_ON_THE_LEFT = ("File", "View", "Help")
+_COLUMN = 325
+"""Pixels that a column of keys takes, at the normal size of text."""
 
 
 def show_shortcuts(window: QWidget, groups: dict[str, list[tuple[str, str]]]) -> None:
     """List the keys: what each does, under the titles of their groups."""
-    sides = [[title for title in groups if (title in _KEYS_ON_THE_LEFT) == left] for left in (True, False)]
-    Notice(
-        window,
-        "Keyboard",
-        *(f"<table>{''.join(_listed(title, groups[title]) for title in side)}</table>" for side in sides),
-    ).open()
+    columns = min(3, max(1, window.width() // look().px(_COLUMN)))
+    Notice(window, "Keyboard", *(f"<table>{column}</table>" for column in _shared_out(groups, columns))).open()
+
+
+def _shared_out(groups: dict[str, list[tuple[str, str]]], columns: int) -> list[str]:
+    """Return the rows of tables that are about as long as each other; groups stay whole, and in their order."""
+    lines, done = sum(len(rows) + 1 for rows in groups.values()), 0
+    made = [""] * columns
+    for title, rows in groups.items():
+        middle = done + (len(rows) + 1) / 2
+        made[min(columns - 1, int(columns * middle / lines))] += _listed(title, rows)
+        done += len(rows) + 1
+    return made
 
 
 def show_about(window: QWidget) -> None:

@@ -1,4 +1,4 @@
-"""What Run and Stop do, which depends on what is shown."""
+"""What Run, Stop and the keys of the tabs do, which depends on what is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gui.window.pages import Pages
 
 
 class Running:
-    """Runs and stops what is shown.
+    """Runs and stops what is shown, and turns its tabs.
 
     Parameters
     ----------
@@ -72,6 +72,13 @@ class Running:
             shown.step.clear_selection()
         else:
             self._messages.banner.hide()
+
+    def turn_to(self, title: str) -> None:
+        """Show that tab of what is shown, where it has one."""
+        tabs = (self._own.shown or self._pages.page).tabs
+        titles = [tabs.tabText(number) for number in range(tabs.count())]
+        if title in titles:
+            tabs.setCurrentIndex(titles.index(title))
 
     def next_problem(self) -> None:
         """Go to what is wrong next in the kernel's text."""

@@ -93,6 +93,25 @@ def test_keys_choose_variants_and_patterns(qtbot, window):
     assert window.bench.settings["convolution"].variant == "naive"
 
 
+def test_keys_turn_to_the_tabs_from_wherever_the_focus_is(qtbot, window):
+    window.choose_pattern("histogram")
+    settle(qtbot, window)
+    page = window.page
+    keys = {Qt.Key.Key_F2: "Run", Qt.Key.Key_F3: "Step", Qt.Key.Key_F4: "Compare", Qt.Key.Key_F6: "Atomics"}
+    for focused in (page.source.code, page.form.fields["bins"].box, page.tabs, window.header.variant):
+        for key, title in keys.items():
+            if focused.isVisible():
+                focused.setFocus()
+            press(qtbot, window, key)
+            assert page.tabs.tabText(page.tabs.currentIndex()) == title
+        press(qtbot, window, Qt.Key.Key_F2)
+    window.choose_pattern("scan")
+    press(qtbot, window, Qt.Key.Key_F6)
+    assert window.page.tabs.currentIndex() == 0, "it has no such tab"
+    listed = window.actions_.shortcuts()["View"]
+    assert [text for _, text in listed][:4] == ["Run tab", "Step tab", "Compare tab", "Atomics tab"]
+
+
 def test_keys_reach_variants_past_the_ninth(qtbot, window):
     window.choose_pattern("reduction")
     settle(qtbot, window)
@@ -594,6 +613,16 @@ def test_help_lists_every_shortcut(qtbot, window):
         assert column.height() >= column.sizeHint().height()
     assert box.height() < window.height()
     box.close()
+    for size, across, down in (("normal", 1024, 700), ("lecture hall", 1024, 700), ("lecture hall", 1280, 720)):
+        window.appearance.set_text_size(size)
+        window.resize(across, down)
+        press(qtbot, window, Qt.Key.Key_F1)
+        box = window.findChildren(Notice)[-1]
+        assert box.height() < down
+        assert box.width() < across
+        assert not box.scroll.horizontalScrollBar().maximum(), "lines are whole"
+        box.close()
+    window.appearance.set_text_size("normal")
     window.actions_.by_name["about"].trigger()
     about = window.findChildren(Notice)[-1]
     assert __version__ in about.columns[0].text()
