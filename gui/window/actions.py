@@ -16,6 +16,7 @@ from gui.painting.theme import FONT_SIZES, THEMES
 from gui.window.appearance import Appearance
 from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
+from gui.window.first_keys import FirstKeys
 from gui.window.pages import Pages
 from gui.window.running import Running
 
@@ -86,6 +87,7 @@ class Actions(QObject):
         self._fill_run(pages, running)
         self._fill_view(appearance, pages, running)
         self._fill_help()
+        FirstKeys(window, ("Ctrl+E",))
 
     def _add(
         self, menu: QMenu | None, name: str, text: str, do: Callable[[], object], *keys: str | QKeySequence.StandardKey

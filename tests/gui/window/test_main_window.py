@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
+from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QToolButton, QWidget
 
 from gpu import __version__
 from gpu.cli.main import Desktop
@@ -314,6 +314,31 @@ def test_screenshot_and_export_write_pictures(qtbot, window, tmp_path, monkeypat
     press(qtbot, window, Qt.Key.Key_E, CTRL)
     assert (tmp_path / "Save screenshot.png").stat().st_size > 1000
     assert (tmp_path / "Export picture.png").stat().st_size > 1000
+
+
+def test_the_key_of_export_is_heard_wherever_the_focus_is(qtbot, window, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        QFileDialog, "getSaveFileName", staticmethod(lambda *args, **kwargs: asked.append(args) or ("", ""))
+    )
+    page = window.page
+
+    class Greedy(QLineEdit):
+        """Takes the key for its own, as Qt's do on X11."""
+
+        def event(self, event):
+            if event.type() == QEvent.Type.ShortcutOverride and event.key() == Qt.Key.Key_E:
+                event.accept()
+                return True
+            return super().event(event)
+
+    greedy = Greedy(page)
+    greedy.show()
+    for number, widget in enumerate((page.form.fields["size"].box, page.source.code, window.header.engine, greedy), 1):
+        widget.setFocus()
+        press(qtbot, window, Qt.Key.Key_E, CTRL)
+        assert len(asked) == number, widget.accessibleName()
+    assert not page.source.document.edited
 
 
 def test_a_picture_that_cannot_be_written_is_told(qtbot, window, tmp_path):

@@ -1,0 +1,40 @@
+"""Keys that are the window's, though Qt's text fields take them on some systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PyQt6.QtCore import QEvent, QObject
+from PyQt6.QtGui import QKeyEvent, QKeySequence
+from PyQt6.QtWidgets import QApplication, QWidget
+
+
+class FirstKeys(QObject):
+    """Lets some shortcuts be heard before the widget that has the focus takes them for its own.
+
+    Parameters
+    ----------
+    window : QWidget
+    keys : iterable of str
+        Such as Ctrl+E, which on X11 is the end of a line.
+    """
+
+    def __init__(self, window: QWidget, keys: Iterable[str]) -> None:
+        super().__init__(window)
+        self._keys = [QKeySequence(key) for key in keys]
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        app.focusChanged.connect(self._follow_focus)
+
+    def _follow_focus(self, before: QWidget | None, now: QWidget | None) -> None:
+        if before is not None:
+            before.removeEventFilter(self)
+        if now is not None and now.window() is self.parent():
+            now.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            if QKeySequence(event.keyCombination()) in self._keys:
+                event.ignore()
+                return True
+        return False
