@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QIcon, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap
+from PyQt6.QtGui import QColor, QIcon, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap
 from PyQt6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -24,8 +24,15 @@ from gui.painting.theme import look
 from gui.widgets.basic import button, label, role, row
 
 
+_ABREAST = 2
+"""Samples side by side."""
+
+
 class Thumbnail(QToolButton):
     """A small picture that opens a large one."""
+
+    way_wanted = pyqtSignal(int, int)
+    """An arrow was pressed: so many to the right, so many down."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -33,7 +40,7 @@ class Thumbnail(QToolButton):
         self.setToolTip(path.stem.replace("-", " ").replace("_", " "))
         self.setAccessibleName(f"Sample image {path.stem}")
         self.setCheckable(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.reach(by_tab=False)
         self._pixmap = QPixmap()
         self.resize_with_text()
 
@@ -41,6 +48,23 @@ class Thumbnail(QToolButton):
         """Take the size that goes with the text's."""
         side = look().px(50)
         self.setFixedSize(side, side)
+
+    def reach(self, *, by_tab: bool) -> None:
+        """Let Tab come here, or only arrows and clicks."""
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if by_tab else Qt.FocusPolicy.ClickFocus)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        ways = {
+            Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
+        }  # fmt: skip
+        if event is None:
+            return
+        if event.key() in ways:
+            self.way_wanted.emit(*ways[Qt.Key(event.key())])
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
 
     @property
     def has_picture(self) -> bool:
@@ -92,7 +116,7 @@ class SampleScroll(QScrollArea):
 
     def fit(self, samples: int) -> None:
         """Learn how many samples there are."""
-        self.setMaximumHeight(-(-samples // 2) * (look().px(50) + 6) + 8)
+        self.setMaximumHeight(-(-samples // _ABREAST) * (look().px(50) + 6) + 8)
 
 
 class Sidebar(QFrame):
@@ -175,9 +199,26 @@ class Sidebar(QFrame):
             thumbnail = Thumbnail(path)
             thumbnail.clicked.connect(lambda _, path=path: self.image_chosen.emit(path))
             place = len(self.thumbnails)
-            self._grid.addWidget(thumbnail, place // 2, place % 2)
+            thumbnail.way_wanted.connect(lambda right, down, place=place: self._go(place, right, down))
+            self._grid.addWidget(thumbnail, place // _ABREAST, place % _ABREAST)
             self.thumbnails[path] = thumbnail
+        self._let_tab_come()
         self._scroll.fit(len(self.thumbnails))
+
+    def _go(self, place: int, right: int, down: int) -> None:
+        """Go from a sample to one beside it, if one is there: they are one stop of Tab."""
+        there = list(self.thumbnails.values())
+        to = place + right + _ABREAST * down
+        if 0 <= to < len(there):
+            there[to].setFocus(Qt.FocusReason.TabFocusReason)
+            self._scroll.ensureWidgetVisible(there[to])
+
+    def _let_tab_come(self) -> None:
+        """Let Tab come to the sample that is open, or else to the first."""
+        there = list(self.thumbnails.values())
+        stop = next((each for each in there if each.isChecked()), there[0] if there else None)
+        for each in there:
+            each.reach(by_tab=each is stop)
 
     def mark_pattern(self, name: str) -> None:
         """Show which pattern is chosen."""
@@ -199,3 +240,4 @@ class Sidebar(QFrame):
         """Show which sample is open, if it is one."""
         for each, thumbnail in self.thumbnails.items():
             thumbnail.setChecked(each == path)
+        self._let_tab_come()

@@ -445,6 +445,35 @@ def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, co
     assert color.name in window.status.word.text()
 
 
+def test_samples_are_one_stop_of_tab_and_arrows_go_from_one_to_the_next(qtbot, make_window):
+    window = make_window()
+    window.begin()
+    settle(qtbot, window)
+    there = list(window.sidebar.thumbnails.values())
+    opened = next(number for number, each in enumerate(there) if each.isChecked())
+    stops, widget = [], window.sidebar.buttons["convolution"]
+    first = widget
+    while (widget := widget.nextInFocusChain()) is not first:
+        if widget in there and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            stops.append(widget)
+    assert set(stops) == {there[opened]}
+    there[0].setFocus()
+    for key, number in (
+        (Qt.Key.Key_Right, 1), (Qt.Key.Key_Down, 3), (Qt.Key.Key_Left, 2), (Qt.Key.Key_Up, 0), (Qt.Key.Key_Up, 0),
+        (Qt.Key.Key_Down, 2), (Qt.Key.Key_Down, 4), (Qt.Key.Key_Down, 6), (Qt.Key.Key_Down, 8), (Qt.Key.Key_Down, 10),
+    ):  # fmt: skip
+        press(qtbot, window, key)
+        assert there[number].hasFocus()
+    port = window.sidebar._scroll.viewport()
+    assert port.rect().contains(there[10].rect().translated(there[10].mapTo(port, QPoint(0, 0)))), "it is seen"
+    assert window.memory.image == there[opened].path, "none was opened on the way"
+    press(qtbot, window, Qt.Key.Key_Space)
+    settle(qtbot, window)
+    assert window.memory.image == there[10].path
+    assert there[10].focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert not there[opened].focusPolicy() & Qt.FocusPolicy.TabFocus
+
+
 def test_what_a_step_records_is_remembered(qtbot, window, store):
     window.choose_pattern("scan")
     panel = window.page.step.settings
