@@ -86,11 +86,13 @@ extern "C" __global__ void compact_ballot(const VALUE *in, VALUE *out, [[maybe_u
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
+    // phase: vote
     VALUE value = i < n ? in[i] : 0;
     bool kept = i < n && KEPT(value);
     unsigned int votes = __ballot_sync(ALL_LANES, kept);
     if (lane == 0) start_of_warp[warp] = __popc(votes);
     __syncthreads();
+    // phase: make room
     if (threadIdx.x == 0) {
         int total = 0;
         for (int w = 0; w < WARPS; ++w) total += start_of_warp[w];
@@ -102,6 +104,7 @@ extern "C" __global__ void compact_ballot(const VALUE *in, VALUE *out, [[maybe_u
         }
     }
     __syncthreads();
+    // phase: write
     if (kept) {
         int place = start_of_warp[warp] + __popc(votes & ((1u << lane) - 1));
         out[place] = value;
@@ -176,14 +179,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     __shared__ int before_tile;
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
+    // phase: number of the tile
     if (threadIdx.x == 0) tile_of_block = (int)atomicAdd(&states[0], 1ull);
     __syncthreads();
     int tile = tile_of_block;
     int first = tile * tile_size + 4 * (warp * VECTORS * WARP + lane);
 
     VECTOR values[VECTORS];
+    // phase: load
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) values[k] = load_vector(in, first + k * 4 * WARP, n);
+    // phase: rank
     unsigned int kept[VECTORS];
     int ranks[VECTORS];
     int sum = 0;
@@ -203,6 +209,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     int total = __shfl_sync(ALL_LANES, warps, WARPS - 1);
     int start = __shfl_sync(ALL_LANES, warps, warp) - sum;
 
+    // phase: look back
     if (warp == 0) {
         if (lane == 0 && tile > 0) publish(&states[1 + tile], TILE_ALONE, total);
         int before = look_back(states + 1, tile);
@@ -212,6 +219,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
             if (tile == gridDim.x - 1) *count = before + total;
         }
     }
+    // phase: pack
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         int place = start + ranks[k];
@@ -228,6 +236,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         }
     }
     __syncthreads();
+    // phase: write
     for (int j = threadIdx.x; j < total; j += BLOCK_SIZE) {
         out[before_tile + j] = packed[j];
 #if PLACES

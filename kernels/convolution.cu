@@ -69,11 +69,13 @@ extern "C" __global__ void convolve_naive(const float *image, const float *filte
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;
     const float *plane = image + blockIdx.z * width * height;
+    // phase: weigh
     float sum = 0.0f;
     for (int dy = -radius; dy <= radius; ++dy)
         for (int dx = -radius; dx <= radius; ++dx)
             sum += filter[(dy + radius) * (2 * radius + 1) + dx + radius] *
                    pixel(plane, x + dx, y + dy, width, height, border);
+    // phase: write
     out[blockIdx.z * width * height + y * width + x] = sum;
 }
 
@@ -85,10 +87,12 @@ extern "C" __global__ void convolve_constant(const float *image, float *out, int
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;
     const float *plane = image + blockIdx.z * width * height;
+    // phase: weigh
     float sum = 0.0f;
     for (int dy = 0; dy < DIAMETER; ++dy)
         for (int dx = 0; dx < DIAMETER; ++dx)
             sum += FILTER[dy * DIAMETER + dx] * pixel(plane, x + dx - RADIUS, y + dy - RADIUS, width, height, border);
+    // phase: write
     out[blockIdx.z * width * height + y * width + x] = sum;
 }
 
@@ -101,6 +105,7 @@ extern "C" __global__ void convolve_tiled(const float *image, float *out, int wi
     const float *plane = image + blockIdx.z * width * height;
     int left = blockIdx.x * TILE_WIDTH - RADIUS;
     int top = blockIdx.y * TILE_HEIGHT - RADIUS;
+    // phase: load tile and halo
     for (int i = threadIdx.y * TILE_WIDTH + threadIdx.x; i < HALO_WIDTH * HALO_HEIGHT; i += TILE_WIDTH * TILE_HEIGHT) {
         int row = i / HALO_WIDTH;
         int column = i % HALO_WIDTH;
@@ -111,10 +116,12 @@ extern "C" __global__ void convolve_tiled(const float *image, float *out, int wi
     int x = blockIdx.x * TILE_WIDTH + threadIdx.x;
     int y = blockIdx.y * TILE_HEIGHT + threadIdx.y;
     if (x >= width || y >= height) return;
+    // phase: weigh
     float sum = 0.0f;
     for (int dy = 0; dy < DIAMETER; ++dy)
         for (int dx = 0; dx < DIAMETER; ++dx)
             sum += FILTER[dy * DIAMETER + dx] * tile[threadIdx.y + dy][threadIdx.x + dx];
+    // phase: write
     out[blockIdx.z * width * height + y * width + x] = sum;
 }
 
@@ -159,8 +166,10 @@ extern "C" __global__ void convolve_rows(const float *image, float *out, int wid
     int y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;
     const float *plane = image + blockIdx.z * width * height;
+    // phase: load
     float window[WINDOW];
     load_row(window, WINDOW, plane, x - REACH, y, width, height, border);
+    // phase: weigh along the row
     float sums[PIXELS];
 #pragma unroll
     for (int p = 0; p < PIXELS; ++p) {
@@ -168,6 +177,7 @@ extern "C" __global__ void convolve_rows(const float *image, float *out, int wid
 #pragma unroll
         for (int dx = 0; dx < DIAMETER; ++dx) sums[p] += FILTER_ROW[dx] * window[REACH - RADIUS + p + dx];
     }
+    // phase: write
     store_row(out + blockIdx.z * width * height, sums, x, y, width);
 }
 
@@ -211,6 +221,7 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK)
     const float *plane = image + blockIdx.z * width * height;
     int left = blockIdx.x * RUN_WIDTH - REACH;
     int top = blockIdx.y * RUN_HEIGHT - RADIUS;
+    // phase: load tile and halo
     for (int i = threadIdx.x; i < RUN_TILE_WIDTH / PIXELS * RUN_TILE_HEIGHT; i += RUN_BLOCK) {
         int row = i / (RUN_TILE_WIDTH / PIXELS);
         int column = i % (RUN_TILE_WIDTH / PIXELS);
@@ -228,6 +239,7 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK)
     for (int p = 0; p < RUN; ++p) sums[p] = 0.0f;
 #pragma unroll 1
     for (int dy = 0; dy < DIAMETER; ++dy) {
+        // phase: row {dy} of the filter
         float window[RUN + 2 * REACH];
 #pragma unroll
         for (int i = 0; i < (RUN + 2 * REACH) / PIXELS; ++i) {
@@ -246,6 +258,7 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK)
     int x = blockIdx.x * RUN_WIDTH + run * RUN;
     int y = blockIdx.y * RUN_HEIGHT + row;
     if (y >= height) return;
+    // phase: write
 #pragma unroll
     for (int p = 0; p < RUN; p += PIXELS)
         if (x + p < width) store_row(out + blockIdx.z * width * height, sums + p, x + p, y, width);

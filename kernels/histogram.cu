@@ -98,14 +98,17 @@ extern "C" __global__ void histogram_interleaved(const PIXEL *image, unsigned in
 // the lanes of a warp queue at one shared address.
 extern "C" __global__ void histogram_privatized(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
+    // phase: clear
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) block_bins[bin] = 0;
     __syncthreads();
 
+    // phase: count
     const PIXEL *plane = image + blockIdx.y * n;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         atomicAdd(&block_bins[bin_of(plane[i], bin_count)], 1u);
     __syncthreads();
 
+    // phase: merge
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x)
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
@@ -114,9 +117,11 @@ extern "C" __global__ void histogram_privatized(const PIXEL *image, unsigned int
 // run after the loop. Limit: gains on skies, loses a little on noise; and a load fetches one pixel only.
 extern "C" __global__ void histogram_aggregated(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
+    // phase: clear
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) block_bins[bin] = 0;
     __syncthreads();
 
+    // phase: count
     const PIXEL *plane = image + blockIdx.y * n;
     unsigned int run = 0;
     unsigned int run_bin = 0;
@@ -132,6 +137,7 @@ extern "C" __global__ void histogram_aggregated(const PIXEL *image, unsigned int
     if (run > 0) atomicAdd(&block_bins[run_bin], run);
     __syncthreads();
 
+    // phase: merge
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x)
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
@@ -140,14 +146,17 @@ extern "C" __global__ void histogram_aggregated(const PIXEL *image, unsigned int
 // the rows. Limit: that takes a second launch; and within a block equal pixels still queue.
 extern "C" __global__ void histogram_written_out(const PIXEL *image, unsigned int *partial, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
+    // phase: clear
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) block_bins[bin] = 0;
     __syncthreads();
 
+    // phase: count
     const PIXEL *plane = image + blockIdx.y * n;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         atomicAdd(&block_bins[bin_of(plane[i], bin_count)], 1u);
     __syncthreads();
 
+    // phase: write
     unsigned int *row = partial + (blockIdx.y * gridDim.x + blockIdx.x) * bin_count;
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) row[bin] = block_bins[bin];
 }
@@ -157,6 +166,7 @@ extern "C" __global__ void histogram_written_out(const PIXEL *image, unsigned in
 extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned int *bins, int rows, int bin_count) {
     __shared__ unsigned int of_warp[MERGE_ROWS][MERGE_BINS];
     int bin = blockIdx.x * MERGE_BINS + threadIdx.x;
+    // phase: add rows
     unsigned int sum = 0;
     if (bin < bin_count)
         for (int row = threadIdx.y; row < rows; row += MERGE_ROWS)
@@ -164,6 +174,7 @@ extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned
     of_warp[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0 || bin >= bin_count) return;
+    // phase: add warps' sums
     for (int warp = 1; warp < MERGE_ROWS; ++warp) sum += of_warp[warp][threadIdx.x];
     bins[blockIdx.y * bin_count + bin] = sum;
 }
@@ -172,14 +183,17 @@ extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned
 // other way; today loads are as good, so this is here to be measured. Limit: one fetch and one shared atomic a pixel.
 extern "C" __global__ void histogram_texture(cudaTextureObject_t image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
+    // phase: clear
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) block_bins[bin] = 0;
     __syncthreads();
 
+    // phase: count
     int first = blockIdx.y * n;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         atomicAdd(&block_bins[bin_of(tex1Dfetch<PIXEL>(image, first + i), bin_count)], 1u);
     __syncthreads();
 
+    // phase: merge
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x)
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
@@ -221,9 +235,11 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     extern __shared__ unsigned int counters[];
     int slots = LEVELS <= FEW_LEVELS ? LEVELS : bin_count;
     int copies = pitch / sizeof(unsigned int);
+    // phase: clear
     for (int i = threadIdx.x; i < slots * copies; i += blockDim.x) counters[i] = 0;
     __syncthreads();
 
+    // phase: count
     const int pixels = 16 / sizeof(PIXEL);
     const PIXEL *plane = image + blockIdx.y * n;
     unsigned int *own = counters + (threadIdx.x & (copies - 1));
@@ -248,6 +264,7 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     }
     __syncthreads();
 
+    // phase: merge
     for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {
         unsigned int sum = 0;
 #pragma unroll 8

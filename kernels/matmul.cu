@@ -77,8 +77,10 @@ extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c
     int row = blockIdx.y * TILE + threadIdx.x;
     int column = blockIdx.x * TILE + threadIdx.y;
     if (row >= m || column >= n) return;
+    // phase: multiply
     float sum = 0.0f;
     for (int i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + column];
+    // phase: write
     finish(c, row * n + column, sum, alpha, beta);
 }
 
@@ -89,8 +91,10 @@ extern "C" __global__ void matmul_coalesced(const float *a, const float *b, floa
     int row = blockIdx.y * TILE + threadIdx.y;
     int column = blockIdx.x * TILE + threadIdx.x;
     if (row >= m || column >= n) return;
+    // phase: multiply
     float sum = 0.0f;
     for (int i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + column];
+    // phase: write
     finish(c, row * n + column, sum, alpha, beta);
 }
 
@@ -107,12 +111,15 @@ extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c
     int column = blockIdx.x * TILE + x;
     float sum = 0.0f;
     for (int first = 0; first < k; first += TILE) {
+        // phase: load tiles at {first}
         a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0.0f;
         b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0.0f;
         __syncthreads();
+        // phase: multiply tiles at {first}
         for (int i = 0; i < TILE; ++i) sum += a_tile[y][i] * b_tile[i][x];
         __syncthreads();
     }
+    // phase: write
     if (row < m && column < n) finish(c, row * n + column, sum, alpha, beta);
 }
 
@@ -141,14 +148,17 @@ extern "C" __global__ void matmul_registers_1d(const float *a, const float *b, f
     int y = threadIdx.x / COLUMNS * THREAD_ROWS;
     float sums[THREAD_ROWS] = {};
     for (int first = 0; first < k; first += DEPTH) {
+        // phase: load tiles at {first}
         bring(a_tile, b_tile, a, b, m, n, k, first, COLUMN_THREADS);
         __syncthreads();
+        // phase: multiply tiles at {first}
         for (int i = 0; i < DEPTH; ++i) {
             float factor = b_tile[i][x];
             for (int r = 0; r < THREAD_ROWS; ++r) sums[r] += a_tile[y + r][i] * factor;
         }
         __syncthreads();
     }
+    // phase: write
     int column = blockIdx.x * COLUMNS + x;
     for (int r = 0; r < THREAD_ROWS; ++r) {
         int row = blockIdx.y * ROWS + y + r;
@@ -167,8 +177,10 @@ extern "C" __global__ void matmul_registers_2d(const float *a, const float *b, f
     int y = threadIdx.x / (COLUMNS / THREAD_COLUMNS) * THREAD_ROWS;
     float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
     for (int first = 0; first < k; first += DEPTH) {
+        // phase: load tiles at {first}
         bring(a_tile, b_tile, a, b, m, n, k, first, THREADS);
         __syncthreads();
+        // phase: multiply tiles at {first}
         for (int i = 0; i < DEPTH; ++i) {
             float left[THREAD_ROWS];
             float right[THREAD_COLUMNS];
@@ -179,6 +191,7 @@ extern "C" __global__ void matmul_registers_2d(const float *a, const float *b, f
         }
         __syncthreads();
     }
+    // phase: write
     for (int r = 0; r < THREAD_ROWS; ++r) {
         for (int s = 0; s < THREAD_COLUMNS; ++s) {
             int row = blockIdx.y * ROWS + y + r;
@@ -278,10 +291,12 @@ __device__ void multiply_vectors(float (*a_tile)[ROWS + PADDING], float (*b_tile
     int y = threadIdx.x / (COLUMNS / THREAD_COLUMNS) * THREAD_ROWS;
     float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
     for (int first = 0; first < k; first += DEPTH) {
+        // phase: load tiles at {first}
         float4 a_quads[A_QUADS], b_quads[B_QUADS];
         fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first);
         put(a_tile, b_tile, a_quads, b_quads);
         __syncthreads();
+        // phase: multiply tiles at {first}
 #pragma unroll
         for (int i = 0; i < DEPTH; ++i) {
             float left[THREAD_ROWS], right[THREAD_COLUMNS];
@@ -292,6 +307,7 @@ __device__ void multiply_vectors(float (*a_tile)[ROWS + PADDING], float (*b_tile
         }
         __syncthreads();
     }
+    // phase: write
     for (int r = 0; r < THREAD_ROWS; ++r)
         for (int s = 0; s < THREAD_COLUMNS; s += 4)
             finish_quad<ALIGNED>(c, blockIdx.y * ROWS + y + r, blockIdx.x * COLUMNS + x + s, m, n, sums[r] + s, alpha,
@@ -321,6 +337,7 @@ __device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b
     int y = warp / WARPS_ACROSS * WARP_ROWS + (lane / 8 * 2 + lane % 2) * 4;
     int x = warp % WARPS_ACROSS * WARP_COLUMNS + lane / 2 % 4 * 4;
 
+    // phase: load the first tiles
     float4 a_quads[A_QUADS], b_quads[B_QUADS];
     fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, 0);
     put(a_tiles[0], b_tiles[0], a_quads, b_quads);
@@ -334,6 +351,7 @@ __device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b
     float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
     for (int first = 0; first < k; first += 2 * DEPTH) {
         // Two steps, so that which tile is which is known to the compiler. Past the end of k they bring zeros.
+        // phase: multiply from {first} on
 #pragma unroll
         for (int now = 0; now < 2; ++now) {
             fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first + (now + 1) * DEPTH);
@@ -358,6 +376,7 @@ __device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b
             }
         }
     }
+    // phase: write
 #pragma unroll
     for (int r = 0; r < THREAD_ROWS; ++r) {
         int row = blockIdx.y * ROWS + y + r / 4 * 4 * WARP_LANES_DOWN + r % 4;

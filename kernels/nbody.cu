@@ -75,8 +75,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     float x = place.x, y = place.y, z = place.z;
     float ax = 0.0f, ay = 0.0f, az = 0.0f;
     for (int start = 0; start < n; start += BLOCK_SIZE) {
+        // phase: load tile at {start}
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
+        // phase: pulls of tile at {start}
 #pragma unroll 32
         for (int k = 0; k < BLOCK_SIZE; ++k) {
             float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
@@ -87,6 +89,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         }
         __syncthreads();
     }
+    // phase: write
     if (i < n) accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
@@ -107,8 +110,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         ax[r] = ay[r] = az[r] = 0.0f;
     }
     for (int start = 0; start < n; start += BLOCK_SIZE) {
+        // phase: load tile at {start}
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
+        // phase: pulls of tile at {start}
 #pragma unroll 32
         for (int k = 0; k < BLOCK_SIZE; ++k) {
 #pragma unroll
@@ -122,6 +127,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         }
         __syncthreads();
     }
+    // phase: write
 #pragma unroll
     for (int r = 0; r < BODIES_PER_THREAD; ++r) {
         int i = first + r * BLOCK_SIZE;
@@ -143,8 +149,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     float x = place.x, y = place.y, z = place.z;
     float ax = 0.0f, ay = 0.0f, az = 0.0f;
     for (int start = 0; start < n; start += BLOCK_SIZE) {
+        // phase: load tile at {start}
         tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         __syncthreads();
+        // phase: pulls of tile at {start}
 #pragma unroll 32
         for (int k = 0; k < BODIES; ++k) {
             int j = part * BODIES + k;
@@ -156,6 +164,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         }
         __syncthreads();
     }
+    // phase: add the parts
     tile[t] = make_float4(ax, ay, az, 0.0f);
     __syncthreads();
     if (part > 0 || i >= n) return;
@@ -164,6 +173,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         ay += tile[p * BODIES + t].y;
         az += tile[p * BODIES + t].z;
     }
+    // phase: write
     accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 

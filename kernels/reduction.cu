@@ -53,10 +53,12 @@ extern "C" __global__ void reduce_one_thread(VALUE *data, VALUE *result, int n) 
 extern "C" __global__ void reduce_neighbored(VALUE *data, VALUE *partial, int n) {
     int t = threadIdx.x;
     int i = blockIdx.x * blockDim.x + t;
+    // phase: tree
     for (int stride = 1; stride < blockDim.x; stride *= 2) {
         if (t % (2 * stride) == 0 && i + stride < n) data[i] = COMBINE(data[i], data[i + stride]);
         __syncthreads();
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = i < n ? data[i] : IDENTITY;
 }
 
@@ -65,12 +67,14 @@ extern "C" __global__ void reduce_neighbored(VALUE *data, VALUE *partial, int n)
 extern "C" __global__ void reduce_neighbored_less(VALUE *data, VALUE *partial, int n) {
     int t = threadIdx.x;
     int start = blockIdx.x * blockDim.x;
+    // phase: tree
     for (int stride = 1; stride < blockDim.x; stride *= 2) {
         int i = 2 * stride * t;
         if (i < blockDim.x && start + i + stride < n)
             data[start + i] = COMBINE(data[start + i], data[start + i + stride]);
         __syncthreads();
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = start < n ? data[start] : IDENTITY;
 }
 
@@ -81,12 +85,15 @@ extern "C" __global__ void reduce_shared(const VALUE *data, VALUE *partial, int 
     __shared__ VALUE s[2 * BLOCK_SIZE];
     int t = threadIdx.x;
     int i = blockIdx.x * 2 * blockDim.x + t;
+    // phase: load
     s[t] = i < n ? data[i] : IDENTITY;
     s[t + blockDim.x] = i + (int)blockDim.x < n ? data[i + blockDim.x] : IDENTITY;
+    // phase: tree
     for (int stride = 1; stride <= blockDim.x; stride *= 2) {
         __syncthreads();
         if (t % stride == 0) s[2 * t] = COMBINE(s[2 * t], s[2 * t + stride]);
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
@@ -97,12 +104,15 @@ extern "C" __global__ void reduce_interleaved(const VALUE *data, VALUE *partial,
     __shared__ VALUE s[2 * BLOCK_SIZE];
     int t = threadIdx.x;
     int i = blockIdx.x * 2 * blockDim.x + t;
+    // phase: load
     s[t] = i < n ? data[i] : IDENTITY;
     s[t + blockDim.x] = i + (int)blockDim.x < n ? data[i + blockDim.x] : IDENTITY;
+    // phase: tree
     for (int stride = blockDim.x; stride > 0; stride /= 2) {
         __syncthreads();
         if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
@@ -129,14 +139,17 @@ extern "C" __global__ void reduce_two_blocks(const VALUE *data, VALUE *partial, 
 extern "C" __global__ void reduce_grid_stride(const VALUE *data, VALUE *partial, int n) {
     extern __shared__ VALUE s[];
     int t = threadIdx.x;
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) value = COMBINE(value, data[i]);
     s[t] = value;
     __syncthreads();
+    // phase: tree
     for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
         if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
         __syncthreads();
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
@@ -146,14 +159,17 @@ extern "C" __global__ void reduce_grid_stride(const VALUE *data, VALUE *partial,
 extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, int n) {
     extern __shared__ VALUE s[];
     int t = threadIdx.x;
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) value = COMBINE(value, data[i]);
     s[t] = value;
     __syncthreads();
+    // phase: tree
     for (int stride = blockDim.x / 2; stride >= WARP; stride /= 2) {
         if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
         __syncthreads();
     }
+    // phase: last warp
     if (t < WARP) {
 #pragma unroll
         for (int stride = WARP / 2; stride > 0; stride /= 2) {
@@ -161,6 +177,7 @@ extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, i
             __syncwarp();
         }
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
@@ -169,10 +186,12 @@ extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, i
 extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, int n) {
     __shared__ VALUE s[BLOCK_SIZE];
     int t = threadIdx.x;
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * BLOCK_SIZE + t; i < n; i += gridDim.x * BLOCK_SIZE) value = COMBINE(value, data[i]);
     s[t] = value;
     __syncthreads();
+    // phase: tree
     if (BLOCK_SIZE >= 1024) {
         if (t < 512) s[t] = COMBINE(s[t], s[t + 512]);
         __syncthreads();
@@ -189,6 +208,7 @@ extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, in
         if (t < 64) s[t] = COMBINE(s[t], s[t + 64]);
         __syncthreads();
     }
+    // phase: last warp
     if (t < WARP) {
         if (BLOCK_SIZE >= 64) s[t] = COMBINE(s[t], s[t + 32]);
         __syncwarp();
@@ -202,6 +222,7 @@ extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, in
         __syncwarp();
         if (BLOCK_SIZE >= 2 && t < 1) s[t] = COMBINE(s[t], s[t + 1]);
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
@@ -219,9 +240,11 @@ __device__ VALUE fold_block(VALUE value) {
     __shared__ VALUE of_warp[WARPS];
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
+    // phase: fold each warp
     value = fold_lanes(value, WARP);
     if (lane == 0) of_warp[warp] = value;
     __syncthreads();
+    // phase: fold the warps' values
     if (warp == 0) {
         value = lane < WARPS ? of_warp[lane] : IDENTITY;
         value = fold_lanes(value, WARPS);
@@ -232,10 +255,12 @@ __device__ VALUE fold_block(VALUE value) {
 // Idea: the lanes of a warp read each other's registers, so shared memory holds one value a warp, and one barrier is left
 // (Luitjens, Faster Parallel Reductions on Kepler). Limit: the partial results need a second launch.
 extern "C" __global__ void reduce_shuffle(const VALUE *data, VALUE *partial, int n) {
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         value = COMBINE(value, data[i]);
     value = fold_block(value);
+    // phase: write
     if (threadIdx.x == 0) partial[blockIdx.x] = value;
 }
 
@@ -257,10 +282,12 @@ __device__ void combine_atomically(VALUE *address, VALUE value) {
 // Idea: a block adds its partial result to the total by an atomic, so one launch does; `total` starts as the identity.
 // Limit: blocks come in any order, so the last digits of a float sum differ from run to run.
 extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n) {
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         value = COMBINE(value, data[i]);
     value = fold_block(value);
+    // phase: add to the total
     if (threadIdx.x == 0) combine_atomically(total, value);
 }
 
@@ -269,17 +296,20 @@ extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n)
 // samples, threadFenceReduction).
 __device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *tickets) {
     __shared__ bool last;
+    // phase: take a ticket
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = value;
         __threadfence();
         last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();
+    // phase: last block
     if (last) {
         __threadfence();
         value = IDENTITY;
         for (int i = threadIdx.x; i < gridDim.x; i += blockDim.x) value = COMBINE(value, __ldcg(&partial[i]));
         value = fold_block(value);
+        // phase: write
         if (threadIdx.x == 0) *total = value;
     }
 }
@@ -288,6 +318,7 @@ __device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *
 // for one element before it asks for the next.
 extern "C" __global__ void reduce_last_block(const VALUE *data, VALUE *partial, VALUE *total, unsigned int *tickets,
                                              int n) {
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         value = COMBINE(value, data[i]);
@@ -301,6 +332,7 @@ extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE 
     const int tile = LOADS * BLOCK_SIZE;
     const VECTOR *vectors = (const VECTOR *)data;
     int tiles = n / (4 * tile);
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
         VECTOR loaded[LOADS];
@@ -325,15 +357,18 @@ extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE 
 extern "C" __global__ void reduce_volatile(const VALUE *data, VALUE *partial, int n) {
     extern __shared__ VALUE s[];
     int t = threadIdx.x;
+    // phase: add on the way
     VALUE value = IDENTITY;
     for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) value = COMBINE(value, data[i]);
     s[t] = value;
     s[t + blockDim.x] = IDENTITY;
     __syncthreads();
+    // phase: tree
     for (int stride = blockDim.x / 2; stride > WARP; stride /= 2) {
         if (t < stride) s[t] = COMBINE(s[t], s[t + stride]);
         __syncthreads();
     }
+    // phase: last warp
     if (t < WARP) {
         volatile VALUE *w = s;
         if (blockDim.x >= 64) w[t] = COMBINE(w[t], w[t + 32]);
@@ -343,5 +378,6 @@ extern "C" __global__ void reduce_volatile(const VALUE *data, VALUE *partial, in
         w[t] = COMBINE(w[t], w[t + 2]);
         w[t] = COMBINE(w[t], w[t + 1]);
     }
+    // phase: write
     if (t == 0) partial[blockIdx.x] = s[0];
 }

@@ -47,12 +47,14 @@ extern "C" __global__ void scan_naive(const VALUE *in, VALUE *out, VALUE *totals
     int start = blockIdx.x * BLOCK_SIZE;
     int i = start + threadIdx.x;
     if (i >= n) return;
+    // phase: combine alone
     VALUE before = IDENTITY;
     VALUE sum = in[start];
     for (int j = start + 1; j <= i; ++j) {
         before = sum;
         sum = COMBINE(sum, in[j]);
     }
+    // phase: write
     out[i] = exclusive ? before : sum;
     if (i == n - 1 || threadIdx.x == BLOCK_SIZE - 1) totals[blockIdx.x] = sum;
 }
@@ -67,7 +69,9 @@ extern "C" __global__ void scan_kogge_stone(const VALUE *in, VALUE *out, VALUE *
     int t = threadIdx.x;
     int start = blockIdx.x * BLOCK_SIZE;
     int count = min(BLOCK_SIZE, n - start);
+    // phase: load
     if (t < count) s[t] = in[start + t];
+    // phase: doubling distance
     for (int distance = 1; distance < count; distance *= 2) {
         __syncthreads();
         bool works = t >= distance && t < count;
@@ -76,6 +80,7 @@ extern "C" __global__ void scan_kogge_stone(const VALUE *in, VALUE *out, VALUE *
         if (works) s[t] = COMBINE(left, s[t]);
     }
     __syncthreads();
+    // phase: write
     if (t < count) out[start + t] = !exclusive ? s[t] : t > 0 ? s[t - 1] : IDENTITY;
     if (t == 0) totals[blockIdx.x] = s[count - 1];
 }
@@ -88,7 +93,9 @@ extern "C" __global__ void scan_double_buffer(const VALUE *in, VALUE *out, VALUE
     int start = blockIdx.x * BLOCK_SIZE;
     int count = min(BLOCK_SIZE, n - start);
     int from = 0;
+    // phase: load
     if (t < count) s[from][t] = in[start + t];
+    // phase: doubling distance
     for (int distance = 1; distance < count; distance *= 2) {
         __syncthreads();
         int to = 1 - from;
@@ -99,6 +106,7 @@ extern "C" __global__ void scan_double_buffer(const VALUE *in, VALUE *out, VALUE
         from = to;
     }
     __syncthreads();
+    // phase: write
     if (t < count) out[start + t] = !exclusive ? s[from][t] : t > 0 ? s[from][t - 1] : IDENTITY;
     if (t == 0) totals[blockIdx.x] = s[from][count - 1];
 }
@@ -113,19 +121,23 @@ extern "C" __global__ void scan_brent_kung(const VALUE *in, VALUE *out, VALUE *t
     int t = threadIdx.x;
     int start = blockIdx.x * 2 * BLOCK_SIZE;
     int count = min(2 * BLOCK_SIZE, n - start);
+    // phase: load
     for (int i = t; i < count; i += BLOCK_SIZE) s[i] = in[start + i];
+    // phase: up-sweep
     int distance = 1;
     for (; distance < count; distance *= 2) {
         __syncthreads();
         int right = 2 * distance * (t + 1) - 1;
         if (right < count) s[right] = COMBINE(s[right - distance], s[right]);
     }
+    // phase: down-sweep
     for (distance /= 4; distance > 0; distance /= 2) {
         __syncthreads();
         int right = 2 * distance * (t + 1) - 1 + distance;
         if (right < count) s[right] = COMBINE(s[right - distance], s[right]);
     }
     __syncthreads();
+    // phase: write
     for (int i = t; i < count; i += BLOCK_SIZE) out[start + i] = !exclusive ? s[i] : i > 0 ? s[i - 1] : IDENTITY;
     if (t == 0) totals[blockIdx.x] = s[count - 1];
 }
@@ -138,19 +150,23 @@ extern "C" __global__ void scan_brent_kung_padded(const VALUE *in, VALUE *out, V
     int t = threadIdx.x;
     int start = blockIdx.x * 2 * BLOCK_SIZE;
     int count = min(2 * BLOCK_SIZE, n - start);
+    // phase: load
     for (int i = t; i < count; i += BLOCK_SIZE) s[GAPPED(i)] = in[start + i];
+    // phase: up-sweep
     int distance = 1;
     for (; distance < count; distance *= 2) {
         __syncthreads();
         int right = 2 * distance * (t + 1) - 1;
         if (right < count) s[GAPPED(right)] = COMBINE(s[GAPPED(right - distance)], s[GAPPED(right)]);
     }
+    // phase: down-sweep
     for (distance /= 4; distance > 0; distance /= 2) {
         __syncthreads();
         int right = 2 * distance * (t + 1) - 1 + distance;
         if (right < count) s[GAPPED(right)] = COMBINE(s[GAPPED(right - distance)], s[GAPPED(right)]);
     }
     __syncthreads();
+    // phase: write
     for (int i = t; i < count; i += BLOCK_SIZE)
         out[start + i] = !exclusive ? s[GAPPED(i)] : i > 0 ? s[GAPPED(i - 1)] : IDENTITY;
     if (t == 0) totals[blockIdx.x] = s[GAPPED(count - 1)];
@@ -178,15 +194,18 @@ __device__ VALUE scan_block(VALUE value, VALUE *total) {
     __shared__ VALUE of_warp[WARPS];
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
+    // phase: scan in each warp
     VALUE sum = scan_warp(value);
     VALUE before = lane_before(sum);
     if (lane == WARP - 1) of_warp[warp] = sum;
     __syncthreads();
+    // phase: scan the warps' totals
     if (warp == 0) {
         VALUE warps = scan_warp(lane < WARPS ? of_warp[lane] : IDENTITY);
         if (lane < WARPS) of_warp[lane] = warps;
     }
     __syncthreads();
+    // phase: combine
     *total = of_warp[WARPS - 1];
     return warp > 0 ? COMBINE(of_warp[warp - 1], before) : before;
 }
@@ -197,9 +216,11 @@ __device__ VALUE scan_block(VALUE value, VALUE *total) {
 // another pass over all of it as soon as there are two sections.
 extern "C" __global__ void scan_shuffle(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    // phase: load
     VALUE value = i < n ? in[i] : IDENTITY;
     VALUE total;
     VALUE before = scan_block(value, &total);
+    // phase: write
     if (i < n) out[i] = exclusive ? before : COMBINE(before, value);
     if (threadIdx.x == 0) totals[blockIdx.x] = total;
 }
@@ -246,9 +267,11 @@ __device__ VECTOR after(VALUE before, VECTOR value, int exclusive) {
 // kernels. Limit: those three: every element is read and written twice.
 extern "C" __global__ void scan_sections(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     int i = 4 * (blockIdx.x * BLOCK_SIZE + threadIdx.x);
+    // phase: load, four at a time
     VECTOR value = scan_vector(load_vector(in, i, n));
     VALUE total;
     VALUE before = scan_block(value.w, &total);
+    // phase: write
     store_vector(out, i, n, after(before, value, exclusive));
     if (threadIdx.x == 0) totals[blockIdx.x] = total;
 }
@@ -256,6 +279,7 @@ extern "C" __global__ void scan_sections(const VALUE *in, VALUE *out, VALUE *tot
 // Add to a section's elements what all sections before it come to: `totals`, scanned, inclusive. Block 0 has the second
 // section, since nothing comes before the first.
 extern "C" __global__ void scan_add_back(VALUE *out, const VALUE *totals, int n, int section) {
+    // phase: add what comes before
     VALUE before = totals[blockIdx.x];
     int start = (blockIdx.x + 1) * section;
     int end = min(start + section, n);
@@ -308,15 +332,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     __shared__ VALUE before_tile;
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
+    // phase: number of the tile
     if (threadIdx.x == 0) tile_of_block = (int)atomicAdd(&states[0], 1ull);
     __syncthreads();
     int tile = tile_of_block;
     int first = 4 * (tile * VECTORS * BLOCK_SIZE + warp * VECTORS * WARP + lane);
 
     VECTOR values[VECTORS];
+    // phase: load
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) values[k] = load_vector(in, first + k * 4 * WARP, n);
     VALUE befores[VECTORS];
+    // phase: scan in each warp
     VALUE sum = IDENTITY;
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
@@ -328,6 +355,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     if (lane == 0) of_warp[warp] = sum;
     __syncthreads();
 
+    // phase: look back
     if (warp == 0) {
         VALUE warps = scan_warp(lane < WARPS ? of_warp[lane] : IDENTITY);
         VALUE total = __shfl_sync(ALL_LANES, warps, WARPS - 1);
@@ -339,6 +367,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     }
     __syncthreads();
 
+    // phase: write
     VALUE before = warp > 0 ? COMBINE(before_tile, of_warp[warp - 1]) : before_tile;
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k)

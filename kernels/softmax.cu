@@ -36,10 +36,13 @@ extern "C" __global__ void softmax_naive(const float *in, float *out, int rows, 
     if (row >= rows) return;
     const float *x = in + row * columns;
     float *y = out + row * columns;
+    // phase: greatest
     float greatest = -INFINITY;
     for (int i = 0; i < columns; ++i) greatest = fmaxf(greatest, x[i]);
+    // phase: sum
     float sum = 0.0f;
     for (int i = 0; i < columns; ++i) sum += expf(x[i] - greatest);
+    // phase: write
     for (int i = 0; i < columns; ++i) y[i] = expf(x[i] - greatest) / sum;
 }
 
@@ -50,6 +53,7 @@ extern "C" __global__ void softmax_shared(const float *in, float *out, [[maybe_u
     int t = threadIdx.x;
     const float *x = in + blockIdx.x * columns;
     float *y = out + blockIdx.x * columns;
+    // phase: greatest
     float greatest = -INFINITY;
     for (int i = t; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
     s[t] = greatest;
@@ -61,6 +65,7 @@ extern "C" __global__ void softmax_shared(const float *in, float *out, [[maybe_u
     greatest = s[0];
     __syncthreads();
 
+    // phase: sum
     float sum = 0.0f;
     for (int i = t; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
     s[t] = sum;
@@ -70,6 +75,7 @@ extern "C" __global__ void softmax_shared(const float *in, float *out, [[maybe_u
         __syncthreads();
     }
     sum = s[0];
+    // phase: write
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
@@ -100,12 +106,14 @@ extern "C" __global__ void softmax_online(const float *in, float *out, [[maybe_u
     int t = threadIdx.x;
     const float *x = in + blockIdx.x * columns;
     float *y = out + blockIdx.x * columns;
+    // phase: greatest and sum
     float greatest = -INFINITY;
     float sum = 0.0f;
     for (int i = t; i < columns; i += BLOCK_SIZE) add(greatest, sum, x[i]);
     greatests[t] = greatest;
     sums[t] = sum;
     __syncthreads();
+    // phase: tree
     for (int stride = BLOCK_SIZE / 2; stride > 0; stride /= 2) {
         if (t < stride) {
             merge(greatest, sum, greatests[t + stride], sums[t + stride]);
@@ -114,6 +122,7 @@ extern "C" __global__ void softmax_online(const float *in, float *out, [[maybe_u
         }
         __syncthreads();
     }
+    // phase: write
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatests[0]) / sums[0];
 }
 
@@ -156,11 +165,15 @@ extern "C" __global__ void softmax_shuffle(const float *in, float *out, [[maybe_
     __shared__ float sums[WARPS];
     const float *x = in + blockIdx.x * columns;
     float *y = out + blockIdx.x * columns;
+    // phase: greatest and sum
     float own = -INFINITY;
     float sum = 0.0f;
     for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) add(own, sum, x[i]);
+    // phase: greatest of the row
     float greatest = greatest_of_block(own, greatests);
+    // phase: sum of the row
     sum = sum_of_block(sum * expf(own - greatest), sums);
+    // phase: write
     for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
@@ -170,6 +183,7 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
     int t = threadIdx.x;
     float kept[KEPT];
     float greatest = -INFINITY;
+    // phase: load
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
         if constexpr (ALIGNED) {
@@ -188,12 +202,14 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
             }
         }
     }
+    // phase: greatest
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
     // What no register has room for is fetched again each time.
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
     greatest = WARPS == 1 ? greatest_of_warp(greatest) : greatest_of_block(greatest, greatests);
 
+    // phase: sum
     float sum = 0.0f;
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) {
@@ -203,6 +219,7 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
     float share = 1.0f / (WARPS == 1 ? sum_of_warp(sum) : sum_of_block(sum, sums));
 
+    // phase: write
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
         if constexpr (ALIGNED) {

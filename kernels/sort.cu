@@ -72,16 +72,19 @@ extern "C" __global__ void sort_odd_even(KEY *keys, int *places, int n, int shif
     int begin = (int)blockIdx.x * 2 * BLOCK_SIZE - shift;
     int start = max(begin, 0);
     int count = min(begin + 2 * BLOCK_SIZE, n) - start;
+    // phase: load
     for (int i = t; i < count; i += BLOCK_SIZE) {
         s[i] = keys[start + i];
         if (PAIRS) p[i] = places[start + i];
     }
     for (int phase = 0; phase < count; ++phase) {
         __syncthreads();
+        // phase: round {phase}
         int i = 2 * t + phase % 2;
         if (i + 1 < count) compare_exchange(s, p, i, i + 1, true);
     }
     __syncthreads();
+    // phase: write
     for (int i = t; i < count; i += BLOCK_SIZE) {
         keys[start + i] = s[i];
         if (PAIRS) places[start + i] = p[i];
@@ -101,11 +104,13 @@ extern "C" __global__ void sort_bitonic(KEY *keys, int *places, int n) {
     int t = threadIdx.x;
     int start = blockIdx.x * 2 * BLOCK_SIZE;
     int count = min(2 * BLOCK_SIZE, n - start);
+    // phase: load
     for (int i = t; i < count; i += BLOCK_SIZE) {
         s[i] = keys[start + i];
         if (PAIRS) p[i] = places[start + i];
     }
     for (int half = 1; half < count; half *= 2) {
+        // phase: merge halves of {half}
         for (int stride = half; stride > 0; stride /= 2) {
             __syncthreads();
             int i = lower_place(t, stride);
@@ -114,6 +119,7 @@ extern "C" __global__ void sort_bitonic(KEY *keys, int *places, int n) {
         }
     }
     __syncthreads();
+    // phase: write
     for (int i = t; i < count; i += BLOCK_SIZE) {
         keys[start + i] = s[i];
         if (PAIRS) places[start + i] = p[i];
@@ -134,16 +140,19 @@ extern "C" __global__ void sort_bitonic_merge(KEY *keys, int *places, int n) {
     int t = threadIdx.x;
     int start = blockIdx.x * 2 * BLOCK_SIZE;
     int count = min(2 * BLOCK_SIZE, n - start);
+    // phase: load
     for (int i = t; i < count; i += BLOCK_SIZE) {
         s[i] = keys[start + i];
         if (PAIRS) p[i] = places[start + i];
     }
+    // phase: merge
     for (int stride = BLOCK_SIZE; stride > 0; stride /= 2) {
         __syncthreads();
         int i = lower_place(t, stride);
         if (i + stride < count) compare_exchange(s, p, i, i + stride, false);
     }
     __syncthreads();
+    // phase: write
     for (int i = t; i < count; i += BLOCK_SIZE) {
         keys[start + i] = s[i];
         if (PAIRS) places[start + i] = p[i];
@@ -161,11 +170,13 @@ extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n, int bi
     int lane = threadIdx.x % WARP;
     int first = threadIdx.x - lane;
     unsigned int below = (1u << lane) - 1;
+    // phase: load
     bool has = i < n;
     KEY key = has ? keys[i] : (KEY)0;
     int place = PAIRS && has ? places[i] : 0;
     int to = 0;
     for (int bit = 0; bit < bits; ++bit) {
+        // phase: pass over bit {bit}
         bool one = ordered(key) >> bit & 1;
         unsigned int ones = __ballot_sync(ALL_LANES, has && one);
         unsigned int zeros = __ballot_sync(ALL_LANES, has && !one);
@@ -181,6 +192,7 @@ extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n, int bi
         }
         to = 1 - to;
     }
+    // phase: write
     if (has) {
         keys[i] = key;
         if (PAIRS) places[i] = place;
@@ -197,10 +209,12 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n, int b
     int i = blockIdx.x * BLOCK_SIZE + t;
     int lane = t % WARP;
     int warp = t / WARP;
+    // phase: load
     bool has = i < n;
     KEY key = has ? keys[i] : (KEY)0;
     int place = PAIRS && has ? places[i] : 0;
     for (int bit = 0; bit < bits; ++bit) {
+        // phase: pass over bit {bit}
         bool one = ordered(key) >> bit & 1;
         unsigned int zeros = __ballot_sync(ALL_LANES, has && !one);
         if (lane == 0) zeros_of_warp[warp] = __popc(zeros);
@@ -222,6 +236,7 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n, int b
             if (PAIRS) place = p[t];
         }
     }
+    // phase: write
     if (has) {
         keys[i] = key;
         if (PAIRS) places[i] = place;
@@ -241,12 +256,15 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n, int b
 extern "C" __global__ void sort_radix_count(const KEY *keys, int *counts, int n, int shift) {
     __shared__ int bins[DIGITS];
     int t = threadIdx.x;
+    // phase: clear
     for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) bins[digit] = 0;
     __syncthreads();
+    // phase: count
     int start = blockIdx.x * ROUNDS * BLOCK_SIZE;
     int end = min(start + ROUNDS * BLOCK_SIZE, n);
     for (int i = start + t; i < end; i += BLOCK_SIZE) atomicAdd(&bins[ordered(keys[i]) >> shift & (DIGITS - 1)], 1);
     __syncthreads();
+    // phase: write
     for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) counts[digit * gridDim.x + blockIdx.x] = bins[digit];
 }
 
@@ -261,8 +279,10 @@ extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places
     int t = threadIdx.x;
     int lane = t % WARP;
     int warp = t / WARP;
+    // phase: load starts
     for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) next[digit] = starts[digit * gridDim.x + blockIdx.x];
     for (int round = 0; round < ROUNDS; ++round) {
+        // phase: round {round}
         int i = (blockIdx.x * ROUNDS + round) * BLOCK_SIZE + t;
         bool has = i < n;
         KEY key = has ? keys[i] : (KEY)0;
@@ -306,12 +326,14 @@ extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
     int start = blockIdx.x * BLOCK_SIZE;
     int count = min(BLOCK_SIZE, n - start);
     int from = 0;
+    // phase: load
     if (t < count) {
         s[0][t] = keys[start + t];
         if (PAIRS) p[0][t] = places[start + t];
     }
     for (int run = 1; run < count; run *= 2) {
         __syncthreads();
+        // phase: merge runs of {run}
         if (t < count) {
             KEY key = s[from][t];
             bool left = (t & run) == 0;
@@ -334,6 +356,7 @@ extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
         from = 1 - from;
     }
     __syncthreads();
+    // phase: write
     if (t < count) {
         keys[start + t] = s[from][t];
         if (PAIRS) places[start + t] = p[from][t];
@@ -355,6 +378,7 @@ extern "C" __global__ void sort_merge_path(const KEY *keys, const int *places, K
     int middle = min(start + run, n);
     int end = min(start + 2 * run, n);
     int diagonal = first - start;
+    // phase: search
     int low = max(diagonal - (end - middle), 0);
     int high = min(diagonal, middle - start);
     while (low < high) {
@@ -364,6 +388,7 @@ extern "C" __global__ void sort_merge_path(const KEY *keys, const int *places, K
         else
             low = of_left + 1;
     }
+    // phase: merge
     int left = start + low;
     int right = middle + diagonal - low;
     for (int out = first; out < min(first + OUTPUTS, end); ++out) {

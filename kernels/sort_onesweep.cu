@@ -145,6 +145,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     int shift = pass * DIGIT_BITS;
     counts += pass * DIGITS;
     states += pass * (1 + gridDim.x * DIGITS);
+    // phase: number of the tile
     if (t == 0) tile_of_block = (int)atomicAdd(&states[0], 1u);
     for (int digit = lane; digit < DIGITS; digit += WARP) next[warp][digit] = 0;
     __syncthreads();
@@ -153,12 +154,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     int first = warp * KEYS_A_THREAD * WARP + lane;
 
     // What lies beyond the end has the last digit, and stays behind all keys that do.
+    // phase: load
     KEY key[KEYS_A_THREAD];
 #pragma unroll
     for (int k = 0; k < KEYS_A_THREAD; ++k) {
         int i = first + k * WARP;
         key[k] = i < size ? keys[tile * TILE + i] : LAST_KEY;
     }
+    // phase: rank in each warp
     unsigned int rank[KEYS_A_THREAD];
 #pragma unroll
     for (int k = 0; k < KEYS_A_THREAD; ++k) {
@@ -171,6 +174,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     }
     __syncthreads();
 
+    // phase: count
     unsigned int own[ROUNDS], start[ROUNDS];
 #pragma unroll
     for (int round = 0; round < ROUNDS; ++round) {
@@ -194,12 +198,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
         }
     }
     __syncthreads();
+    // phase: place in the tile
 #pragma unroll
     for (int k = 0; k < KEYS_A_THREAD; ++k) {
         rank[k] += next[warp][digit_of(key[k], shift)];
         s[rank[k]] = key[k];
     }
 
+    // phase: look back
     unsigned int begin[ROUNDS];
     if (tile == 0) {
 #pragma unroll
@@ -220,6 +226,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     }
     __syncthreads();
 
+    // phase: write
     unsigned int to[KEYS_A_THREAD];
 #pragma unroll
     for (int k = 0; k < KEYS_A_THREAD; ++k) {

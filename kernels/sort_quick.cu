@@ -26,6 +26,7 @@ __device__ void move(Section to, int there, Section from, int here) {
 // Sort keys begin to end, by one block: a key's place is how many go before it, which each thread counts for its own.
 // They are in `result`, where they will be in order, or already in `spare`.
 __device__ void select_places(Section result, Section spare, int begin, int end, bool in_spare) {
+    // phase: select
     if (!in_spare) {
         for (int i = begin + threadIdx.x; i < end; i += BLOCK_SIZE) move(spare, i, result, i);
         __syncthreads();
@@ -68,10 +69,12 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     int end = part.end;
     Section from = part.in_spare ? spare : result;
     Section to = part.in_spare ? result : spare;
+    // phase: pivot
     unsigned int pivot =
         median(ordered(from.keys[begin]), ordered(from.keys[begin + (end - begin) / 2]), ordered(from.keys[end - 1]));
 
     // How many go before the pivot, and how many are equal to it.
+    // phase: count
     if (t < WARPS) smaller[t] = same[t] = 0;
     __syncthreads();
     int less = 0;
@@ -89,6 +92,7 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     __syncthreads();
 
     // Where the next key goes that is before the pivot, equal to it, or after it.
+    // phase: part
     int next_less = begin;
     int next_equal = middle;
     int next_greater = after;

@@ -8,6 +8,7 @@ from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.launch_tree import Grid, launch_tree
 from gpu.stepping.moment.lanes import LaneStates
 from gpu.stepping.moment.traffic import most_addresses
+from gpu.stepping.phases import Phases, phases_of
 from gpu.stepping.races import Race, races_of
 from gpu.stepping.recording import Recording
 from gpu.stepping.segments import Segment, segments_of
@@ -22,6 +23,8 @@ class Derived:
     ----------
     segments : tuple of Segment
         From barrier to barrier.
+    phases : Phases
+        As the kernels' comments name them.
     addresses : int
         The most addresses that atomics of one access want; 0 without atomics.
     grids : tuple of Grid
@@ -35,6 +38,7 @@ class Derived:
     lanes: LaneStates
     tally: Tally
     segments: tuple[Segment, ...]
+    phases: Phases
     addresses: int
     grids: tuple[Grid, ...]
     races: tuple[Race, ...]
@@ -45,6 +49,6 @@ def derive(recording: Recording) -> Derived:
     dataflow = Dataflow(recording)
     segments = segments_of(recording, [(row.first, row.label) for row in dataflow.rows if row.made.any()])
     return Derived(
-        recording, dataflow, LaneStates(recording), Tally(recording), segments, most_addresses(recording),
-        launch_tree(recording), races_of(recording),
+        recording, dataflow, LaneStates(recording), Tally(recording), segments, phases_of(recording),
+        most_addresses(recording), launch_tree(recording), races_of(recording),
     )  # fmt: skip

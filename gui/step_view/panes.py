@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
@@ -48,6 +50,7 @@ class Panes(QWidget):
 
     def __init__(self, player: Player, source: SourcePane, orders: OrdersView) -> None:
         super().__init__()
+        self._has_phases = False
         self._make_pictures(orders)
         self.right = self._make_right(source)
         self.right.installEventFilter(self)
@@ -117,11 +120,16 @@ class Panes(QWidget):
 
     def _make_right(self, source: SourcePane) -> QWidget:
         self.statement = ElidedLabel("code", "The statement with its values")
+        self.phase = ElidedLabel("section", "Phase", right=True)
+        self.phase.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+        self.phase.hide()
         self.variables = ElidedLabel("caption", "Variables of the thread")
         words = Card("Statement", margins=(12, 6, 12, 8))
         words.title.hide()
         words.body.setSpacing(2)
-        words.body.addWidget(self.statement)
+        line = row(self.statement, self.phase)
+        line.setStretch(0, 1)
+        words.body.addLayout(line)
         words.body.addWidget(self.variables)
         self.lanes = LanesCard()
         self.counters = CountersCard()
@@ -131,6 +139,15 @@ class Panes(QWidget):
         assert isinstance(layout, QVBoxLayout)
         layout.setStretch(0, 1)
         return right
+
+    def reserve_phases(self, names: Sequence[str]) -> None:
+        """Keep as much room for the phase as the longest of these names takes; without any, none."""
+        self.phase.ensurePolished()
+        metric = self.phase.fontMetrics()
+        longest = max((metric.horizontalAdvance(name) for name in names), default=0)
+        self.phase.setFixedWidth(min(longest + look().px(4), look().px(170)))
+        self._has_phases = longest > 0
+        self._share_room()
 
     def _make_time(self, player: Player) -> Card:
         self.timeline = Timeline()
@@ -165,3 +182,4 @@ class Panes(QWidget):
         self.counters.show_rows(next(rows for least, rows in _COUNTED if lines >= least))
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)
+        self.phase.setVisible(roomy and self._has_phases)

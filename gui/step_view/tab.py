@@ -90,6 +90,8 @@ class StepTab(QWidget):
                 "Left": lambda: player.step(-1),
                 "Shift+Right": lambda: player.to_border(1),
                 "Shift+Left": lambda: player.to_border(-1),
+                "PgDown": lambda: player.to_phase(1),
+                "PgUp": lambda: player.to_phase(-1),
                 "Home": lambda: player.to_end(last=False),
                 "End": lambda: player.to_end(last=True),
             },
@@ -236,12 +238,14 @@ class StepTab(QWidget):
         self.panes.flow.show_races(models.racing_cells)
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
-        self.panes.timeline.open(models.segments, findings, names)
+        self.panes.timeline.open(models.segments, findings, names, models.phases.stretches)
+        self.panes.reserve_phases(models.phases.names)
         self.panes.verdict.show_recording(recording)
         self._mark_findings()
         self.panes.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
         self._show_totals(request, models)
-        self.player.open(recording.moments, [segment.first for segment in models.segments], moment)
+        borders = [segment.first for segment in models.segments]
+        self.player.open(recording.moments, borders, moment, models.phases.starts)
         if models.segments and not moment:
             self.player.go(0)
 
@@ -299,7 +303,7 @@ class StepTab(QWidget):
         models, snapshots, player = self.models, self.snapshots, self.player
         if models is None or snapshots is None:
             return None
-        caption = Caption(self.stepped.title, self.settings.text)
+        caption = Caption(self.stepped.title, self.settings.text, models.phases.at(player.moment))
         return ShownPicture(
             self.stepped.name, caption, self.stepper.path, models, snapshots,
             self.panes.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
@@ -324,6 +328,7 @@ class StepTab(QWidget):
         self.panes.lanes.show_lanes(None, 0, 1, 0, -1)
         self.panes.lanes.show_traffic(None)
         self.panes.statement.say("")
+        self.panes.phase.say("")
         self.panes.variables.say("")
         self.panes.counters.clear()
         self.panes.verdict.clear()
@@ -421,6 +426,7 @@ class StepTab(QWidget):
         if self.panes.pictures.currentWidget() is self.panes.warp:
             self._show_warp(moment, now)
         self.panes.statement.say(now.words)
+        self.panes.phase.say(now.phase)
         self.panes.variables.say(now.variables)
 
     def _show_warp(self, moment: int, now: Snapshot) -> None:

@@ -31,10 +31,16 @@ _WAITING_FRAMES = 6
 
 @dataclass(frozen=True)
 class Caption:
-    """What stands above and below a picture."""
+    """What stands above and below a picture; `phase` is that of its moment, "" where it has none."""
 
     title: str
     settings: str
+    phase: str = ""
+
+    @property
+    def at_right(self) -> str:
+        """What stands at the right of the title."""
+        return "  ·  ".join(part for part in (self.phase, self.settings) if part)
 
 
 class FlowPicture:
@@ -79,7 +85,7 @@ class FlowPicture:
         painter.drawText(head, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self._caption.title)
         painter.setFont(label_font(self._look))
         painter.setPen(QColor(theme.muted))
-        painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.settings)
+        painter.drawText(head, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self._caption.at_right)
         current = layout.row_at(moment)
         if current >= 0 and not lit:
             flow.labels.paint_band(painter, current, self._head, self.size.width())

@@ -238,8 +238,9 @@ def _frame_painter(shown: ShownPicture) -> PaintFrame:
         painter.setPen(QColor(look().theme.muted))
         painter.drawText(head, _RIGHT, shown.caption.settings)
         view.render(painter, QPoint(0, _HEAD), flags=QWidget.RenderFlag.DrawChildren)
+        step = f"step {moment} of {shown.end}"
         foot = QRectF(0, FRAME.height() - _FOOTER, FRAME.width(), _FOOTER)
-        paint_footer(painter, foot, now.code, now.words, f"step {moment} of {shown.end}")
+        paint_footer(painter, foot, now.code, now.words, f"{now.phase}  ·  {step}" if now.phase else step)
 
     return paint
 

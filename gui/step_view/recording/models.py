@@ -17,6 +17,7 @@ from gui.step_view.dataflow.layout import DataflowLayout
 if TYPE_CHECKING:
     from gpu.stepping.launch_tree import Grid
     from gpu.stepping.moment.lanes import LaneStates
+    from gpu.stepping.phases import Phases
     from gpu.stepping.races import Race
     from gpu.stepping.recording import Recording
     from gpu.stepping.segments import Segment
@@ -37,6 +38,8 @@ class Models:
         Its file.
     segments : tuple of Segment
         From barrier to barrier.
+    phases : Phases
+        As the kernels' comments name them.
     addresses : int
         The most addresses that atomics of one access want; 0 without atomics.
     grids : tuple of Grid
@@ -52,6 +55,7 @@ class Models:
     lines: Array
     files: tuple[str, ...]
     segments: tuple[Segment, ...]
+    phases: Phases
     addresses: int
     grids: tuple[Grid, ...]
     races: tuple[Race, ...]
@@ -164,5 +168,5 @@ def models_of(recording: Recording) -> Models:
     files = tuple(position.file for position in positions)
     return Models(
         recording, DataflowLayout(derived.dataflow), derived.lanes, derived.tally, lines, files, derived.segments,
-        derived.addresses, derived.grids, derived.races,
+        derived.phases, derived.addresses, derived.grids, derived.races,
     )  # fmt: skip

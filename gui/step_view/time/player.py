@@ -28,15 +28,17 @@ class Player(QObject):
         self.speed = 1.0
         self.loop = False
         self._borders: tuple[int, ...] = (0,)
+        self._phases: tuple[int, ...] = (0,)
         self._due = 0.0
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
 
-    def open(self, end: int, borders: Sequence[int], moment: int = 0) -> None:
-        """Take another recording: its last moment, and those that follow a barrier."""
+    def open(self, end: int, borders: Sequence[int], moment: int = 0, phases: Sequence[int] = ()) -> None:
+        """Take another recording: its last moment, those that follow a barrier, and those at which phases begin."""
         self.pause()
         self.end = end
         self._borders = tuple(sorted({0, end, *borders}))
+        self._phases = tuple(sorted({0, end, *phases})) if phases else self._borders
         self.moment = min(moment, end)
         self.moved.emit(self.moment)
 
@@ -57,11 +59,19 @@ class Player(QObject):
         self.pause()
         self.go(self.border(direction))
 
+    def to_phase(self, direction: int) -> None:
+        """Go to the beginning of the next phase (1) or of the previous one (-1); where none has a name, by barriers."""
+        self.pause()
+        self.go(self._next(self._phases, direction))
+
     def border(self, direction: int) -> int:
         """Return the moment of the next barrier (1) or of the previous one (-1)."""
+        return self._next(self._borders, direction)
+
+    def _next(self, among: tuple[int, ...], direction: int) -> int:
         if direction > 0:
-            return self._borders[min(bisect_right(self._borders, self.moment), len(self._borders) - 1)]
-        return self._borders[max(bisect_left(self._borders, self.moment) - 1, 0)]
+            return among[min(bisect_right(among, self.moment), len(among) - 1)]
+        return among[max(bisect_left(among, self.moment) - 1, 0)]
 
     def to_end(self, last: bool) -> None:
         """Go to the end, or to the beginning."""

@@ -41,6 +41,8 @@ class Snapshot:
         What the statement asked of memory; None before the first one.
     code, words, variables : str
         The line of source, what it did in the thread, and the thread's variables.
+    phase : str
+        As the kernel's comments name it; "" where they do not.
     """
 
     lanes: Lanes
@@ -52,6 +54,7 @@ class Snapshot:
     code: str
     words: str
     variables: str
+    phase: str
 
 
 Snapshots = Callable[[int, Thread | None], Snapshot]
@@ -75,7 +78,7 @@ def _snapshot(models: Models, moment: int, followed: Thread | None) -> Snapshot:
     code, words, variables = _words(models, moment, block, thread)
     return Snapshot(
         lanes, lanes.state.shape[0], prod(recording.at(event)[0].trace.block), block, thread,
-        traffic, code, words, variables,
+        traffic, code, words, variables, models.phases.at(moment),
     )  # fmt: skip
 
 

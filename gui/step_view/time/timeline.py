@@ -1,4 +1,4 @@
-"""The time line: stretches from barrier to barrier, findings above them, and where the recording stands."""
+"""The time line: stretches from barrier to barrier, the phases below them, findings, and where the recording stands."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPa
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.declaration.pattern import Array
+from gpu.stepping.phases import Phase
 from gpu.stepping.segments import Segment
 from gui.painting.colors import mixed
 from gui.painting.pixmaps import Pixmaps
@@ -45,14 +46,22 @@ class Timeline(QWidget):
         self.segments: tuple[Segment, ...] = ()
         self.findings: tuple[tuple[int, str], ...] = ()
         self.moment = 0
+        self.phases: tuple[Phase, ...] = ()
         self._names: tuple[str, ...] = ()
         self._pictures = Pixmaps()
         self._borders: Array = np.zeros(1)
         self._known_edges: Array | None = None
 
-    def open(self, segments: Sequence[Segment], findings: Sequence[tuple[int, str]], names: Sequence[str]) -> None:
+    def open(
+        self,
+        segments: Sequence[Segment],
+        findings: Sequence[tuple[int, str]],
+        names: Sequence[str],
+        phases: Sequence[Phase] = (),
+    ) -> None:
         """Show other stretches; `findings` are moments and their texts, `names` those of the launches' kernels."""
         self.segments, self.findings, self._names = tuple(segments), tuple(findings), tuple(names)
+        self.phases = tuple(phases)
         self.moment = 0
         self._borders = np.array([*(segment.first for segment in segments), segments[-1].last if segments else 0])
         self._pictures.clear()
@@ -79,13 +88,18 @@ class Timeline(QWidget):
             self._forget()
 
     def sizeHint(self) -> QSize:
-        captions = look().px(16) + self._lower if len(self._names) > 1 else 0
-        return QSize(300, look().px(42) + captions)
+        captions = look().px(16) * (bool(self.phases) + (len(self._names) > 1))
+        return QSize(300, look().px(42) + captions + (self._lower if captions else 0))
 
     @property
     def _lower(self) -> int:
-        """How much lower the kernels' names stand where findings are marked above them."""
+        """How much lower phases and the kernels' names stand where findings are marked above them."""
         return look().px(6) if self.findings else 0
+
+    @property
+    def _names_at(self) -> int:
+        """Where the kernels' names begin, below the stretches: under the phases."""
+        return 5 + self._lower + (look().px(16) if self.phases else 0)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(100, self.sizeHint().height())
@@ -141,6 +155,9 @@ class Timeline(QWidget):
         else:
             painter.drawPixmap(0, 0, after)
         painter.drawPixmap(0, 0, marks)
+        for phase in self.phases:
+            if phase.first < self.moment <= phase.last:
+                self._paint_phase(painter, phase, current=True)
         x = self.x_of(self.moment)
         painter.setPen(QPen(QColor(theme.text), 2))
         painter.drawLine(QPointF(x, top - 3), QPointF(x, top + height + 3))
@@ -174,6 +191,8 @@ class Timeline(QWidget):
     def _paint_marks(self, painter: QPainter, edges: Array) -> None:
         """Paint the launches and the findings."""
         bottom = look().px(11) + look().px(26)
+        for phase in self.phases:
+            self._paint_phase(painter, phase, current=False)
         self._paint_launches(painter, edges, bottom)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(look().theme.bad))
@@ -207,6 +226,27 @@ class Timeline(QWidget):
             box, Qt.AlignmentFlag.AlignCenter, shortened(segment.label, QFontMetricsF(font), box.width() - 6)
         )
 
+    def _paint_phase(self, painter: QPainter, phase: Phase, *, current: bool) -> None:
+        """Paint a phase's line below the stretches, and its name over it where there is room."""
+        if not phase.name:
+            return
+        theme, small = look().theme, QFont(self.font())
+        small.setPixelSize(look().small_px)
+        top = look().px(11) + look().px(26) + 3 + self._lower
+        box = QRectF(self.x_of(phase.first), top, 0, look().px(16))
+        box.setRight(self.x_of(phase.last) - 2)
+        if box.width() < 1:
+            return
+        color = QColor(theme.accent if current else theme.border)
+        painter.fillRect(QRectF(box.left(), box.top(), box.width(), 2), color)
+        text = shortened(phase.name, QFontMetricsF(small), box.width() - 4)
+        painter.setFont(small)
+        painter.setPen(QColor(theme.text if current else theme.muted))
+        if current:
+            # The name was painted there before, in another color.
+            painter.fillRect(box.adjusted(0, 2, 0, 0), QColor(theme.surface))
+        painter.drawText(box.adjusted(0, 1, 0, 0), Qt.AlignmentFlag.AlignCenter, text)
+
     def _paint_launches(self, painter: QPainter, edges: Array, bottom: float) -> None:
         if len(self._names) < 2:
             return
@@ -219,14 +259,15 @@ class Timeline(QWidget):
                 continue
             last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
             left, right = edges[number], edges[last + 1]
-            box = QRectF(left, bottom + 5 + self._lower, right - left - 6, look().px(15))
+            box = QRectF(left, bottom + self._names_at, right - left - 6, look().px(15))
             painter.setPen(QColor(look().theme.muted))
             text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
             if number:
                 painter.setPen(QPen(QColor(look().theme.faint), 1))
                 painter.drawLine(
-                    QPointF(left - 1, bottom - look().px(28)), QPointF(left - 1, bottom + look().px(16) + self._lower)
+                    QPointF(left - 1, bottom - look().px(28)),
+                    QPointF(left - 1, bottom + self._names_at + look().px(11)),
                 )
 
     # --- mouse
@@ -243,5 +284,6 @@ class Timeline(QWidget):
         near = [text for moment, text in self.findings if abs(self.x_of(moment + 1) - event.position().x()) < 6]
         here = self.moment_at(event.position().x())
         names = [segment.label for segment in self.segments if segment.first <= here < segment.last]
-        text = "\n".join(near or [f"step {here}" + (f": {names[0]}" if names and names[0] else "")])
+        names += [phase.name for phase in self.phases if phase.first <= here < phase.last]
+        text = "\n".join(near or [": ".join((f"step {here}", *(name for name in names[::-1] if name)))])
         QToolTip.showText(event.globalPosition().toPoint(), text, self)

@@ -36,6 +36,18 @@ def test_barriers_are_gone_to_in_both_directions(player):
     assert seen == [5, 12, 20, 13, 12, 5, 0]
 
 
+def test_phases_are_gone_to_and_without_names_barriers(player):
+    seen = []
+    player.moved.connect(seen.append)
+    player.to_phase(1)
+    player.open(20, (0, 5, 12), phases=(3, 9))
+    for _ in range(4):
+        player.to_phase(1)
+    for _ in range(3):
+        player.to_phase(-1)
+    assert seen == [5, 0, 3, 9, 20, 9, 3, 0]
+
+
 def test_it_plays_to_the_end_and_stops(qtbot, player):
     player.set_speed(16)
     seen = []
