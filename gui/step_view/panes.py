@@ -93,7 +93,7 @@ class Panes(QWidget):
         self.state.hide()
         self.zooms = {
             "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
-            "fit": button("fit", "flat", tip="All columns  (F)", name="Fit"),
+            "fit": button("fit", "flat", tip="The whole picture  (F)", name="Fit"),
             "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
         }
         for each in self.zooms.values():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,10 @@ NARROWEST = 0.2
 """Pixels of a column at least: five of them share a pixel."""
 _WIDEST_GAP = 1.6
 """How many times its usual height a gap between rows may have where there is room."""
+_LEAST_GAP = 0.62
+"""Of a cell's height, a gap between rows at least."""
+_LOWEST = 12
+"""Pixels of a cell's height at least."""
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
 
@@ -39,6 +45,8 @@ class Cells:
         As `gpu.stepping.dataflow.Row` has them.
     worked : bool array
         Whether an operation made the cell, rather than a move of a value from another column.
+    operator : tuple of str
+        The operators by which the row was made.
     sources : int array, shape (edges, 3)
     order : int array
         The moments, ascending.
@@ -54,6 +62,7 @@ class Cells:
     value: Array
     made: Array
     worked: Array
+    operator: tuple[str, ...]
     moment: Array
     block: Array
     thread: Array
@@ -66,8 +75,9 @@ class Cells:
         moment = np.asarray(row.moment)
         return cls(
             row.storage, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
-            np.asarray(row.value), np.asarray(row.made), np.asarray(row.count) > 0, moment, np.asarray(row.block),
-            np.asarray(row.thread), np.asarray(row.sources, np.int64).reshape(-1, 3), np.sort(moment),
+            np.asarray(row.value), np.asarray(row.made), np.asarray(row.count) > 0, tuple(row.operator), moment,
+            np.asarray(row.block), np.asarray(row.thread), np.asarray(row.sources, np.int64).reshape(-1, 3),
+            np.sort(moment),
         )  # fmt: skip
 
 
@@ -110,13 +120,16 @@ class Metrics:
 def metrics(look: Look, column: float, label: float, pitch: float | None = None) -> Metrics:
     """Return the sizes that go with a width of column: narrow cells are lower, but never too low for text.
 
-    `pitch` is the height of a row that is wished for; rows are not so close that operations lack their room.
+    `pitch` is the height of a row that is wished for: cells become lower where that is little, but no lower than small
+    print, and rows are not so close that operations lack their room.
     """
     column = max(column, NARROWEST)
     cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
     gap = cell * (1.05 if column >= AGGREGATED else 0.8)
     if pitch is not None:
-        gap = min(max(pitch - cell, cell * 0.62), gap * (_WIDEST_GAP if column >= AGGREGATED else 1.0))
+        # Narrow cells become higher where there is room: their values reach over their neighbors.
+        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + _LEAST_GAP), look.px(_LOWEST)))
+        gap = min(max(pitch - cell, cell * _LEAST_GAP), max(gap, cell) * _WIDEST_GAP)
     return Metrics(column, cell + gap, cell, label, look.px(14))
 
 
@@ -203,6 +216,26 @@ class DataflowLayout:
         if self._text is not None and row.storage.name == self._text.characters:
             return [chr(value) if value > ord(" ") else "␣" for value in row.value.tolist()]
         return texts(row.value, room)
+
+    @cached_property
+    def _spans(self) -> dict[object, tuple[float, float]]:
+        """The least and the greatest number that each storage ever holds."""
+        found: dict[object, tuple[float, float]] = {}
+        for row in self.rows:
+            values = row.value.astype(float) if row.value.dtype.kind in "iufb" else np.zeros(0)
+            values = values[np.isfinite(values)]
+            if values.size:
+                low, high = found.get(row.storage, (math.inf, -math.inf))
+                found[row.storage] = min(low, float(values.min())), max(high, float(values.max()))
+        return found
+
+    def levels(self, number: int) -> Array:
+        """Return how large each value of a row is, from 0 to 1 among all that its storage ever holds; NaN as 1."""
+        row = self.rows[number]
+        low, high = self._spans.get(row.storage, (0.0, 0.0))
+        if row.value.dtype.kind not in "iufb" or high <= low:
+            return np.ones(row.value.size)
+        return np.clip(np.nan_to_num((row.value.astype(float) - low) / (high - low), nan=1.0), 0.0, 1.0)
 
     def names(self, number: int) -> tuple[str, ...]:
         """Return what the cells of a row are called that begins a picture of bins; nothing where they have no names."""

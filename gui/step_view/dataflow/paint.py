@@ -21,8 +21,15 @@ from gui.step_view.dataflow.clip import clipped_to, outside, region_of
 from gui.step_view.dataflow.labels import FlowLabels
 from gui.step_view.dataflow.layout import AGGREGATED, LABELLED, Cells, DataflowLayout, Metrics
 from gui.step_view.dataflow.lines import DONE, FAR, KEPT, NEAR, FlowLines
+from gui.step_view.dataflow.values import Written, written
 
 _SMALLEST_TEXT = 8
+_LOWEST_BAR = 0.22
+"""Of a cell's height, the bar of the least value."""
+_MOST_SOURCES = 96
+"""Values that some were made of, which are written where others give way."""
+_LONGEST = 7
+"""Characters of a value that reaches over its neighbors."""
 _MOST_PASSED = 256
 _LETTERED = 5
 """Pixels of an operation's radius from which its thread is written in it."""
@@ -61,6 +68,9 @@ class FlowPainter:
         self._taken: dict[int, QRegion] = {}
         self._ovals: dict[int, list[tuple[QRectF, bool]]] = {}
         self._bands: dict[int, list[BandGroup]] = {}
+        self._written: dict[int, Written | None] = {}
+        self._advances: dict[int, float] = {}
+        self._bright: tuple[int, bytes, list[tuple[int, Array, Written]]] = (-1, b"", [])
         self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
 
     # --- sizes
@@ -80,7 +90,7 @@ class FlowPainter:
         if number not in self._pixels:
             longest = "0" * max(map(len, self.row_texts(number)), default=1)
             room = self.sizes.column - (5 if self.sizes.column > 24 else 3)
-            pixels = round(self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5))
+            pixels = round(min(self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5), 0.8 * self.sizes.cell))
             while pixels > _SMALLEST_TEXT and QFontMetricsF(code_font(pixels)).horizontalAdvance(longest) > room:
                 pixels -= 1
             self._pixels[number] = pixels
@@ -157,6 +167,9 @@ class FlowPainter:
         columns = self.layout.rows[number].column
         first, last = np.searchsorted(columns, (int(left / self.sizes.column), int(right / self.sizes.column) + 1))
         self._paint_cells(painter, number, range(int(first), min(int(last) + 1, columns.size)), phase)
+        plan = self.written(number)
+        if plan is not None:
+            self._paint_written(painter, number, plan, self._shown(number, phase), left, right)
 
     def _line_pen(self, kind: int, warp: int) -> QPen:
         if kind == KEPT:
@@ -196,14 +209,12 @@ class FlowPainter:
 
     def _paint_cells(self, painter: QPainter, number: int, cells: range, phase: int) -> None:
         row, theme = self.layout.rows[number], self.theme
-        # Which cells are there follows from the phase alone, so that a painted row can be kept.
-        newest = row.order[phase - 1] if phase > 0 else -2
-        shown = (row.moment <= newest) & (phase >= 0)
+        shown = self._shown(number, phase)
         if self.sizes.column < AGGREGATED:
             self._paint_patches(painter, number, cells, shown)
             return
         inside = np.arange(cells.start, cells.stop)
-        values, whos = self.row_texts(number), self.whos(number)
+        values, whos, plan = self.row_texts(number), self.whos(number), self.written(number)
         given = not row.made.any()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(mixed(theme.border, theme.surface, 0.75), 1))
@@ -215,11 +226,11 @@ class FlowPainter:
         for cell in kept:
             painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
         self._paint_names(painter, number)
-        if values:
+        if values and (plan is None or not given):
             lettering = self._lettering(number, bold=False)
             painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text if given else theme.faint))
-            for cell in kept:
+            for cell in kept if plan is None else self._beside(number, plan, kept):
                 lettering.center(painter, self.cell_rect(number, cell), values[cell])
         made = inside[shown[inside] & row.made[inside]]
         warps = self._warps_of(row, made)
@@ -232,12 +243,130 @@ class FlowPainter:
                 painter.drawRoundedRect(self.cell_rect(number, cell), _ROUND, _ROUND)
             self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, color)
             self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], color)
-        if values:
+        if values and plan is None:
             lettering = self._lettering(number, bold=True)
             painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text))
             for cell in made.tolist():
                 lettering.center(painter, self.cell_rect(number, cell), values[cell])
+
+    def _shown(self, number: int, phase: int) -> Array:
+        """Return which cells of a row are there; that follows from the phase alone, so a painted row can be kept."""
+        row = self.layout.rows[number]
+        newest = row.order[phase - 1] if phase > 0 else -2
+        there: Array = (row.moment <= newest) & (phase >= 0)
+        return there
+
+    # --- values that have no room in their cells
+
+    def written(self, number: int) -> Written | None:
+        """Return what is written of a row whose values do not all have room in their cells; None where they have."""
+        if number not in self._written:
+            row = self.layout.rows[number]
+            first = np.flatnonzero(row.made) if row.made.any() else np.arange(row.made.size)
+            texts = self.row_texts(number)
+            full = not self.labelled or not all(texts[cell] for cell in first.tolist())
+            self._written[number] = self._plan(number, first) if full else None
+        return self._written[number]
+
+    def _plan(self, number: int, cells: Array) -> Written:
+        row, sizes = self.layout.rows[number], self.sizes
+        tallest = round(min(self.look.text_px, 0.8 * sizes.cell))
+        least = min(max(self.look.small_px - 2, 9), tallest)
+        return written(
+            row, cells, self.layout.texts(number, _LONGEST), lambda cell: self.cell_rect(number, cell),
+            (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
+            range(tallest, least - 1, -1), self._advance,
+        )  # fmt: skip
+
+    def _advance(self, px: int) -> float:
+        if px not in self._advances:
+            self._advances[px] = QFontMetricsF(self._print(px).font).horizontalAdvance("0")
+        return self._advances[px]
+
+    def _print(self, px: int) -> Lettering:
+        """Return bold print of a size."""
+        if (px, True) not in self._letterings:
+            font = code_font(px)
+            font.setBold(True)
+            self._letterings[px, True] = Lettering(font)
+        return self._letterings[px, True]
+
+    def _warp_name(self, row: Cells, warp: int) -> str:
+        block, within = divmod(warp, self.warps[row.launch])
+        return f"warp {block}.{within}" if self.several_blocks else f"warp {within}"
+
+    def _beside(self, number: int, plan: Written, kept: list[int]) -> list[int]:
+        """Return those of kept cells over which nothing else is written."""
+        taken = np.zeros(int(self.layout.width(self.sizes)) + 2, bool)
+        for box in (*plan.boxes.values(), *(each[0] for each in plan.together)):
+            taken[int(box.left()) : int(box.right()) + 1] = True
+        rects = ((cell, self.cell_rect(number, cell)) for cell in kept)
+        return [cell for cell, rect in rects if not taken[int(rect.left()) : int(rect.right()) + 1].any()]
+
+    def _paint_written(
+        self, painter: QPainter, number: int, plan: Written, shown: Array, left: float, right: float
+    ) -> None:
+        row, theme = self.layout.rows[number], self.theme
+        if not plan.px:
+            return
+        given = not row.made.any()
+        boxes = [
+            (box, plan.texts[cell], self.warp_of(row, cell), bool(row.made[cell]))
+            for cell, box in plan.boxes.items()
+            if shown[cell] and box.right() >= left and box.left() <= right
+        ]
+        if plan.together and shown[row.made].all():
+            boxes += [(box, text, warp, True) for box, text, warp in plan.together]
+        letters = self._print(plan.px)
+        painter.setFont(letters.font)
+        for box, text, warp, made in boxes:
+            color = warp_color(theme, warp).name() if made else theme.raised
+            painter.setPen(QPen(mixed(color, theme.surface, 0.7) if made else QColor(theme.border), 1))
+            painter.setBrush(mixed(color, theme.surface, 0.3) if made else QColor(theme.raised))
+            if not given or self.sizes.column < AGGREGATED:
+                painter.drawRoundedRect(box.adjusted(0.5, 0, -0.5, 0), _ROUND, _ROUND)
+            painter.setPen(QColor(theme.text))
+            letters.center(painter, box, text)
+
+    def _bright_plans(self, number: int, cells: Array) -> list[tuple[int, Array, Written]]:
+        """Return what is written of cells that count now, and of what they were made: rows, cells and texts."""
+        if self._bright[:2] != (number, cells.tobytes()):
+            self._bright = (number, cells.tobytes(), self._plans_of(number, cells))
+        return self._bright[2]
+
+    def _plans_of(self, number: int, cells: Array) -> list[tuple[int, Array, Written]]:
+        found = []
+        if self.written(number) is not None:
+            found.append((number, cells, self._plan(number, cells)))
+        edges = self.layout.edges[number]
+        wanted = np.isin(edges.cell, cells) & (edges.row != number)
+        if np.count_nonzero(wanted) > _MOST_SOURCES:
+            return found
+        for start in np.unique(edges.row[wanted]).tolist():
+            columns = self.layout.rows[start].column
+            here = np.searchsorted(columns, np.unique(edges.column[wanted & (edges.row == start)]))
+            here = here[here < columns.size]
+            if here.size and self.written(start) is not None:
+                found.append((start, here, self._plan(start, here)))
+        return found
+
+    def _paint_bright_plans(self, painter: QPainter, number: int, cells: Array) -> None:
+        theme = self.theme
+        for at, chosen, plan in self._bright_plans(number, cells):
+            if not plan.px:
+                continue
+            row, letters = self.layout.rows[at], self._print(plan.px)
+            painter.setFont(letters.font)
+            warps = dict(zip(chosen.tolist(), self._warps_of(row, chosen).tolist(), strict=True))
+            boxes = [(box, plan.texts[cell], warps[cell], row.made[cell]) for cell, box in plan.boxes.items()]
+            for box, text, warp, made in [*boxes, *((*each, True) for each in plan.together)]:
+                color = warp_color(theme, warp) if made else QColor(theme.muted)
+                painter.setPen(QPen(color, 2 if at == number else 1.2))
+                painter.setBrush(mixed(color.name(), theme.surface, 0.42 if at == number else 0.2))
+                painter.drawRoundedRect(box, _ROUND, _ROUND)
+                painter.setPen(QColor(theme.text))
+                letters.center(painter, box, text)
 
     def _paint_names(self, painter: QPainter, number: int) -> None:
         """Paint what the cells of a row are called above them, where there is room."""
@@ -310,31 +439,39 @@ class FlowPainter:
             painter.drawEllipse(self.circle_at(number, cell), min(self._circle, 4.0), min(self._circle, 4.0))
 
     def _paint_patches(self, painter: QPainter, number: int, cells: range, shown: Array) -> None:
-        """Paint narrow cells as patches: a line of pixels, made at once and stretched downwards."""
+        """Paint narrow cells as bars that are as high as their values are large."""
         if not len(cells):
             return
         row, theme = self.layout.rows[number], self.theme
         inside = np.arange(cells.start, cells.stop)
+        levels = np.where(shown[inside], self.layout.levels(number)[inside], 1.0)
         colors = np.full(inside.size, mixed(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
         colors[shown[inside]] = QColor(theme.border).rgb()
         done = shown[inside] & row.made[inside]
         warps = self._warps_of(row, inside)
         for warp in np.unique(warps[done]).tolist():
             colors[done & (warps == warp)] = mixed(warp_color(theme, warp).name(), theme.surface, 0.75).rgb()
-        self._paint_pixels(painter, number, inside, colors, done)
+        self._paint_pixels(painter, number, inside, colors, done, levels)
 
-    def _paint_pixels(self, painter: QPainter, number: int, cells: Array, colors: Array, last: Array) -> None:
-        """Paint ascending cells in colors, a uint32 each; those of `last` lie over the others in a shared pixel."""
+    def _paint_pixels(
+        self, painter: QPainter, number: int, cells: Array, colors: Array, last: Array, levels: Array
+    ) -> None:
+        """Paint ascending cells in colors, a uint32 each, as bars of a height from 0 to 1, at once.
+
+        Those of `last` lie over the others in a shared pixel.
+        """
         columns, width = self.layout.rows[number].column[cells], self.sizes.column
-        left = int(columns[0] * width)
+        left, high = int(columns[0] * width), max(round(self.sizes.cell), 1)
         line = np.zeros(max(1, math.ceil((columns[-1] + 1) * width) - left), np.uint32)
+        bars = np.zeros(line.size)
         for group in (~last, last):
             for shift in range(max(1, math.ceil(width))):
-                at = (columns[group] * width + min(shift, width)).astype(int) - left
-                line[np.minimum(at, line.size - 1)] = colors[group]
+                at = np.minimum((columns[group] * width + min(shift, width)).astype(int) - left, line.size - 1)
+                line[at], bars[at] = colors[group], levels[group]
+        above = np.arange(high)[:, None] < np.floor((1 - _LOWEST_BAR) * (1 - bars) * high)
         # The image looks at these bytes for as long as it is painted.
-        pixels = line.tobytes()
-        image = QImage(pixels, line.size, 1, 4 * line.size, QImage.Format.Format_ARGB32)
+        pixels = np.where(above, np.uint32(0), line).tobytes()
+        image = QImage(pixels, line.size, high, 4 * line.size, QImage.Format.Format_ARGB32)
         painter.drawImage(QRectF(left, self.sizes.top(number), line.size, self.sizes.cell), image)
 
     def _paint_bright_patches(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
@@ -344,7 +481,7 @@ class FlowPainter:
         for warp in np.unique(warps[row.made[inside]]).tolist():
             colors[row.made[inside] & (warps == warp)] = warp_color(self.theme, warp).rgb()
         if inside.size:
-            self._paint_pixels(painter, number, inside, colors, row.made[inside])
+            self._paint_pixels(painter, number, inside, colors, row.made[inside], self.layout.levels(number)[inside])
 
     # --- what stands out
 
@@ -360,10 +497,14 @@ class FlowPainter:
         left, right = int(every.min()), int(every.max())
         top = sizes.top(int(np.concatenate(rows).min())) - self._circle * 2
         around = 3.0
-        return QRectF(
+        area = QRectF(
             sizes.left(left) - around, top - around, sizes.left(right + 1 - left) + 2 * around,
             sizes.top(number) + sizes.cell - top + 2 * around,
         )  # fmt: skip
+        for _, _, plan in self._bright_plans(number, cells):
+            for box in (*plan.boxes.values(), *(each[0] for each in plan.together)):
+                area = area.united(box.adjusted(-around, -around, around, around))
+        return area
 
     def paint_bright(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
         """Paint some cells of a row, the lines that lead to them and where those begin, as those that count now."""
@@ -391,6 +532,8 @@ class FlowPainter:
                     painter.drawRoundedRect(self._rect(start, column), _ROUND, _ROUND)
         if narrow:
             self._paint_bright_patches(painter, number, cells)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_bright_plans(painter, number, np.asarray(cells, np.int64))
             return
         kept = self.layout.kept[number]
         here = np.isin(kept.cell, cells)
@@ -411,7 +554,8 @@ class FlowPainter:
             if warp >= 0:
                 self._paint_whos(painter, number, [cell for cell in mine if row.worked[cell]], whos, color)
                 self._paint_moves(painter, number, [cell for cell in mine if not row.worked[cell]], color)
-        if values:
+        self._paint_bright_plans(painter, number, chosen)
+        if values and self.written(number) is None:
             lettering = self._lettering(number, bold=True)
             painter.setFont(lettering.font)
             painter.setPen(QColor(theme.text))

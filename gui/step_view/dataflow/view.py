@@ -30,8 +30,6 @@ class FlowView(QWidget):
 
     Parameters
     ----------
-    whole : bool
-        Whether all columns are to be seen at once even where that leaves no room for all of their values.
     patient : bool
         Whether there is time for each picture, as where it is saved.
     """
@@ -40,14 +38,14 @@ class FlowView(QWidget):
     thread_clicked = pyqtSignal(int, int)
     cleared = pyqtSignal()
 
-    def __init__(self, *, whole: bool = False, patient: bool = False) -> None:
+    def __init__(self, *, patient: bool = False) -> None:
         super().__init__()
         self.setAccessibleName("Dataflow")
         self.setMinimumSize(240, 160)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.viewport = Viewport(whole=whole, widest=_WIDEST_OF_FILMS if patient else _WIDEST)
+        self.viewport = Viewport(widest=_WIDEST_OF_FILMS if patient else _WIDEST)
         self.canvas = Canvas(self.viewport, patient=patient)
         self.marks = Marks()
         self.moment = 0
@@ -105,7 +103,7 @@ class FlowView(QWidget):
         self.update()
 
     def fit(self) -> None:
-        """Make all columns fit, as long as that leaves them readable."""
+        """Make the whole picture fit."""
         self.viewport.fit(self.moment)
         self._moved()
 

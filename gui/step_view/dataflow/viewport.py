@@ -14,10 +14,8 @@ from gui.step_view.dataflow.layout import LABELLED, NARROWEST, DataflowLayout, M
 TILE = 512
 """The width in pixels of the stretches in which rows are painted."""
 _WIDEST = 110.0
-_MOST_READ = 128
-"""Columns up to which a picture keeps its text, if need be by scrolling."""
-_SMALL_PRINT, _PRINT = 9, 11
-"""Pixels of values that are all to be seen at once, and of those that are scrolled."""
+_SMALL_PRINT = 9
+"""Pixels of values that are all to be seen at once."""
 
 Cell = tuple[int, int]
 """A row's number, and that of a cell in it."""
@@ -28,19 +26,17 @@ class Viewport:
 
     Parameters
     ----------
-    whole : bool
-        Whether all columns are to be seen at once even where that leaves no room for all of their values.
     widest : int
         Pixels of a column at most where all columns are fitted, with text of the usual size.
     """
 
-    def __init__(self, *, whole: bool, widest: int) -> None:
+    def __init__(self, *, widest: int) -> None:
         self.layout: DataflowLayout | None = None
         self.width = self.height = 0
         self.offset = QPointF(0, 0)
         """How far it is scrolled."""
         self.fitted = True
-        self._whole, self._widest = whole, widest
+        self._widest = widest
         self._longest = 1
         self._column = 34.0
         self._sizes: Metrics | None = None
@@ -92,31 +88,17 @@ class Viewport:
         """Return whether a picture of that width shows all columns with their values."""
         return self.layout is None or self._room(width) / self.layout.columns >= self._readable()
 
-    def _readable(self, print_px: int = _SMALL_PRINT) -> float:
-        """Return the width of a column that holds its values in print of a size."""
-        metric = QFontMetricsF(code_font(print_px))
+    def _readable(self) -> float:
+        """Return the width of a column that holds its values in small print."""
+        metric = QFontMetricsF(code_font(_SMALL_PRINT))
         return max(metric.horizontalAdvance("0" * self._longest) + 4, LABELLED)
 
-    def _lower(self, column: float) -> float:
-        """Return the width of column at which all rows are seen too, where they stay readable."""
-        assert self.layout is not None
-        least = min(self._readable(), column)
-        while column > least and self.layout.height(metrics(look(), column, 0.0, 0.0)) > self.height:
-            column = max(column - 1, least)
-        return column
-
     def fit(self, moment: int) -> None:
-        """Make all columns fit, as long as that leaves them readable, and show what happens at a moment."""
+        """Make all columns fit, and all rows where they stay high enough, and show what happens at a moment."""
         self.fitted = True
         if self.layout is not None:
             room = self._room(self.width)
-            # So many columns that no text fits are shown all at once; fewer are scrolled rather than unreadable.
-            seen = self._whole or self.layout.columns > _MOST_READ
-            print_px = _SMALL_PRINT if self.holds_values(self.width) else _PRINT
-            least = NARROWEST if seen else min(self._readable(print_px), room)
-            self._column = min(max(room / self.layout.columns, least), look().px(self._widest))
-            if self._whole:
-                self._column = self._lower(self._column)
+            self._column = min(max(room / self.layout.columns, NARROWEST), look().px(self._widest))
         self._sizes = None
         self.offset = QPointF(0, self.offset.y())
         self.follow(moment, at_once=True)

@@ -49,7 +49,7 @@ class OrdersView(QWidget):
     def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
         super().__init__()
         self.stepper = Stepper(jobs, channel, self)
-        self.views = (FlowView(whole=True), FlowView(whole=True))
+        self.views = (FlowView(), FlowView())
         self.titles = (label("", "card-title", name="First order"), label("", "card-title", name="Second order"))
         self.verdict = ElidedLabel("muted", "Where the orders first differ")
         self.models: tuple[Models | None, Models | None] = (None, None)

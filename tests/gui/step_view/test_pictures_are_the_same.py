@@ -67,9 +67,8 @@ def fresh_launches(tab):
 def fresh_timeline(tab):
     made, models = Timeline(), tab.models
     _place(made, tab, tab.panes.timeline)
-    made.open(
-        models.segments, tab.panes.timeline.findings, [launch.trace.kernel for launch in models.recording.launches]
-    )
+    kernels = [launch.trace.kernel for launch in models.recording.launches]
+    made.open(models.segments, tab.panes.timeline.findings, kernels, models.phases.stretches)
     made.show_moment(tab.player.moment)
     return made
 
@@ -133,7 +132,8 @@ def check(qtbot, tab, kind):
         fresh.setParent(None)
         fresh.deleteLater()
     there = now(tab)
-    assert (tab.panes.statement._whole, tab.panes.variables._whole) == (there.words, there.variables)
+    said = tab.panes.statement, tab.panes.variables, tab.panes.phase
+    assert [each._whole for each in said] == [there.words, there.variables, there.phase]
     groups = "  ·  ".join(group.text for group in there.lanes.groups(there.block))
     assert tab.panes.lanes.words._whole.endswith(groups)
 

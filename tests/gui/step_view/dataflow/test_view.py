@@ -246,6 +246,7 @@ def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
     made.resize(600, 400)
     made.open(DataflowLayout(FakeDataflow(range(32))), (1,), several_blocks=False)
     made.show()
+    made.zoom(1.9)
     assert made.viewport.layout.width(made.viewport.sizes) > made.width(), "not all columns fit"
     assert QFontMetricsF(code_font(11)).horizontalAdvance("496") < made.viewport.sizes.column
     number = next(at for at, row in enumerate(made.viewport.layout.rows) if row.label == "up 16")

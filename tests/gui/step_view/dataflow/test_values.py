@@ -1,0 +1,140 @@
+"""Fit shows the whole figure, and what was computed keeps its text."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QRectF
+
+from gui.step_view.dataflow.layout import DataflowLayout
+from gui.step_view.dataflow.values import Room, written
+from gui.step_view.dataflow.view import FlowView
+from tests.gui.step_view.fakes import FakeDataflow
+
+
+def rows_of(view):
+    return view.viewport.layout.rows
+
+
+def seen(view):
+    """Return the texts of each row that are written when all has been computed, and what warps made together."""
+    painter = view.canvas.flow
+    found = []
+    for number, row in enumerate(rows_of(view)):
+        plan = painter.written(number)
+        if plan is None:
+            found.append(([painter.row_texts(number)[cell] for cell in np.flatnonzero(row.made | ~row.made.any())], []))
+        else:
+            found.append((list(plan.texts.values()), [text for _, text, _ in plan.together]))
+    return found
+
+
+@pytest.fixture
+def opened(stepping, qtbot):
+    def open_at(variant, n, block, size):
+        window = stepping("scan", variant, n=n, block=str(block))
+        window.resize(*size)
+        flow = window.page.step.panes.flow
+        qtbot.waitUntil(lambda: flow.viewport.width == flow.width())
+        qtbot.keyClick(flow, "F")
+        return window.page.step
+
+    return open_at
+
+
+@pytest.mark.parametrize(("n", "block"), [(32, 32), (64, 64), (256, 256)])
+@pytest.mark.parametrize("size", [(1024, 700), (1280, 720)])
+def test_fit_shows_all_columns_and_rows(opened, n, block, size):
+    flow = opened("kogge-stone", n, block, size).panes.flow
+    port = flow.viewport
+    assert port.layout.columns == n
+    assert port.sizes.label + port.layout.width(port.sizes) <= flow.width()
+    assert port.layout.height(port.sizes) <= flow.height()
+    flow.show_moment(10**6)
+    assert (port.offset.x(), port.offset.y()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "block", "size"), [(32, 32, (1280, 720)), (64, 32, (1280, 720)), (256, 128, (1920, 1080))]
+)
+@pytest.mark.parametrize("variant", ["brent-kung", "kogge-stone"])
+def test_no_row_of_an_overview_is_an_empty_bar(opened, variant, n, block, size):
+    tab = opened(variant, n, block if variant == "brent-kung" else 2 * block, size)
+    flow = tab.panes.flow
+    for (texts, together), row in zip(seen(flow), rows_of(flow), strict=True):
+        made = np.flatnonzero(row.made)
+        # What was computed is told by value, or else by warp.
+        assert together or len([text for text in texts if text]) >= max(1, made.size / 2), row.label
+        if 0 < made.size <= 8:
+            assert texts == [str(each) for each in row.value[made]]
+    sums = [row for row in rows_of(flow) if row.made.any()]
+    if variant == "kogge-stone" and n >= 64:
+        first = next(
+            plan for plan in map(flow.canvas.flow.written, range(len(rows_of(flow)))) if plan and plan.together
+        )
+        warps = sorted(set((sums[0].thread[sums[0].made] // 32).tolist()))
+        assert [text for _, text, _ in first.together] == [
+            f"warp {warp}: {np.count_nonzero(sums[0].thread[sums[0].made] // 32 == warp)} × +" for warp in warps
+        ]
+
+
+def test_boxes_do_not_lie_upon_each_other_and_stay_within(opened):
+    flow = opened("brent-kung", 64, 32, (1280, 720)).panes.flow
+    for number in range(len(rows_of(flow))):
+        plan = flow.canvas.flow.written(number)
+        boxes = sorted((box.left(), box.right()) for box in plan.boxes.values()) if plan else []
+        assert all(one[1] <= other[0] + 1 for one, other in pairwise(boxes))
+        assert all(left >= 0 and right <= flow.viewport.layout.width(flow.viewport.sizes) + 1 for left, right in boxes)
+
+
+def test_what_was_just_computed_and_its_inputs_are_written(opened):
+    """Where the row tells of its warp only, an event of one cell is told by its values all the same."""
+    flow = opened("brent-kung", 256, 128, (1280, 720)).panes.flow
+    painter = flow.canvas.flow
+    number = next(at for at, row in enumerate(rows_of(flow)) if np.count_nonzero(row.made) == 1 and row.label)
+    cells = np.flatnonzero(rows_of(flow)[number].made)
+    plans = painter._bright_plans(number, cells)
+    assert plans[0][2].texts == {int(cells[0]): str(rows_of(flow)[number].value[cells[0]])}
+    edges = flow.viewport.layout.edges[number]
+    inputs = {(int(row), int(column)) for row, column in zip(edges.row, edges.column, strict=True)}
+    told = {(at, int(rows_of(flow)[at].column[cell])) for at, _, plan in plans[1:] for cell in plan.texts}
+    assert told == inputs
+    area = painter.bright_area(number, cells)
+    assert all(area.contains(box) for _, _, plan in plans for box in plan.boxes.values())
+
+
+def test_bars_are_as_high_as_values_are_large(qtbot):
+    layout = DataflowLayout(FakeDataflow([0, 5, 10, -10]))
+    assert layout.levels(0).tolist() == [0.5, 0.75, 1.0, 0.0]
+    odd = DataflowLayout(FakeDataflow(np.array([np.nan, np.inf, 1.0, 2.0])))
+    assert odd.levels(0).tolist() == [1.0, 1.0, 0.0, 1.0]
+    assert DataflowLayout(FakeDataflow([3, 3])).levels(0).tolist() == [1.0, 1.0]
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(700, 400)
+    view.open(DataflowLayout(FakeDataflow(np.arange(256))), (8,), several_blocks=False)
+    view.show()
+    painter = view.canvas.flow
+    painter.written = lambda number: None
+    qtbot.waitUntil(lambda: not view.grab().isNull() and view.complete)
+    image = view.grab().toImage()
+    origin, sizes = view.viewport.origin(), view.viewport.sizes
+    top = round(origin.y() + sizes.top(0)) + 3
+    ground = image.pixelColor(2, 2)
+    left, right = (image.pixelColor(round(origin.x() + share * sizes.column * 256), top) for share in (0.1, 0.97))
+    assert left == ground != right
+
+
+def test_room_is_taken_once():
+    room = Room(0, 100)
+    assert room.take(50, 20) == 40
+    assert room.take(55, 20) is None
+    assert room.take(2, 20) == 0
+    assert room.take(99, 20) == 80
+    assert room.take(50, 101) is None
+
+
+def test_nothing_made_nothing_written():
+    assert written(None, np.zeros(0, int), [], lambda cell: QRectF(), (0, 1), np.zeros(0), str, (9,), float).px == 0
