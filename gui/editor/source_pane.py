@@ -17,7 +17,6 @@ from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import Badge, Card, button, column, label, row
 
-
 TYPING = "Typing edits  ·  Esc leaves the code  ·  Tab indents a selection, or a new line"
 
 

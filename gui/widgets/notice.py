@@ -37,9 +37,9 @@ class Notice(QDialog):
         if len(columns) == 1:
             self.columns[0].setWordWrap(True)
             self.columns[0].setMinimumWidth(look().px(360))
-        self.scroll = QScrollArea()
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setWidget(content)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setWidget(content)
         close = button("Close", "primary")
         close.clicked.connect(self.accept)
         close.setDefault(True)
@@ -47,16 +47,16 @@ class Notice(QDialog):
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(16)
         layout.addWidget(label(title, "title"))
-        layout.addWidget(self.scroll)
+        layout.addWidget(self.area)
         layout.addLayout(row(0, close))
 
     def showEvent(self, event: QShowEvent | None) -> None:
         """Take what room the text wants, now that its fonts are known; what the window has not is scrolled to."""
-        content, window = self.scroll.widget(), self.parentWidget()
+        content, window = self.area.widget(), self.parentWidget()
         if content is not None and window is not None:
             room = window.size() - QSize(look().px(60), look().px(150))
             wanted = content.sizeHint()
             bar = QSize(14 if wanted.height() > room.height() else 0, 14 if wanted.width() > room.width() else 0)
-            self.scroll.setMinimumSize((wanted + bar).boundedTo(room))
+            self.area.setMinimumSize((wanted + bar).boundedTo(room))
             self.adjustSize()
         super().showEvent(event)

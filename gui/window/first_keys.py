@@ -33,8 +33,9 @@ class FirstKeys(QObject):
             now.installEventFilter(self)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            if QKeySequence(event.keyCombination()) in self._keys:
-                event.ignore()
-                return True
-        return False
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
+            return False
+        if QKeySequence(event.keyCombination()) not in self._keys:
+            return False
+        event.ignore()
+        return True

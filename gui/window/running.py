@@ -7,6 +7,7 @@ from PyQt6.QtWidgets import QApplication
 from gui.editor.code_edit import CodeEdit
 from gui.model.workbench import Workbench
 from gui.own_kernel.opened import OwnKernel
+from gui.own_kernel.recorded import RecordedPage
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 
@@ -75,7 +76,10 @@ class Running:
 
     def turn_to(self, title: str) -> None:
         """Show that tab of what is shown, where it has one."""
-        tabs = (self._own.shown or self._pages.page).tabs
+        shown = self._own.shown or self._pages.page
+        if isinstance(shown, RecordedPage):
+            return  # a Step tab alone
+        tabs = shown.tabs
         titles = [tabs.tabText(number) for number in range(tabs.count())]
         if title in titles:
             tabs.setCurrentIndex(titles.index(title))

@@ -23,7 +23,6 @@ from gui.painting.pyramid import as_qimage
 from gui.painting.theme import look
 from gui.widgets.basic import button, label, role, row
 
-
 _ABREAST = 2
 """Samples side by side."""
 

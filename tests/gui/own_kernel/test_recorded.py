@@ -15,7 +15,7 @@ from gpu.run.kernel import record_kernel
 from gui.own_kernel.recorded import RecordedPage
 from tests.attacks.recordings import with_members
 from tests.gui.conftest import FakeHost, settle
-from tests.gui.window.test_main_window import drop
+from tests.gui.window.test_main_window import drop, press
 
 TEXT = """__device__ int twice(int x) { return x + x; }
 
@@ -82,6 +82,13 @@ def test_its_text_is_read_only_and_what_would_have_to_run_is_not_offered(qtbot, 
     assert not page.step.panes.kinds.buttons["Two orders"].isVisible()
     assert window.header.title.text() == "Recording"
     assert window.sidebar.own.text() == "Recording"
+
+
+def test_keys_of_tabs_that_it_has_not_do_nothing(qtbot, window, recording):
+    page = opened(qtbot, window, recording)
+    for key in (Qt.Key.Key_F2, Qt.Key.Key_F3, Qt.Key.Key_F4):
+        press(qtbot, window, key)
+    assert window.own.shown is page
 
 
 def test_it_is_saved_again_as_it_was(qtbot, window, recording, tmp_path):

@@ -674,7 +674,7 @@ def test_help_lists_every_shortcut(qtbot, window):
         box = window.findChildren(Notice)[-1]
         assert box.height() < down
         assert box.width() < across
-        assert not box.scroll.horizontalScrollBar().maximum(), "lines are whole"
+        assert not box.area.horizontalScrollBar().maximum(), "lines are whole"
         box.close()
     window.appearance.set_text_size("normal")
     window.actions_.by_name["about"].trigger()
