@@ -26,6 +26,7 @@ lint: packages
 	$(VENV)/mypy
 	$(VENV)/lint-imports --no-logo
 	$(if $(KERNELS),$(VENV)/clang-format --dry-run -Werror $(KERNELS))
+	$(if $(shell command -v actionlint),actionlint,@echo "actionlint is not here: CI looks at the workflows")
 
 format: packages
 	$(VENV)/ruff check --fix .
