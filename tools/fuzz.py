@@ -2,9 +2,8 @@
 
 An area is a module in tests/attacks with `attack(random, folder)`, which makes one hostile input in an empty folder,
 feeds it to what it attacks, and raises where anything but a good result or a refusal of one sentence came of it. They
-are seeded: one seed makes one list of inputs, whichever are run. Batches of them run in processes with limits, two at
-a time (`--jobs`); what failed is kept in a folder with the reason, and what came of all is written to
-docs/reliability.md.
+are seeded: one seed makes one list of inputs, whichever are run. Batches of them run in processes with limits, two at a
+time (`--jobs`); what failed is kept in a folder with the reason, and what came of all goes to docs/reliability.md.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +15,9 @@ from gpu.errors import InputError
 from gpu.files.opening import name_of, read_bytes
 
 _ROOT = Path(__file__).parents[2]
+_TOO_LONG = getattr(signal, "SIGXCPU", 0)
+"""What ends a process that has computed for as long as it may."""
+
 _PATIENCE = 6
 """How many times as long as it may compute a process may take on a machine that is busy."""
 
@@ -94,8 +98,15 @@ def _ask(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[str,
     from gpu.stepping.recording import damaged
 
     header = json.dumps([name, len(data)]).encode() + b"\n"
-    with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError, TypeError):
-        said, _ = process.communicate(header + data, _PATIENCE * (MOST_S + len(data) // BYTES_PER_S))
+    seconds = MOST_S + len(data) // BYTES_PER_S
+    too_slow = f"{name} takes longer to read than the {seconds} s that one of its size may.", "Record fewer statements."
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        try:
+            said, _ = process.communicate(header + data, _PATIENCE * seconds)
+        except subprocess.TimeoutExpired:
+            return too_slow
+        if process.returncode == -_TOO_LONG:
+            return too_slow
         message, advice = json.loads(said)
         return str(message), str(advice)
     error = damaged(name)

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import sys
 import warnings
+import zipfile
 
 from gpu.errors import InputError
 from gpu.simulator.trace.file import reading
+from gpu.stepping.demand import least_bytes
 from gpu.stepping.derived import Derived, derive
 from gpu.stepping.explain import explain
 from gpu.stepping.moment.traffic import traffic_at
@@ -42,16 +45,29 @@ def inspect(data: bytes, name: str) -> None:
     Raises
     ------
     InputError
-        It is damaged, no recording, or of another version.
+        It is damaged, no recording, of another version, or takes more memory than a file of its size may.
     """
+    most = MOST_BYTES + len(data) * BYTES_PER_BYTE
     # What divides by zero, or overflows, was never recorded.
     with reading(name, "recording"), warnings.catch_warnings(action="error"):
-        derived = derive(Recording.read(data, name))
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_demand(sum(member.file_size for member in archive.infolist()), most, name)
+        recording = Recording.read(data, name)
+        _check_demand(sum(least_bytes(launch.trace.data) for launch in recording.launches), most, name)
+        derived = derive(recording)
         for launch in derived.recording.launches:
             for array in launch.trace.arrays:
                 launch.trace.memory.content(array, launch.count)
         for moment in range(0, derived.recording.moments + 1, max(1, derived.recording.moments // _MOMENTS)):
             _look(derived, moment)
+
+
+def _check_demand(wanted: int, most: int, name: str) -> None:
+    if wanted > most:
+        raise InputError(
+            f"{name} takes at least {wanted / 2**30:.1f} GiB of memory; one of its size may take {most / 2**30:.1f}.",
+            advice="Record a smaller input, or fewer threads.",
+        )
 
 
 def _look(derived: Derived, moment: int) -> None:

@@ -66,6 +66,7 @@ def check(data: TraceData) -> None:
     _check_launches(data)
     _check_masks(data)
     _check_lanes(data)
+    _check_nodes(data)
     for memory in data.memories:
         _check_memory(data, memory)
 
@@ -112,6 +113,9 @@ def _check_references(data: TraceData) -> None:
         "nodes": data.integers.starts.size,
         "value": data.values.starts.size,
         "operands": data.values.starts.size,
+        # Those of the events' own: the first rows in these tables, which may have none left.
+        "access": len(data.accesses) + 1,
+        "register": len(data.registers) + 1,
     }
     for table, dtype in TABLES.items():
         for column in dtype.names or ():
@@ -179,6 +183,17 @@ def _check_lanes(data: TraceData) -> None:
     _require((data.inputs["count"] >= 0).all() and (data.inputs["unit"] > 0).all(), "inputs")
 
 
+def _check_nodes(data: TraceData) -> None:
+    """Check that no node is beyond those of the operations and of what memories held when the launch began."""
+    counts = data.masks.rows["count"].astype(np.int64)[data.operations["mask"]]
+    inputs = data.inputs
+    given = np.array([0 if memory.initial is None else memory.total for memory in data.memories])
+    _require((inputs["count"].astype(np.int64) * inputs["unit"] <= given[inputs["memory"]]).all(), "inputs")
+    end = 1 + int(counts.sum()) + int(inputs["count"].sum(dtype=np.int64))
+    _require((data.operations["first"].astype(np.int64) + counts <= end).all(), "nodes")
+    _require((inputs["first"].astype(np.int64) + inputs["count"] <= end).all(), "nodes")
+
+
 def _check_integers(data: TraceData, numbers: Array, counts: Array) -> None:
     has = numbers >= 0
     starts = data.integers.starts[numbers[has]]
@@ -204,9 +219,15 @@ def _check_memory(data: TraceData, memory: TraceMemory) -> None:
     _require((memory.batch >= 0) == (memory.space in ("shared", "local")), "memory")
     _require(memory.dtype.kind in "biuf" and memory.dtype.itemsize <= 8, "memory")
     _require(memory.initial is None or memory.initial.size == memory.total, "memory")
-    if memory.space == "local":
-        _require(memory.lanes > 0, "memory")
-    elif memory.blocks > 1:
+    blocks, lanes = 1, 0
+    if memory.batch >= 0:
+        batch = data.batches[memory.batch]
+        if memory.space == "shared":
+            blocks = int(batch["blocks"])
+        else:
+            lanes = int(batch["blocks"]) * data.launches[batch["launch"]].lanes_per_block
+    _require(memory.blocks == blocks and memory.lanes == lanes, "memory")
+    if memory.blocks > 1:
         _require(memory.stride >= memory.size, "memory")
     _require(memory.index.size == memory.nodes.size == len(memory.values), "memory")
     _require((memory.index >= 0).all() and (memory.index < max(memory.total // memory.unit, 1)).all(), "memory")

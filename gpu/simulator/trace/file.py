@@ -118,13 +118,17 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except MemoryError as error:
+        raise InputError(
+            f"{path} takes more memory than there is for it.", advice="Record a smaller input, or fewer threads."
+        ) from error
     except _DAMAGE as error:
         raise damaged(path, what) from error
 
 
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError, ArithmeticError,
-    AssertionError, MemoryError, RuntimeError, Warning,
+    AssertionError, RuntimeError, Warning,
 )  # fmt: skip
 """What reading a damaged file raises: of these RuntimeError is a recursion without end, or an archive in cipher."""
 

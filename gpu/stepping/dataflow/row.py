@@ -105,12 +105,14 @@ class Row:
 
     @cached_property
     def _newest(self) -> Array:
-        """The last write to each cell of the storage; -1 where there was none."""
+        """The last write to each cell of the storage, as far as there are any; -1 where there was none."""
         rows = self._from.provenance.writes_to(self.storage.number)
         steps = self._from.provenance.writes.step[rows]
         done = rows[: np.searchsorted(steps, self._outline.step, side="right")]
-        newest = np.full(self.storage.count, -1)
-        newest[self._from.provenance.writes.cell[done]] = done
+        cells = self._from.provenance.writes.cell[done]
+        # A variable has cells for all threads of the grid, of which a recording may have the first few only.
+        newest = np.full(self.storage.count if self._missing < 0 else int(cells.max(initial=-1)) + 1, -1)
+        newest[cells] = done
         return newest
 
     @cached_property

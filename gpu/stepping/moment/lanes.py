@@ -82,12 +82,19 @@ class Lanes:
         """Return the lanes of a block, or of all, by what they do."""
         where = slice(None) if block is None else block
         states, causes = self.state[where].ravel(), self.cause[where].ravel()
+        # Of a large grid almost all blocks have not begun yet.
+        busy = np.flatnonzero(states != LaneState.READY)
+        ready = states.size - busy.size
+        states, causes = states[busy], causes[busy]
         # The statements that a loop repeats are one and the same reason.
         keys = np.where(causes >= 0, self.lines[causes] * 4 + self.loops[causes], 0)
         # As one number each: pairs are compared far more slowly.
         pairs, counts = np.unique(keys.astype(np.int64) * len(LaneState) + states, return_counts=True)
-        found = zip(((pair % len(LaneState), pair // len(LaneState)) for pair in pairs.tolist()), counts.tolist(),
-                    strict=True)  # fmt: skip
+        found = [
+            ((pair % len(LaneState), pair // len(LaneState)), count)
+            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)
+        ]
+        found += [((LaneState.READY, 0), ready)] if ready else []
         order = (1, 2, 3, 5, 4, 0)
         return tuple(
             LaneGroup(LaneState(state), count, key // 4, _text(LaneState(state), count, key // 4, bool(key % 4)))

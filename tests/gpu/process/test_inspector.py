@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,8 +15,13 @@ import pytest
 from gpu.errors import InputError
 from gpu.process import inspector
 from gpu.process.inspector import Inspector
+from gpu.stepping import inspection
+from gpu.stepping.demand import least_bytes
+from gpu.stepping.derived import derive
 from gpu.stepping.inspection import inspect
+from gpu.stepping.recording import Recording
 from tests.attacks.recordings import attack, expect_an_answer, honest, with_members
+from tests.gpu.stepping.recordings import launch
 
 
 @pytest.fixture
@@ -31,10 +38,10 @@ def path(tmp_path):
     return path
 
 
-def refused(looking, path):
+def refused(looking, path, advice="Record it again"):
     with pytest.raises(InputError) as caught:
         looking.read(path)
-    assert "Record it again" in caught.value.advice
+    assert advice in caught.value.advice
     return caught.value.message
 
 
@@ -89,18 +96,80 @@ def test_what_would_take_all_memory_is_damaged(path, kind):
     assert isinstance(caught.value.__cause__, ValueError | RecursionError), "before anything is made of that size"
 
 
+def tell_of(data, name, size):
+    """Return an archive that says of a member that it unpacks to so many bytes."""
+    place = data.index(b"PK\x01\x02")
+    while not data[place + 46 :].startswith(name.encode()):
+        place = data.index(b"PK\x01\x02", place + 4)
+    return data[: place + 24] + size.to_bytes(4, "little") + data[place + 28 :]
+
+
+def blocks(path, count):
+    def wider(found):
+        return {**found, "launches": [{**found["launches"][0], "grid": [count, 1, 1]}]}
+
+    change(path, "0/manifest.json", wider)
+    change(path, "1/manifest.json", wider)
+
+
+DEMANDING = {
+    "members of 1.5 GB": lambda path: path.write_bytes(tell_of(path.read_bytes(), "1/arrays.bin", 3 << 29)),
+    "a grid of 2^28 threads": lambda path: blocks(path, 2**22),
+}
+
+
+@pytest.mark.parametrize("kind", DEMANDING)
+def test_what_takes_too_much_is_refused_before_anything_is_derived(path, kind, monkeypatch):
+    DEMANDING[kind](path)
+    monkeypatch.setattr(inspection, "derive", lambda _recording: pytest.fail("it was derived"))
+    with pytest.raises(InputError, match=r"takes at least \d\.\d GiB of memory; one of its size may take 1\.\d"):
+        inspect(path.read_bytes(), str(path))
+
+
+def test_what_is_derived_takes_at_least_what_is_said_before():
+    """Else honest recordings would be refused: the blocks of this one have arrays, variables and operations."""
+    source = """
+    __global__ void k(int *a) {
+        __shared__ int s[64];
+        int own = a[blockIdx.x * 64 + threadIdx.x];
+        for (int i = 0; i < 20; i++) { s[threadIdx.x] = own + i; own += s[threadIdx.x]; }
+        a[blockIdx.x * 64 + threadIdx.x] = own;
+    }"""
+    made = launch(source, [np.arange(64 * 200, dtype=np.int32)], grid=200, block=64)
+    file = io.BytesIO()
+    made.save(file)
+    recording = Recording.read(file.getvalue(), "a.lockstep")
+    wanted = least_bytes(recording.launches[0].trace.data)
+    tracemalloc.start()
+    try:
+        derive(recording).lanes.at(recording.moments // 2)
+        assert 10 << 20 < wanted < tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_runs_out_of_memory_says_so(path, monkeypatch):
+    def full(_recording):
+        raise MemoryError
+
+    monkeypatch.setattr(inspection, "derive", full)
+    with pytest.raises(InputError, match="takes more memory than there is for it"):
+        inspect(path.read_bytes(), str(path))
+
+
 def test_what_is_damaged_is_refused_in_a_sentence(looking, path):
     HUGE["blocks"](path)
     assert refused(looking, path) == f"{path} is not a recording, or is damaged."
 
 
-@pytest.mark.parametrize("end", ["it never answers", "it dies", "it says nothing", "it says nonsense"])
+@pytest.mark.parametrize("end", ["it never answers", "it computes too long", "it dies", "it says nothing", "nonsense"])
 def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monkeypatch, end):
     does = {
         "it never answers": "import time; time.sleep(600)",
+        "it computes too long": "import os, signal; os.kill(os.getpid(), signal.SIGXCPU)",
         "it dies": "import os; os.abort()",
         "it says nothing": "",
-        "it says nonsense": "print([1, 2, 3])",
+        "nonsense": "print([1, 2, 3])",
     }[end]
     started = []
 
@@ -109,8 +178,13 @@ def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monk
         return started[-1]
 
     monkeypatch.setattr(inspector, "_start", start)
-    monkeypatch.setattr(inspector, "_PATIENCE", 0.1)
-    assert refused(looking, path) == f"{path} is not a recording, or is damaged."
+    if end == "it never answers":
+        monkeypatch.setattr(inspector, "_PATIENCE", 0.1)
+    if end in ("it never answers", "it computes too long"):
+        said = f"{path} takes longer to read than the 10 s that one of its size may."
+        assert refused(looking, path, "Record fewer statements") == said
+    else:
+        assert refused(looking, path) == f"{path} is not a recording, or is damaged."
     assert started[0].returncode is not None
 
 

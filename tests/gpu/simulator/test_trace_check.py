@@ -93,6 +93,51 @@ def test_nodes_count_from_1(data: TraceData, table: str, tmp_path: Path) -> None
         assert is_read(replace(data, **{table: rows}), tmp_path) == is_right
 
 
+@pytest.mark.parametrize("table", ["operations", "inputs"])
+def test_no_node_is_beyond_those_that_were_made(data: TraceData, table: str, tmp_path: Path) -> None:
+    sets = {"operations": int(data.masks.rows["count"][data.operations["mask"]].sum()), "inputs": 0}
+    sets["inputs"] = int(data.inputs["count"].sum())
+    row = getattr(data, table)[-1]
+    own = int(row["count"]) if table == "inputs" else int(data.masks.rows["count"][row["mask"]])
+    for first, is_right in ((1 + sum(sets.values()) - own, True), (2 + sum(sets.values()) - own, False)):
+        rows = getattr(data, table).copy()
+        rows["first"][-1] = first
+        assert is_read(replace(data, **{table: rows}), tmp_path) == is_right
+
+
+@pytest.mark.parametrize(("more", "is_right"), [(0, True), (1, False), (10**9, False)])
+def test_nodes_of_inputs_are_as_many_as_a_memory_held(
+    data: TraceData, more: int, *, is_right: bool, tmp_path: Path
+) -> None:
+    inputs = data.inputs.copy()
+    [array] = [memory for memory in data.memories if memory.space == "global"]
+    assert (inputs["count"] * inputs["unit"]).tolist() == [array.total]
+    inputs["count"] += more
+    assert is_read(replace(data, inputs=inputs), tmp_path) == is_right
+
+
+@pytest.mark.parametrize(("column", "table"), [("access", "accesses"), ("register", "registers")])
+def test_the_first_rows_of_an_event_end_where_the_table_does(
+    data: TraceData, column: str, table: str, tmp_path: Path
+) -> None:
+    for first, is_right in ((len(getattr(data, table)), True), (len(getattr(data, table)) + 1, False)):
+        events = data.events.copy()
+        events[column][-1] = first
+        assert is_read(replace(data, events=events), tmp_path) == is_right
+
+
+@pytest.mark.parametrize(("space", "wrong"), [("global", {"blocks": 2}), ("shared", {"blocks": 2}),
+                                              ("local", {"lanes": 64}), ("global", {"lanes": 8})])  # fmt: skip
+def test_a_memory_of_other_blocks_or_lanes_than_its_batch_is_refused(
+    space: str, wrong: dict[str, int], tmp_path: Path
+) -> None:
+    source = SOURCE.replace("int value", "int own[2]; own[threadIdx.x % 2] = 1; own[0] += 1; int value")
+    module = SimulatedModule(source, Path("kernel.cu"), {})
+    made = module.trace("k", (1, 1, 1), (8, 1, 1), [np.arange(8, dtype=np.int32).view(np.uint8)]).data
+    assert is_read(made, tmp_path)
+    assert not is_read(with_memory(made, space, **wrong), tmp_path)
+
+
 @pytest.mark.parametrize(("size", "is_right"), [(MOST_MEMORY_BYTES, True), (MOST_MEMORY_BYTES + 1, False)])
 def test_an_array_of_too_many_bytes_is_refused(data: TraceData, size: int, *, is_right: bool, tmp_path: Path) -> None:
     assert MOST_MEMORY_BYTES == 2**31

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -176,3 +178,18 @@ def test_a_sorting_network_shows_every_comparator_whether_or_not_it_exchanges(gi
         assert edges(flow, number) == {(i, number - 1, j) for i in range(16) for j in (i, i ^ mask)}
     counted = Tally(recording).at(recording.moments)
     assert (counted.operations, counted.steps) == (16 // 2 * len(stages), len(stages))
+
+
+def test_rows_are_no_larger_than_what_was_recorded_of_a_large_grid():
+    source = "__global__ void k(int *a) { int own = a[threadIdx.x]; own += 1; own *= 2; a[threadIdx.x] = own; }"
+    made = launch(source, [np.zeros(64, np.int32)], grid=50_000, block=64, max_lane_events=100_000)
+    assert made.launches[0].trace.stopped
+    flow = Dataflow(made)
+    row = next(row for row in flow.rows if row.storage.space == "register")
+    assert row.storage.count == 50_000 * 64
+    tracemalloc.start()
+    try:
+        assert row.cells.size == 512 * 64
+        assert tracemalloc.get_traced_memory()[1] < 8 * row.storage.count / 4
+    finally:
+        tracemalloc.stop()
