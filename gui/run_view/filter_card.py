@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QModelIndex
-from PyQt6.QtWidgets import QSpinBox
 
 from gpu.declaration.pattern import NO_MIDDLE, Parameter
 from gpu.declaration.presentation import Filter
 from gui.widgets.basic import Card, button, label, row
 from gui.widgets.forms import MatrixField, ParameterForm
 from gui.widgets.matrix_editor import short_number
+from gui.widgets.number_box import NumberBox
 
 
 class FilterCard(Card):
@@ -38,9 +38,7 @@ class FilterCard(Card):
         self.edit.clicked.connect(self._edit)
         self.normalize = button("Sum to 1", "segment", tip="Divide by the sum, which keeps the brightness")
         self.normalize.clicked.connect(self._normalize)
-        self.side = QSpinBox()
-        self.side.setRange(1, field.largest)
-        self.side.setSingleStep(2)
+        self.side = NumberBox(1, field.largest, step=2)
         self.side.setAccessibleName("Rows and columns of your filter")
         self.side.setToolTip("Rows and columns of your filter: an odd number")
         self.side.valueChanged.connect(self._resize_filter)
@@ -110,6 +108,10 @@ class FilterCard(Card):
         """Cut the filter to the new size, or surround it with zeros."""
         if side % 2 == 0:
             self._form.refuse(f"A filter has an odd number of rows, not {side}. {NO_MIDDLE}", self._parameter.name)
+            return
+        if not self.side.sound:
+            stay = f"{len(self.field.value)} stay."
+            self._form.refuse(f"A filter has 1 to {self.field.largest} rows, not {side}. {stay}", self._parameter.name)
             return
         old = self.field.value
         new = np.zeros((side, side), np.float32)

@@ -15,7 +15,6 @@ from PyQt6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -26,6 +25,7 @@ from gpu.errors import InputError
 from gui.painting.theme import look
 from gui.widgets.basic import label, restyle, role
 from gui.widgets.matrix_editor import MatrixEditor
+from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
 
 _SLIDER_STEPS = 200
@@ -49,6 +49,11 @@ class ParameterField(QWidget):
     def set_value(self, value: Any) -> None:
         """Enter a value that has been checked, without a word to anybody."""
         raise NotImplementedError
+
+    @property
+    def kept(self) -> Any:
+        """Return the value that stays when what is entered is refused; None where that is the one of last."""
+        return None
 
     def mark(self, bad: bool) -> None:
         """Show whether the value is refused."""
@@ -107,10 +112,7 @@ class IntegerField(ParameterField):
     def __init__(self, parameter: Integer) -> None:
         super().__init__(parameter)
         self._bounds = parameter
-        self.box = QSpinBox()
-        self.box.setRange(parameter.minimum, parameter.maximum)
-        self.box.setSingleStep(parameter.step)
-        self.box.setSpecialValueText(parameter.least)
+        self.box = NumberBox(parameter.minimum, parameter.maximum, parameter.step, parameter.least)
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(f"{parameter.help} {parameter.unit}".strip())
         self.slider = _Slider(Qt.Orientation.Horizontal)
@@ -122,7 +124,8 @@ class IntegerField(ParameterField):
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
         self.slider.setMinimumWidth(look().px(56))
         self._lay_out(self.box, self.slider)
-        self.set_value(parameter.initial)
+        self.box.setValue(parameter.initial)
+        self.slider.setValue(self._position(parameter.initial))
         self.box.valueChanged.connect(self._from_box)
         self.slider.valueChanged.connect(self._from_slider)
 
@@ -130,7 +133,13 @@ class IntegerField(ParameterField):
     def value(self) -> int:
         return self.box.value()
 
+    @property
+    def kept(self) -> int:
+        return self.box.kept
+
     def set_value(self, value: Any) -> None:
+        if value == self.box.value():
+            return  # perhaps somebody types it
         for widget, number in ((self.box, int(value)), (self.slider, self._position(int(value)))):
             widget.blockSignals(True)
             widget.setValue(number)
@@ -314,6 +323,8 @@ class ParameterForm(QWidget):
         super().__init__()
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
         self._lent: set[str] = set()
+        self.accepted = self.values
+        """Every parameter's value as it was last accepted."""
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
         shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
@@ -346,6 +357,7 @@ class ParameterForm(QWidget):
         """Enter values that have been checked, without a signal."""
         for name, value in values.items():
             self.fields[name].set_value(value)
+            self.accepted[name] = self.fields[name].value
         self.refuse("")
         self._show_what_counts()
 
@@ -369,11 +381,22 @@ class ParameterForm(QWidget):
             try:
                 checked[name] = field.parameter.check(field.value)
             except InputError as error:
-                self.refuse(error.message.replace(f"--{name}", field.parameter.label, 1), name)
+                self._go_back(name, field)
+                stays = f"{error.message} {field.kept} stays." if field.kept is not None else error.message
+                self.refuse(stays.replace(f"--{name}", field.parameter.label, 1), name)
                 self.invalid.emit(error.message)
                 return
         self.refuse("")
+        self._tell(checked)
+
+    def _tell(self, checked: dict[str, Any]) -> None:
+        self.accepted = dict(checked)
         self.changed.emit(checked)
+
+    def _go_back(self, name: str, field: ParameterField) -> None:
+        """Take back what was told of a number while it was typed that is refused now."""
+        if field.kept is not None and self.accepted[name] != field.kept:
+            self._tell({**self.accepted, name: field.parameter.check(field.kept)})
 
     def _show_what_counts(self) -> None:
         values = self.values

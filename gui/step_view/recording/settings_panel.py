@@ -8,7 +8,7 @@ from typing import Any
 
 from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Integer, Real, with_role
 from gpu.declaration.roles import FROM_FILE, Role
@@ -19,7 +19,9 @@ from gui.painting.theme import look
 from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, role, row
 from gui.widgets.forms import ParameterForm
+from gui.widgets.number_box import NumberBox
 
+_MOST_SEED = 2**31 - 1
 _LONGEST_WORDS = 24
 """Characters of a text that are quoted."""
 _OWN = (Role.SIZE, Role.BINS, Role.SOURCE, Role.BLOCK)
@@ -46,8 +48,7 @@ class SettingsPanel(QFrame):
         self.order = Segments(tuple(KINDS), "Order")
         for kind in KINDS.values():
             self.order.buttons[kind.name].setToolTip(f"{kind.summary[0].upper()}{kind.summary[1:]}")
-        self.seed = QSpinBox()
-        self.seed.setRange(0, 9999)
+        self.seed = NumberBox(0, _MOST_SEED)
         self.seed.setAccessibleName("Seed of the order")
         self.seed.setToolTip("Another seed, another order")
         self.seed.setEnabled(False)
@@ -72,19 +73,19 @@ class SettingsPanel(QFrame):
                              self.again))  # fmt: skip
         self.form.changed.connect(lambda _: self.changed.emit())
         self.order.group.buttonToggled.connect(self._take_order)
-        self.seed.valueChanged.connect(lambda _: self.changed.emit())
+        self.seed.valueChanged.connect(lambda _: self._take_seed())
         self.again.clicked.connect(self._reseed)
         self.again.setVisible(stepped.random)
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The values of the form."""
-        return self.form.values
+        """The values of the form, as they were accepted."""
+        return self.form.accepted
 
     @property
     def schedule(self) -> str:
         """The order, as a StepPattern has it."""
-        return str(Schedule(KINDS[self.order.chosen], self.seed.value()))
+        return str(Schedule(KINDS[self.order.chosen], self.seed.value() if self.seed.sound else self.seed.kept))
 
     @property
     def text(self) -> str:
@@ -122,7 +123,7 @@ class SettingsPanel(QFrame):
         with suppress(InputError):
             kept_order = Schedule.of(schedule)
             with QSignalBlocker(self.seed), QSignalBlocker(self.order.group):
-                self.seed.setValue(min(kept_order.seed, self.seed.maximum()))
+                self.seed.setValue(min(kept_order.seed, _MOST_SEED))
                 self.order.choose(kept_order.kind.name)
             self.seed.setEnabled(kept_order.kind.seeded)
 
@@ -183,6 +184,13 @@ class SettingsPanel(QFrame):
         if on:
             self.seed.setEnabled(KINDS[self.order.chosen].seeded)
             self.changed.emit()
+
+    def _take_seed(self) -> None:
+        if self.seed.sound:
+            self.form.refuse("")
+        else:
+            self.form.refuse(f"The seed is a whole number from 0, not {self.seed.value()}. {self.seed.kept} stays.")
+        self.changed.emit()
 
     def _reseed(self) -> None:
         self.input_seed += 1

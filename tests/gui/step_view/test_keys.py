@@ -184,3 +184,32 @@ def test_a_click_on_the_number_of_a_line_jumps_and_leaves_the_keys_to_the_pictur
     assert tab.player.moment == moment
     press(qtbot, Qt.Key.Key_Left)
     assert tab.player.moment == moment - 1
+
+
+def test_a_number_that_is_out_of_range_is_not_recorded(qtbot, tab):
+    """4096 became 409."""
+    tab.settings.show()
+    field = tab.settings.form.fields["n"]
+    assert field.parameter.maximum < 4096
+    field.box.setFocus()
+    field.box.selectAll()
+    qtbot.keyClicks(field.box, "4096")
+    qtbot.keyClick(field.box, Qt.Key.Key_Return)
+    shown(qtbot, tab)
+    assert field.box.text() == "4096"
+    assert "not 4096. 16 stays." in tab.settings.form.error.text()
+    assert tab.settings.form.error.isVisible()
+    assert tab.request.params["n"] == 16
+    assert tab.chosen.text().startswith("16 elements")
+
+
+def test_a_seed_below_zero_is_refused(qtbot, tab):
+    tab.settings.show()
+    tab.settings.order.choose("shuffle")
+    tab.settings.seed.setFocus()
+    tab.settings.seed.selectAll()
+    qtbot.keyClicks(tab.settings.seed, "-3")
+    shown(qtbot, tab)
+    assert tab.settings.seed.text() == "-3"
+    assert "not -3" in tab.settings.form.error.text()
+    assert tab.request.schedule == "shuffle:0"

@@ -72,6 +72,30 @@ def test_a_bad_number_is_refused_in_the_form_and_nothing_is_told(qtbot, form):
     assert box.property("bad") is False
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"), [("4096", [4, 40, 409, 16]), ("0", []), ("-5", []), ("99999999", [9, 99, 999, 16])]
+)
+def test_a_number_out_of_range_stays_as_it_is_typed_and_what_was_told_of_its_digits_is_taken_back(qtbot, typed, told):
+    form = ParameterForm((Integer(name="n", label="Elements", default=16, minimum=1, maximum=1024),))
+    qtbot.addWidget(form)
+    form.show()
+    seen = []
+    form.changed.connect(lambda values: seen.append(values["n"]))
+    box = form.fields["n"].box
+    box.selectAll()
+    qtbot.keyClicks(box, typed)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.text() == typed
+    assert seen == told
+    assert form.accepted == {"n": 16}
+    assert form.error.text() == f"Elements is a whole number from 1 to 1024, not {typed}. 16 stays."
+    assert box.property("bad") is True
+    qtbot.keyClick(box, Qt.Key.Key_Down if told else Qt.Key.Key_Up)
+    assert box.value() == (1024 if told else 1), "an arrow comes back to what is allowed"
+    assert not form.error.isVisible()
+    assert seen[-1] == box.value()
+
+
 def test_slider_and_box_go_together(qtbot, form):
     field = form.fields["size"]
     qtbot.keyClick(field.slider, Qt.Key.Key_Right)

@@ -1,0 +1,72 @@
+"""A box for a whole number, which leaves what is typed as it is typed."""
+
+from __future__ import annotations
+
+from PyQt6.QtGui import QValidator
+from PyQt6.QtWidgets import QSpinBox
+
+_MOST = 2**31 - 1
+"""What Qt's box holds."""
+
+
+class NumberBox(QSpinBox):
+    """A number from `low` to `high`, which arrows keep to; others can be typed, and it is for others to refuse them.
+
+    Qt's own box drops the digit that makes a number too large: of 4096 it leaves 409.
+
+    Parameters
+    ----------
+    low, high : int
+    step : int
+        How far an arrow goes.
+    least : str
+        What is shown for `low`; "" shows the number.
+    """
+
+    def __init__(self, low: int, high: int, step: int = 1, least: str = "") -> None:
+        super().__init__()
+        self.low, self.high, self._least = low, high, least
+        self.kept = low
+        """The number before somebody began to type."""
+        self.setRange(-_MOST, _MOST)
+        self.setSingleStep(step)
+        self.editingFinished.connect(self._settle)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the number is neither too small nor too large, and one that arrows come to."""
+        return self.low <= self.value() <= self.high and (self.value() - self.low) % self.singleStep() == 0
+
+    def setValue(self, value: int) -> None:
+        super().setValue(value)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self.sound:
+            self.kept = self.value()
+
+    def stepBy(self, steps: int) -> None:
+        step = self.singleStep()
+        wanted = min(max(self.value() + steps * step, self.low), self.high)
+        self.setValue(self.low + (wanted - self.low) // step * step)
+
+    def stepEnabled(self) -> QSpinBox.StepEnabledFlag:
+        up, down = QSpinBox.StepEnabledFlag.StepUpEnabled, QSpinBox.StepEnabledFlag.StepDownEnabled
+        none = QSpinBox.StepEnabledFlag.StepNone
+        return (up if self.value() < self.high else none) | (down if self.value() > self.low else none)
+
+    def textFromValue(self, value: int) -> str:
+        return self._least if self._least and value == self.low else str(value)
+
+    def valueFromText(self, text: str | None) -> int:
+        if text == self._least and self._least:
+            return self.low
+        return min(max(int(text or 0), -_MOST), _MOST)
+
+    def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
+        text = text or ""
+        digits = text.removeprefix("-")
+        if (self._least and text == self._least) or (digits.isascii() and digits.isdigit()):
+            return QValidator.State.Acceptable, text, place
+        unfinished = not digits or self._least.startswith(text)
+        return (QValidator.State.Intermediate if unfinished else QValidator.State.Invalid), text, place
