@@ -27,10 +27,10 @@ def counted_elements(recording: Recording, source: str, bins: Collection[str]) -
 
     Returns
     -------
-    array of shape (elements, 3)
-        int64: the number of the event, the element of `source`, and that of the bins.
+    array of shape (elements, 5)
+        int64: the number of the event, the element of `source`, that of the bins, and the block and the thread.
     """
-    found: list[tuple[int, int, int]] = []
+    found: list[tuple[int, ...]] = []
     for launch in recording.launches:
         trace = launch.trace
         waiting: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
@@ -41,11 +41,12 @@ def counted_elements(recording: Recording, source: str, bins: Collection[str]) -
                 blocks, threads = trace.lanes.threads(each.batch, access.lanes)
                 added = np.asarray(access.after) - np.asarray(access.values)
                 for lane, number in enumerate(access.arrays.tolist()):
-                    own = waiting[int(blocks[lane]), int(threads[lane])]
+                    who = int(blocks[lane]), int(threads[lane])
+                    own = waiting[who]
                     element = int(access.elements[lane])
                     if names[number] == source and access.action == "read":
                         own.append(element)
                     elif names[number] in bins and access.action == "atomic":
                         many = min(int(added[lane]), len(own))
-                        found.extend((launch.first + event, own.popleft(), element) for _ in range(many))
-    return np.array(found, np.int64).reshape(-1, 3)
+                        found.extend((launch.first + event, own.popleft(), element, *who) for _ in range(many))
+    return np.array(found, np.int64).reshape(-1, 5)

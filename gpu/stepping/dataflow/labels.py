@@ -38,8 +38,11 @@ class Labels:
 
     @cached_property
     def _statements(self) -> list[tuple[SourcePosition | None, int]]:
-        """The statement of each row, and its launch."""
-        return [(self._rows.position(number), row.launch) for number, row in enumerate(self._rows.all)]
+        """The statement that each row begins, and its launch; None where a row goes on with that of the row before."""
+        return [
+            (None if self._rows.turn(number) else self._rows.position(number), row.launch)
+            for number, row in enumerate(self._rows.all)
+        ]
 
     def __getitem__(self, number: int) -> str:
         if number not in self._labels:
@@ -51,6 +54,8 @@ class Labels:
         name = self._rows.storage(number).name
         if row.is_input:
             return name
+        if turn := self._rows.turn(number):
+            return f"turn {turn + 1}"
         known = self._loop_variables(number)
         follows = before is not None and not before.is_input and before.launch == row.launch
         past = self._loop_variables(number - 1) if follows else {}

@@ -79,6 +79,11 @@ class Outlines:
         found: Array = np.unique(self._provenance.writes.moment[row.writes])
         return found
 
+    def turn(self, number: int) -> int:
+        """Return how many atomics of the row's statement came to the elements of the row before its own."""
+        row = self.all[number]
+        return 0 if row.is_input else int(self._provenance.turns[row.step])
+
     def position(self, number: int) -> SourcePosition | None:
         """Return the statement of a row; None for an input."""
         if self.all[number].is_input:

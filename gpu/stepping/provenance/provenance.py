@@ -15,6 +15,7 @@ from gpu.simulator.trace.tables import ACTIONS
 from gpu.stepping.provenance.operations import Operations
 from gpu.stepping.provenance.program_order import program_order
 from gpu.stepping.provenance.storages import Storages
+from gpu.stepping.provenance.turns import Turns
 from gpu.stepping.provenance.writes import LaunchWrites, Writes
 from gpu.stepping.recording import LaunchSpan, Recording
 
@@ -49,9 +50,11 @@ class Provenance:
         self.first_nodes: list[int] = []
         self.nodes_of_launch: list[Array] = []
         self.first_steps: list[int] = []
-        # For each step the scope that it is in, and whether it is a barrier.
+        # For each step the scope that it is in, whether it is a barrier, and how many of its statement's atomics came
+        # to the same element before those of this step.
         self.scopes = np.zeros(0, np.int64)
         self.barriers = np.zeros(0, bool)
+        self.turns = np.zeros(0, np.int64)
         # The storages that were read in the launch that first had them: by storage the launch.
         self.read: dict[int, int] = {}
         # By storage what it held before the first launch that has it.
@@ -92,7 +95,6 @@ class Provenance:
         base = self._next_node
         self.first_nodes.append(base)
         self.first_steps.append(self._next_step)
-        self._note_steps(launch, steps, scopes)
         self._next_step += 1
         inputs = launch.trace.data.inputs
         ends = inputs["first"].astype(np.int64) + inputs["count"]
@@ -105,16 +107,20 @@ class Provenance:
             self._find(writes, base, *entry)
         self._note_reads(launch)
         self._add_operations(launch, operations, same)
-        self._writes += [*writes.to_arrays(), writes.to_variables()]
+        to_arrays = list(writes.to_arrays())
+        turns = Turns.of(to_arrays, self._next_step, int(steps.max(initial=-1)) + 1)
+        self._writes += [turns.taken(each) for each in (*to_arrays, writes.to_variables())]
+        self._note_steps(launch, steps, scopes, turns)
         self._leave(launch, same)
         self._next_node += last
-        self._next_step += int(steps.max(initial=-1)) + 1
+        self._next_step += turns.number.size
 
-    def _note_steps(self, launch: LaunchSpan, steps: Array, scopes: Array) -> None:
-        first = np.unique(steps, return_index=True)[1]
+    def _note_steps(self, launch: LaunchSpan, steps: Array, scopes: Array, turns: Turns) -> None:
+        first = np.repeat(np.unique(steps, return_index=True)[1], turns.lengths)
         here = int(self.scopes.max(initial=-1)) + 1
         self.scopes = np.concatenate((self.scopes, [here], scopes[first] + here + 1))
         self.barriers = np.concatenate((self.barriers, [False], launch.trace.is_kind("barrier")[first]))
+        self.turns = np.concatenate((self.turns, [0], turns.number))
 
     def _find(self, writes: LaunchWrites, base: int, first: int, count: int, memory: int, unit: int) -> None:
         """Give elements the nodes that an earlier launch left them with; the others are inputs."""

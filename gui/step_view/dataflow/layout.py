@@ -32,7 +32,7 @@ _LOWEST = 12
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
 
-_NOTHING = np.zeros((0, 3), np.int64)
+_NOTHING = np.zeros((0, 5), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +141,8 @@ class DataflowLayout:
     dataflow : Dataflow
     text : CountedText or None
         Where a text is counted: which rows are of its letters and of its bins.
-    counted : int array, shape (elements, 3)
-        By which event, which character in which bin: a line leads from one to the other.
+    counted : int array, shape (elements, 5)
+        By which event, which character in which bin, by which block and thread: a line leads from one to the other.
     """
 
     def __init__(self, dataflow: Dataflow, text: CountedText | None = None, counted: Array = _NOTHING) -> None:
@@ -200,8 +200,9 @@ class DataflowLayout:
         first, last = np.searchsorted(self._counted[:, 0], (row.first, row.last + 1))
         found = [
             (bins[bin_], origin, self.rows[origin].column[np.searchsorted(elements, element)])
-            for event, element, bin_ in self._counted[first:last].tolist()
-            if bin_ in bins and row.moment[bins[bin_]] == event
+            for event, element, bin_, *who in self._counted[first:last].tolist()
+            if bin_ in bins and row.made[at := bins[bin_]]
+            if [row.moment[at], row.block[at], row.thread[at]] == [event, *who]
         ]
         cell, start, column = np.array(found, np.int64).reshape(-1, 3).T
         return LaidOutEdges(

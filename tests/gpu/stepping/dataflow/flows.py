@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu.stepping.dataflow.dataflow import CellTerm, Dataflow
+from gpu.stepping.dataflow.row import Row
 from tests.gpu.simulator.tracing import OPERATIONS, same
 
 
@@ -44,11 +45,19 @@ def check_values(flow: Dataflow, number: int) -> None:
     assert ((row.moment[row.made] >= row.first) & (row.moment[row.made] <= row.last)).all()
     for cell in np.flatnonzero(written & (row.thread >= 0)):
         launch, event = flow.recording.at(int(row.moment[cell]))
-        if not row.storage.is_array:
+        if not row.storage.is_array or not _is_last(flow, row, cell):
             continue
         block = int(row.cells[cell]) // row.storage.section if row.storage.space == "shared" else None
         held = launch.trace.array(row.storage.name, event + 1, block)
         same(held[int(row.cells[cell]) % row.storage.section], row.value[cell])
+
+
+def _is_last(flow: Dataflow, row: Row, cell: int) -> bool:
+    """Whether no other lane's atomic of the same statement came to the element after the one that a row shows."""
+    writes, mine = flow.provenance.writes, int(row.writers[cell])
+    later = np.flatnonzero(writes.moment == writes.moment[mine])
+    later = later[later > mine]
+    return not (writes.cell[later][writes.storage[later] == row.storage.number] == row.cells[cell]).any()
 
 
 def check_term(flow: Dataflow, row: int, cell: int) -> None:

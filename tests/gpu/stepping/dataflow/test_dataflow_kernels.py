@@ -268,13 +268,48 @@ def test_a_histogram_s_atomics_queue_in_their_bins():
     """
     values = RANDOM.integers(0, 4, 96).astype(np.int32)
     flow = check(Dataflow(launch(source, [values, np.zeros(4, np.int32)], grid=2, block=48)))
-    assert labels(flow) == ["in", "bins", "s", "bins"]
     counts = [np.bincount(part, minlength=4) for part in values.reshape(2, 48)]
-    assert flow.rows[2].value.tolist() == np.concatenate(counts).tolist()
-    assert flow.rows[2].count.tolist() == np.concatenate(counts).tolist()
-    assert flow.rows[3].value.tolist() == sum(counts).tolist()
-    assert flow.rows[3].count.tolist() == [2] * 4
-    assert edges(flow, 3) == {(b, at, c) for b in range(4) for at, c in ((1, b), (2, b), (2, 48 + b))}
+    deepest = int(np.max(counts))
+    assert labels(flow) == ["in", "bins", "s", *(f"turn {turn}" for turn in range(2, deepest + 1)), "bins", "turn 2"]
+    for turn, row in enumerate(flow.rows[2 : 2 + deepest], 1):
+        of_bins = np.concatenate(counts)
+        assert row.value.tolist() == np.minimum(of_bins, turn)[row.cells].tolist()
+        assert row.cells[row.made].tolist() == np.flatnonzero(of_bins >= turn).tolist(), (
+            "one atomic an element and turn"
+        )
+        assert row.count[row.made].tolist() == [1] * int(row.made.sum())
+    first, last = flow.rows[2 + deepest], flow.rows[3 + deepest]
+    assert (first.value.tolist(), last.value.tolist()) == (counts[0].tolist(), sum(counts).tolist())
+    assert columns_reached(flow, last.number, 0, "in") == [], "what chose a bin is no part of its count"
+    assert {(end, at) for end, at, _ in edges(flow, last.number)} >= {(b, first.number) for b in range(4)}
+
+
+def test_threads_that_want_one_element_take_turns():
+    """Each turn says what its thread saw, above it, and left; each has a thread of its own, in the order of lanes."""
+    source = """
+    __global__ void k(const int *in, int *bins) {
+        for (int i = threadIdx.x; i < 8; i += 4) atomicAdd(&bins[in[i]], 10);
+    }
+    """
+    values = np.array([1, 0, 1, 1, 2, 2, 0, 1], np.int32)
+    flow = check(Dataflow(launch(source, [values, np.zeros(3, np.int32)], block=4)))
+    assert labels(flow) == ["in", "bins", "line 3", "turn 2", "turn 3", "line 3, round 2", "turn 2"]
+    made = [(row.thread[row.made].tolist(), row.value.tolist()) for row in flow.rows[2:]]
+    assert made == [
+        ([1, 0], [10, 10, 0]),
+        ([2], [10, 20, 0]),
+        ([3], [10, 30, 0]),
+        ([2, 3, 0], [20, 40, 10]),
+        ([1], [20, 40, 20]),
+    ]
+    assert edges(flow, 4) == {(1, 3, 1)}
+
+
+def test_a_queue_longer_than_a_warp_is_one_row():
+    source = "__global__ void k(int *sum) { atomicAdd(sum, 1); }"
+    for block, rows in ((32, 33), (64, 2)):
+        flow = check(Dataflow(launch(source, [np.zeros(1, np.int32)], block=block)))
+        assert (len(flow.rows), int(flow.rows[-1].value[0])) == (rows, block)
 
 
 def test_a_race_keeps_what_was_not_lost():
