@@ -37,10 +37,14 @@ _ARGUMENTS = (
     "--cuda-gpu-arch=sm_90",
     "-nocudainc",
     "-nocudalib",
+    # Clang looks for a toolkit all the same, and takes what is written by its version: variadic functions, as printf is
+    # one, only where there is one. So it looks where none is, and is told.
+    f"--cuda-path={SHIM}",
+    "-Xclang",
+    "-fcuda-allow-variadic-functions",
     "-nostdinc",
     "-nostdinc++",
     "-std=c++17",
-    "-Wno-unknown-cuda-version",
     "-Wno-c++11-narrowing",  # of which nvcc warns only
     "-Wno-pragma-once-outside-header",
     "-Wtype-limits",  # what is always true, or never, of an unsigned number

@@ -47,6 +47,15 @@ def test_what_the_simulator_does_not_support_comes_with_what_to_write_instead() 
     assert "Use a loop" in refusal.message
 
 
+def test_a_toolkit_on_this_machine_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One that is as old as they come, which clang would find by its ptxas.
+    for folder in ("bin", "include", "nvvm/libdevice"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "bin" / "ptxas").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert not found('__global__ void f(int *a) { printf("%d", a[0]); }', LOCKSTEP_TEST="toolkit")
+
+
 def test_macros_count() -> None:
     text = "__global__ void f(int *a) { a[0] = WIDTH; }"
     assert found(text)
