@@ -28,6 +28,7 @@ class RecordingEngine:
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
+        self.apart = True
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
         return self._inner.build(file, defines or {})
@@ -70,6 +71,9 @@ class RecordingEngine:
 
     def take_times(self) -> PhaseTimes:
         return self._inner.take_times()
+
+    def launch_ms(self) -> float:
+        return self._inner.launch_ms()
 
     def replay(self, times: int, warm_up: int = 3, *, anew: bool = False) -> tuple[float, ...]:
         """Run all fills, launches and calls again, so many times, and return each repetition's milliseconds.

@@ -15,6 +15,7 @@ from gpu.engines import libraries
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import RunCounts, figures_of, short
 from gpu.messages.requests import Report
+from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Verdict
 
 _RIGHT_OF_NAMES = 12
@@ -30,7 +31,7 @@ def as_json(data: Mapping[str, Any]) -> str:
 def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
     """Return a run's figures as JSON takes them; what is infinite or was not computed is null.
 
-    What was counted is there where the run was simulated.
+    What was counted is there where the run was simulated; how it was timed where it was measured.
     """
     deviation = report.deviation
     return {
@@ -40,7 +41,7 @@ def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
         "fallback": report.fallback,
         "device": report.device,
         "variant": report.variant,
-        "time_ms": asdict(report.time_ms),
+        "time_ms": {phase: getattr(report.time_ms, phase) for phase in ("upload", "kernel", "download")},
         "throughput": asdict(report.throughput),
         "error": {
             "max_abs": _finite(deviation.max_abs if deviation else None),
@@ -48,6 +49,7 @@ def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
         },
         "verified": report.verified,
         **({"counted": counts.data()} if counts is not None else {}),
+        **({"timing": report.timing.data()} if report.timing is not None else {}),
     }
 
 
@@ -95,6 +97,7 @@ def report_as_text(
             "simulated" if report.simulated else "throughput",
             f"{_figure(report.throughput.value)} {report.throughput.unit}  {clock}, kernel time alone",
         ),
+        *_timing_rows(report.timing),
     ]
     if deviation := report.deviation:
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
@@ -109,6 +112,22 @@ def report_as_text(
     if target:
         rows.append(("saved", target))
     return f"{pattern.title}\n{rows_as_text(rows)}"
+
+
+def _timing_rows(timing: Timing | None) -> list[tuple[str, str]]:
+    """Return how a run on a GPU was timed, and what to take where that is too small."""
+    if timing is None:
+        return []
+    spread = f"{_figure(timing.minimum)} to {_figure(timing.maximum)} ms"
+    rows = [("timed", f"median of {timing.repetitions} warm runs, {spread}" if timing.repetitions > 1 else "once")]
+    if timing.gaps:
+        rows.append(("gaps", f"{_figure(timing.gaps)} ms between its {timing.launches} launches, not counted above"))
+    if timing.sentence:
+        rows.append(("note", timing.sentence))
+    if timing.offered:
+        image = f"an image of {timing.offered} x {timing.offered} pixels"
+        rows.append(("try", f"{f'--{timing.of} {timing.offered}' if timing.of else image}, to compare variants"))
+    return rows
 
 
 def _counted_rows(counts: RunCounts | None) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from gpu.cli.judged import Judged, judged
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
+from gpu.engines.base import Engine
 from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
@@ -69,6 +71,25 @@ def run(
     refuse_idle_parameters(pattern, given, params)
     if target:
         export.check_target(target)
+    with closing(engines.create(engine_name, executor, schedule)) as engine:
+        pattern = pattern.on(engine.device)
+        params = pattern.check(given)
+        return _run_on(engine, pattern, variant, params, source, target, kernel, seed, as_json=as_json)
+
+
+def _run_on(
+    engine: Engine,
+    pattern: Pattern,
+    variant: Variant,
+    params: dict[str, Any],
+    source: str | None,
+    target: str | None,
+    kernel: str | None,
+    seed: int,
+    *,
+    as_json: bool,
+) -> bool:
+    """Do what `run` does, on an engine."""
     kind = pattern.takes(params)
     of_image = kind == "image"
     if not of_image and target and export.is_image(target):
@@ -87,10 +108,9 @@ def run(
     edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
     if edited.ended:
         return refused(pattern, variant, edited, as_json=as_json)
-    with closing(engines.create(engine_name, executor, schedule)) as engine:
-        outcome = run_pattern(
-            engine, pattern, variant, inputs, params, lambda progress: None, sources=edited.sources, seed=seed
-        )
+    outcome = run_pattern(
+        engine, pattern, variant, inputs, params, lambda progress: None, sources=edited.sources, seed=seed
+    )
     if target:
         _save(target, pattern, inputs, outcome)
     verdict = edited.verdict(outcome.report.verified, variant)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import Numbers, numbers_of
@@ -41,7 +42,9 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
     )
 
 
-def size_parameter(default: int = 2**20, maximum: int = 2**30, kinds: tuple[str, ...] = KINDS) -> Integer:
+def size_parameter(
+    default: int = 2**20, maximum: int = 2**30, kinds: tuple[str, ...] = KINDS, on_gpu: SizeRule | None = None
+) -> Integer:
     """Return the parameter that says how many values are made, where they are one of `kinds`."""
     return Integer(
         name="n",
@@ -53,6 +56,7 @@ def size_parameter(default: int = 2**20, maximum: int = 2**30, kinds: tuple[str,
         maximum=maximum,
         only_if=("input", kinds),
         role=Role.SIZE,
+        on_gpu=on_gpu,
     )
 
 

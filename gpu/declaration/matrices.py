@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.errors import InputError
@@ -48,6 +49,7 @@ def side_parameter(
     minimum: int = 1,
     largest: int = LARGEST,
     role: Role | None = None,
+    on_gpu: SizeRule | None = None,
 ) -> Integer:
     """Return a parameter that says how many rows or columns a matrix has; as many as n where it may be 0."""
     least = "" if minimum else "as n"
@@ -61,6 +63,7 @@ def side_parameter(
         maximum=largest,
         least=least,
         role=role,
+        on_gpu=on_gpu,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.declaration.benchmark import Benchmark
+from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.presentation import CountsPresentation, Kind, Presentation
 from gpu.declaration.roles import FROM_FILE, Role
-from gpu.engines.base import Engine
+from gpu.engines.base import Device, Engine
 from gpu.errors import InputError
 from gpu.files.arrays import read_array, read_npy
 
@@ -116,6 +117,8 @@ class Integer(Parameter):
         Why others are refused, as a sentence, where that is not plain.
     own : tuple of (str, int)
         Other defaults, by options of the Choice that `only_if` names.
+    on_gpu : SizeRule or None
+        The default on a GPU, where it is the one that says how much there is to do.
     """
 
     default: int
@@ -125,6 +128,7 @@ class Integer(Parameter):
     least: str = ""
     reason: str = ""
     own: tuple[tuple[str, int], ...] = ()
+    on_gpu: SizeRule | None = None
 
     @property
     def initial(self) -> int:
@@ -484,6 +488,8 @@ class Pattern:
         params -> what the values of the result are called; nothing where they go by their places.
     text : callable
         params -> how a text is counted, for a picture of it; None where none is.
+    side_on_gpu : SizeRule or None
+        Of images, the side from which variants can be compared on a GPU.
     """
 
     name: str
@@ -514,6 +520,7 @@ class Pattern:
     benchmark: Benchmark = field(default_factory=Benchmark)
     names: Callable[[Params], tuple[str, ...]] | None = None
     text: Callable[[Params], CountedText | None] = field(default=_no_text)
+    side_on_gpu: SizeRule | None = None
 
     def parameter(self, role: Role) -> Parameter | None:
         """Return the parameter that has a role; None where there is none."""
@@ -543,6 +550,46 @@ class Pattern:
     def subject(self) -> Choice | None:
         """The parameter that says which kind of input is taken, where there are several."""
         return _as(Choice, self.parameter(Role.SUBJECT))
+
+    @property
+    def growing(self) -> Integer | None:
+        """The parameter whose default grows with a GPU; None where none does."""
+        integers = (each for each in self.parameters if isinstance(each, Integer))
+        return next((each for each in integers if each.on_gpu is not None), None)
+
+    def on(self, device: Device) -> Pattern:
+        """Return the pattern with the defaults that suit a device: on a GPU enough to do for its times to mean much."""
+        grown, growing = self.comparable_from(device), self.growing
+        if growing is None or not grown:
+            return self
+        changed = (replace(each, default=grown) if each is growing else each for each in self.parameters)
+        return replace(self, parameters=tuple(changed))
+
+    def comparable_from(self, device: Device) -> int:
+        """Return the value of `growing` from which variants can be compared on a device; 0 where that is no GPU."""
+        growing = self.growing
+        if growing is None or growing.on_gpu is None or device.executor != "gpu":
+            return 0
+        return min(growing.on_gpu(device.multiprocessors), growing.maximum)
+
+    def comparable(self, inputs: Inputs, params: Params, device: Device) -> tuple[str, int, int]:
+        """Return how large a run is, and how large it must be for variants to be compared on a device.
+
+        Returns
+        -------
+        str
+            The parameter that both are values of; "" where they are the side of an image.
+        int, int
+            0 where there is no such size, as of a file.
+        """
+        if "image" in inputs:
+            if self.side_on_gpu is None or device.executor != "gpu":
+                return "", 0, 0
+            return "", math.isqrt(math.prod(inputs["image"].shape[:2])), self.side_on_gpu(device.multiprocessors)
+        growing = self.growing
+        if growing is None or not growing.applies(params) or self.from_file(params):
+            return "", 0, 0
+        return growing.name, params[growing.name], self.comparable_from(device)
 
     def value(self, params: Params, role: Role) -> Any:
         """Return the value of the parameter that has a role; None where there is none, or it does not count here."""

@@ -90,11 +90,26 @@ class Executed:
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """Milliseconds spent in each phase, measured by device events on a GPU and by a clock on the simulator."""
+    """Milliseconds spent in each phase, measured by device events on a GPU and by a clock on the simulator.
+
+    Of a GPU also how many launches there were, fills among them, and the milliseconds between those that follow each
+    other, where they were not timed apart.
+    """
 
     upload: float = 0.0
     kernel: float = 0.0
     download: float = 0.0
+    launches: int = 0
+    gaps: float = 0.0
+
+    def __add__(self, other: PhaseTimes) -> PhaseTimes:
+        return PhaseTimes(
+            self.upload + other.upload,
+            self.kernel + other.kernel,
+            self.download + other.download,
+            self.launches + other.launches,
+            self.gaps + other.gaps,
+        )
 
 
 class Buffer(Protocol):
@@ -139,6 +154,9 @@ class Engine(Protocol):
     `sources` maps a kernel file's name to text that replaces the file's, for edited kernels. `on_progress` is called
     with a fraction in 0..1 while a long launch runs, where the engine can tell; `on_compiling` with a kernel's name
     where a launch waits for its machine code.
+
+    `apart` says that each launch is timed apart: on a GPU that is busy, with a cold cache. Without, launches follow
+    each other as they do in a program, and what passes between them is told.
     """
 
     device: Device
@@ -146,6 +164,7 @@ class Engine(Protocol):
     sources: dict[str, str]
     on_progress: Callable[[float], None]
     on_compiling: Callable[[str], None]
+    apart: bool
 
     def build(self, file: str, defines: Mapping[str, int | str] = ...) -> Module:
         """Compile `kernels/<file>` with `-D` constants; cached. CompileError carries the log and our line."""
@@ -191,6 +210,10 @@ class Engine(Protocol):
 
     def take_times(self) -> PhaseTimes:
         """Wait for the device, return the phase times since the last call, and begin anew."""
+        ...
+
+    def launch_ms(self) -> float:
+        """Return the time of a launch that does nothing, as `take_times` would give it; 0 where none is measured."""
         ...
 
     def close(self) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,7 @@ from gpu.errors import (
     LaunchError,
     SourcePosition,
 )
+from gpu.simulator.executor.memory import POISON
 
 # A kernel's first launch must not wait for its code to be loaded: the times are shown to people.
 os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
@@ -55,6 +58,7 @@ except ImportError as error:
         advice="With an NVIDIA driver, `make run` installs it; requirements-cuda.txt says how by hand.",
     ) from error
 
+_EMPTY_LAUNCHES = 21
 _COMPILER_OPTIONS = ["-std=c++17", "-O3"]
 
 
@@ -155,9 +159,11 @@ class CudaEngine:
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
+        self.apart = True
         self._modules: dict[tuple[Any, ...], CudaModule] = {}
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""
+        self._launch_ms = 0.0
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
         text = kernel_text(file, self.sources)
@@ -196,6 +202,14 @@ class CudaEngine:
                 compile_source(whole_text(file, text), **compiler_options(self._nvcc, macros), arch=self._architecture)
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
+        # The driver gives memory again that held another run's results: what is not written must not pass for right.
+        buffer = self._reserve(shape, dtype)
+        if buffer.size:
+            with self._guarded():
+                cuda.memset_d8(buffer.memory, POISON, buffer.size)
+        return buffer
+
+    def _reserve(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
         try:
             buffer.memory = cuda.mem_alloc(max(buffer.size, 1))
@@ -209,7 +223,7 @@ class CudaEngine:
         return buffer
 
     def upload(self, values: Array) -> CudaBuffer:
-        buffer = self.allocate(values.shape, values.dtype)
+        buffer = self._reserve(values.shape, values.dtype)
         if buffer.size:
             with self._timed("upload"):
                 cuda.memcpy_htod(buffer.memory, np.ascontiguousarray(values))
@@ -300,8 +314,9 @@ class CudaEngine:
         return None
 
     def _keep_busy(self) -> None:
+        follows = bool(self._events) and self._events[-1][0] == "kernel"
         with self._guarded():
-            if self._lead is not None:
+            if self._lead is not None and (self.apart or not follows):
                 self._lead.begin()
 
     def take_times(self) -> PhaseTimes:
@@ -310,8 +325,33 @@ class CudaEngine:
             times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
             for phase, start, end in self._events:
                 times[phase] += start.time_till(end)
+            launches = sum(phase == "kernel" for phase, _, _ in self._events)
+            gaps = 0.0 if self.apart else self._gaps()
         self._events.clear()
-        return PhaseTimes(**times)
+        return PhaseTimes(times["upload"], times["kernel"], times["download"], launches, gaps)
+
+    def _gaps(self) -> float:
+        """Return the milliseconds between launches with nothing else between them."""
+        gaps: list[float] = [
+            end.time_till(start)
+            for (before, _, end), (phase, start, _) in pairwise(self._events)
+            if before == phase == "kernel"
+        ]
+        return sum(gaps)
+
+    def launch_ms(self) -> float:
+        if self._lead is None:
+            return 0.0
+        if not self._launch_ms:
+            waiting, self._events = self._events, []
+            times = []
+            for _ in range(_EMPTY_LAUNCHES):
+                self._keep_busy()
+                with self._timed("kernel"):
+                    self._lead.do_nothing()
+                times.append(self.take_times().kernel)
+            self._launch_ms, self._events = median(times), waiting
+        return self._launch_ms
 
     def close(self) -> None:
         self._modules.clear()

@@ -38,6 +38,7 @@ class NullEngine:
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
+        self.apart = True
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> NullModule:
         return NullModule()
@@ -68,6 +69,9 @@ class NullEngine:
 
     def take_times(self) -> PhaseTimes:
         return PhaseTimes()
+
+    def launch_ms(self) -> float:
+        return 0.0
 
     def close(self) -> None:
         pass

@@ -104,6 +104,7 @@ class SimulatorEngine:
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
         self.on_compiling: Callable[[str], None] = lambda name: None
+        self.apart = True
         self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
         self._built_modules: dict[SimulatedModule, SimulatorModule] = {}
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
@@ -194,10 +195,13 @@ class SimulatorEngine:
         return True
 
     def take_times(self) -> PhaseTimes:
-        times = PhaseTimes(**self._times)
+        times = PhaseTimes(self._times["upload"], self._times["kernel"], self._times["download"])
         self._times = dict.fromkeys(self._times, 0.0)
         self.executed = Executed(self.device.executor)
         return times
+
+    def launch_ms(self) -> float:
+        return 0.0
 
     def close(self) -> None:
         self._modules.clear()

@@ -14,6 +14,7 @@ from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
 from gpu.messages.kernels import KernelLaunch, Signature, Simulated
 from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Check
 from gpu.schedules import ROUND_ROBIN
 
@@ -340,7 +341,8 @@ class Report:
     """What a run measured. `deviation` and `verified` are None where no reference was computed.
 
     `fallback` says why a slower executor than the device's own ran it. `least_bytes` is what the pattern must read and
-    write, whatever the variant.
+    write, whatever the variant. `timing` says how a run on a GPU was repeated, of which `time_ms` is the median; None
+    where it was not.
     """
 
     pattern: str
@@ -354,6 +356,7 @@ class Report:
     verified: bool | None
     fallback: str = ""
     least_bytes: int = 0
+    timing: Timing | None = None
 
     @property
     def simulated(self) -> bool:

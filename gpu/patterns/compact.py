@@ -23,6 +23,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, SizeCurve, of_floats, powers
+from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -246,7 +247,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(words=lambda params: ("put back",) if params["result"] == "split" else ()),
     parameters=(
         input_parameter(),
-        size_parameter(default=2**18),
+        size_parameter(default=2**18, on_gpu=elements(2**18)),
         values_parameter(),
         Choice(
             name="predicate",

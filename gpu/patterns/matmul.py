@@ -12,6 +12,7 @@ import numpy as np
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.gpu_sizes import side
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
@@ -312,7 +313,7 @@ PATTERN = Pattern(
     presentation=MatrixPresentation(product=Product(left="A", right="B", result="C")),
     parameters=(
         input_parameter((*KINDS, "identity")),
-        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE),
+        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE, on_gpu=side(2**17)),
         side_parameter("m", "m", "Rows of A and C; 0 takes as many as n.", "rows", 0, 0),
         side_parameter(
             "k", "k", "Columns of A, which are as many as B has rows; 0 takes as many as n.", "columns", 0, 0

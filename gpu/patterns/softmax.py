@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu.declaration.arrays import block_parameter, refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.matrices import (
     KINDS,
     accept_matrix,
@@ -243,7 +244,9 @@ PATTERN = Pattern(
     parameters=(
         input_parameter((*KINDS, "large", "infinities")),
         side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, largest=_LONGEST, role=Role.SIZE),
-        side_parameter("rows", "Rows", "How many rows there are.", "rows", 1024, largest=_LONGEST),
+        side_parameter(
+            "rows", "Rows", "How many rows there are.", "rows", 1024, largest=_LONGEST, on_gpu=elements(2**8)
+        ),
         block_parameter(),
     ),
     variants=(

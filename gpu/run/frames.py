@@ -29,7 +29,7 @@ class Frames:
         executed = engine.executed
         if self._executed is None or executed.reason:
             self._executed = executed
-        self._times = _sum(self._times, engine.take_times())
+        self._times += engine.take_times()
         self._pictures.append(progress.sample())
         self._captions.append(progress.message)
         engine.take_times()
@@ -39,7 +39,7 @@ class Frames:
         executed = engine.executed
         if self._executed is not None and not executed.reason:
             executed = self._executed
-        return executed, _sum(self._times, engine.take_times())
+        return executed, self._times + engine.take_times()
 
     def presented(self) -> Outputs:
         """Return `frames`, shape (pictures, columns), and `captions`, lines in UTF-8, where there are pictures."""
@@ -47,7 +47,3 @@ class Frames:
             return {}
         captions = np.frombuffer("\n".join(self._captions).encode(), np.uint8)
         return {"frames": np.stack(self._pictures), "captions": captions}
-
-
-def _sum(a: PhaseTimes, b: PhaseTimes) -> PhaseTimes:
-    return PhaseTimes(a.upload + b.upload, a.kernel + b.kernel, a.download + b.download)

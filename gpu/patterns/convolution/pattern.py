@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from gpu.declaration.gpu_sizes import side
 from gpu.declaration.images import blocks_for, channels_last, middle, planes_of, screen_picture
 from gpu.declaration.pattern import (
     NO_MIDDLE,
@@ -435,6 +436,7 @@ PATTERN = Pattern(
         ),
     ),
     benchmark=BENCHMARK,
+    side_on_gpu=side(2**17),
     default_variant="tiled",
     result="result",
     reference=_reference,

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import block_parameter
+from gpu.declaration.gpu_sizes import elements, side
 from gpu.declaration.images import liveliest, screen_picture
 from gpu.declaration.pattern import (
     Choice,
@@ -279,6 +280,7 @@ PATTERN = Pattern(
             default=2**20,
             minimum=0,
             maximum=2**30,
+            on_gpu=elements(2**19),
             only_if=("of", (RANGES,)),
         ),
         replace(
@@ -373,6 +375,7 @@ PATTERN = Pattern(
         ),
     ),
     benchmark=BENCHMARK,
+    side_on_gpu=side(2**21),
     default_variant="privatized",
     result="counts",
     reference=counted.reference,

@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
+from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -143,6 +144,7 @@ PATTERN = Pattern(
             default=4096,
             minimum=1,
             maximum=MAXIMUM,
+            on_gpu=elements(2**9),
             only_if=("preset", OF_ANY_NUMBER),
         ),
         Integer(

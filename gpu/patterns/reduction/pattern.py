@@ -20,6 +20,7 @@ from gpu.declaration.arrays import (
     typed,
     values_parameter,
 )
+from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -273,7 +274,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(folds=True, words=lambda params: (params["operator"],)),
     parameters=(
         input_parameter(),
-        size_parameter(),
+        size_parameter(on_gpu=elements(2**19)),
         values_parameter(),
         Choice(
             name="operator",

@@ -16,6 +16,7 @@ from gpu.declaration.arrays import (
     values_parameter,
     whole_warps,
 )
+from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.patterns.sort import programs as sort_programs
@@ -74,7 +75,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(),
     parameters=(
         input_parameter(KINDS),
-        size_parameter(default=2**16, kinds=KINDS),
+        size_parameter(default=2**16, kinds=KINDS, on_gpu=elements(2**17)),
         values_parameter(),
         Choice(
             name="order",

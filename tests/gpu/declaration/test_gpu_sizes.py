@@ -1,0 +1,73 @@
+"""How much there is to do by default on a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu.declaration.gpu_sizes import elements, side
+from gpu.declaration.pattern import Pattern
+from gpu.declaration.roles import Role
+from gpu.engines.base import Device
+from gpu.patterns import all_patterns, find_pattern
+
+H200 = Device("cuda", "NVIDIA H200", "gpu", 1024, 49152, 132)
+LAPTOP = replace(H200, name="a laptop's", multiprocessors=20)
+SIMULATED = Device("simulator", "a processor", "compiled", 1024, 49152, 16)
+
+
+def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
+    assert [elements(100)(count) for count in (1, 10, 14, 15)] == [128, 1024, 1024, 2048]
+    assert [side(64)(count) for count in (1, 4, 6, 9)] == [8, 16, 16, 32]
+    assert elements(1)(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "on_h200", "on_laptop"),
+    [
+        ("reduction", "n", 2**26, 2**23),
+        ("scan", "n", 2**25, 2**22),
+        ("compaction", "n", 2**25, 2**22),
+        ("sort", "n", 2**24, 2**21),
+        ("matmul", "n", 4096, 2048),
+        ("softmax", "rows", 2**15, 2**12),
+        ("nbody", "bodies", 2**16, 2**13),
+        ("histogram", "n", 2**26, 2**23),
+    ],
+)
+def test_defaults_grow_with_the_gpu(name: str, parameter: str, on_h200: int, on_laptop: int) -> None:
+    pattern = find_pattern(name)
+    before = pattern.check({})
+    for device, grown in ((H200, on_h200), (LAPTOP, on_laptop)):
+        params = pattern.on(device).check({})
+        assert params.pop(parameter) == grown
+        assert params == {key: value for key, value in before.items() if key != parameter}
+    assert pattern.on(SIMULATED).check({}) == before, "the simulator keeps its own"
+    assert pattern.on(H200).check({parameter: 64})[parameter] == 64, "what is given counts"
+
+
+@pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
+def test_every_pattern_knows_from_which_size_it_can_be_compared(pattern: Pattern) -> None:
+    assert pattern.growing is not None or pattern.side_on_gpu is not None
+    assert not pattern.of_images or pattern.side_on_gpu is not None
+    assert len([each for each in pattern.parameters if getattr(each, "on_gpu", None)]) <= 1
+    for device in (H200, replace(H200, multiprocessors=1), replace(H200, multiprocessors=1000)):
+        grown = pattern.on(device)
+        grown.check({})
+        assert grown.on(SIMULATED) == grown
+
+
+def test_images_grow_too() -> None:
+    assert find_pattern("convolution").side_on_gpu(132) == 4096
+    assert find_pattern("histogram").side_on_gpu(132) == 16384
+
+
+def test_what_is_typed_is_of_no_size_that_grows() -> None:
+    pattern = find_pattern("reduction")
+    typed = pattern.check({"input": "typed", "values": "1 2 3"})
+    assert pattern.comparable(pattern.inputs({}, typed, 0), typed, H200) == ("", 0, 0)
+    made = pattern.check({"n": 9})
+    assert pattern.comparable(pattern.inputs({}, made, 0), made, H200) == ("n", 9, 2**26)
+    assert pattern.comparable(pattern.inputs({}, made, 0), made, SIMULATED)[2] == 0
+    assert pattern.growing is pattern.parameter(Role.SIZE)
