@@ -182,7 +182,10 @@ class Sweep(QObject):
         budget = BUDGET_S.get(report.engine, DEFAULT_BUDGET_S)
         # The first run may have had to compile, and it was verified: it says nothing of how long a run takes.
         slow = len(self._runs.wall_s) > 1 and min(self._runs.wall_s) > budget
-        if len(self._runs.kernel_ms) < REPEATS and not slow:
+        timing = self._runs.report.timing
+        if timing is not None:  # it is the median of several already
+            slow = timing.median * timing.repetitions > 1e3 * budget
+        elif len(self._runs.kernel_ms) < REPEATS and not slow:
             self._ask()
             return
         self._add(variant, n)

@@ -182,6 +182,7 @@ class CompareTab(QWidget):
         super().__init__()
         self._pattern, self._sources, self._params, self._image = pattern, sources, params, image
         self._simulated = False
+        self._device: Device | None = None
         self._jobs = jobs
         self.points: list[Point] = []
         """What has been measured or counted here."""
@@ -390,12 +391,12 @@ class CompareTab(QWidget):
         self._show()
         self._say_at_rest()
 
-    def _offer_sizes(self) -> None:
+    def _offer_sizes(self, *, anew: bool = False) -> None:
         """Offer the sizes that suit what is compared, and keep the one that is chosen where it is among them."""
         image = self._pattern.takes(self._params()) in ("image", "text")
         kind = "pixels" if image else "sides" if self._of_matrices else "elements"
         offered = (_COUNTED if self._counted else _MEASURED)[kind]
-        if offered == self._range and self.largest.count():
+        if offered == self._range and self.largest.count() and not anew:
             return
         self._range = offered
         size = self._pattern.size
@@ -404,7 +405,20 @@ class CompareTab(QWidget):
         self.largest.clear()
         for exponent in fitting:
             self.largest.addItem(as_power(2**exponent), exponent)
-        self.largest.setCurrentIndex(self.largest.findData(min(offered.default, fitting[-1])))
+        wanted = max(offered.default, self._comparable_from(image)) if not self._counted else offered.default
+        self.largest.setCurrentIndex(
+            self.largest.findData(next((each for each in fitting if each >= wanted), fitting[-1]))
+        )
+
+    def _comparable_from(self, image: bool) -> int:
+        """Return the power of two from which variants can be compared on this device; 0 where none is known."""
+        device, pattern = self._device, self._pattern
+        if device is None or device.executor != "gpu":
+            return 0
+        if image:
+            return 0 if pattern.side_on_gpu is None else pattern.side_on_gpu(device.multiprocessors).bit_length() - 1
+        of_size = pattern.growing is not None and pattern.growing is pattern.size
+        return pattern.comparable_from(device).bit_length() - 1 if of_size else 0
 
     def _take_device(self, device: Device) -> None:
         simulated = device.engine == "simulator"
@@ -412,6 +426,9 @@ class CompareTab(QWidget):
             self._simulated = simulated
             self._offer_comparisons()
             self._take_quantity()
+        if device != self._device:
+            self._device = device
+            self._offer_sizes(anew=True)
         for each in self.rows:
             each.show_libraries(device.no_library)
 
@@ -435,7 +452,7 @@ class CompareTab(QWidget):
             self.about.say("How long this CPU takes says nothing of a GPU.")
         elif self.points:
             last = self.points[-1]
-            self.about.say(f"measured, {last.device}; median of 3, every point verified")
+            self.about.say(f"measured, {last.device}; median of several runs, every point verified")
         else:
             self.about.say("Kernel time only, each point verified.")
 

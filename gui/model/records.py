@@ -85,7 +85,8 @@ class LevelCounts:
 
 @dataclass
 class Settings:
-    """What is chosen on a pattern's page."""
+    """What is set on a pattern's page; `chosen` are the parameters that keep their values on any device."""
 
     variant: str
     params: dict[str, Any] = field(default_factory=dict)
+    chosen: set[str] = field(default_factory=set)

@@ -103,6 +103,10 @@ class SavedSettings:
         """Return the parameters as they were last; a value that is not allowed any more is the default again."""
         return pattern.check(self._stored(pattern, "params"))
 
+    def chosen(self, pattern: Pattern) -> set[str]:
+        """Return the parameters that were remembered and still make sense."""
+        return set(self._stored(pattern, "params"))
+
     def step(self, pattern: Pattern) -> tuple[dict[str, Any], str]:
         """Return what was last chosen in the Step tab: the parameters that still make sense, and the order of warps."""
         schedule = self._word(f"patterns/{pattern.name}/schedule", None, "")

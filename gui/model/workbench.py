@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from gpu.patterns import all_patterns
 from gui.editor.sources import KernelSources
 from gui.model.clearance import Clearance, Refusal, with_check
 from gui.model.counting import Counting
+from gui.model.defaults import choose, suit
 from gui.model.file_jobs import FileJobs
 from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
@@ -44,6 +45,8 @@ class Workbench(QObject):
     image_changed = pyqtSignal(object)
     values_changed = pyqtSignal(object)
     text_changed = pyqtSignal(str)
+    defaults_changed = pyqtSignal()
+    """What nobody has chosen is another on this device."""
     progressed = pyqtSignal(str, object)
     """The name of the pattern that runs, and its Progress."""
     run_finished = pyqtSignal(object)
@@ -121,6 +124,15 @@ class Workbench(QObject):
 
     def _take_device(self, device: Device) -> None:
         self._device_engine = device.engine
+        self._suit(device)
+
+    def _suit(self, device: Device | None) -> None:
+        """Let what nobody has chosen suit the device, and run with that."""
+        changed = suit(self.patterns, self.settings, device)
+        if changed:
+            self.defaults_changed.emit()
+        if self.chosen in changed and device is not None:
+            self.run_soon()
 
     def _show_refusal(self, refusal: Refusal) -> None:
         request = refusal.request
@@ -152,9 +164,13 @@ class Workbench(QObject):
 
         self.side_jobs.post(f"check {file}", CheckSource(file, text), done, priority=3)
 
-    def restore(self, name: str, variant: str, params: Mapping[str, Any]) -> None:
-        """Take a pattern's settings of the last time; a file of numbers is not open any more."""
-        self.settings[name] = Settings(variant, self.patterns[name].check(without_file(self.patterns[name], params)))
+    def restore(self, name: str, variant: str, params: Mapping[str, Any], chosen: Iterable[str] = ()) -> None:
+        """Take a pattern's settings of the last time; a file of numbers is not open any more.
+
+        `chosen` are the parameters that were remembered, and not defaults.
+        """
+        pattern = self.patterns[name]
+        self.settings[name] = Settings(variant, pattern.check(without_file(pattern, params)), set(chosen))
 
     # --- input
 
@@ -235,6 +251,7 @@ class Workbench(QObject):
         self.clearance.forget()
         self.counting.forget()
         self._device_engine = ""
+        self._suit(None)
         if self.values is not None:
             self.values = self.reading.moved_values(self.values)
         if self.image is not None:
@@ -320,7 +337,7 @@ class Workbench(QObject):
 
     def choose_params(self, params: Mapping[str, Any]) -> None:
         """Run with other parameters."""
-        self.settings[self.chosen].params = dict(params)
+        choose(self.pattern, self.settings[self.chosen], params)
         self.run_soon()
 
     # --- runs

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 
-from PyQt6.QtCore import QRectF, Qt
+from PyQt6.QtCore import QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from gpu.engines.base import TO_SIMULATE, PhaseTimes
 from gpu.messages.counted import RunCounts
 from gpu.messages.requests import Report
+from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
 from gui.run_view.counted import CountedRun
-from gui.widgets.basic import Badge, Card, as_figure, column, label, row
+from gui.widgets.basic import Badge, Card, as_count, as_figure, button, column, label, row
 
 PHASES = ("upload", "kernel", "download")
 _LONGEST_BESIDE = 24
 """Letters of a verdict that has room beside the title."""
 _MEASURED = "Measured on this machine, by device events."
+_WARM = "Of warm repetitions, each launch by itself, behind one that keeps the GPU busy and leaves its cache cold."
+_GAPS = f"{_WARM} What passes between launches is measured in a run of its own, in which they follow each other."
 _COUNTED = "Counted by the simulator on a small part of the input: exact, and the same on every machine."
 _SIMULATED = "How long this CPU took to simulate it: it says nothing of a GPU."
 _TONES = {
@@ -90,6 +93,9 @@ class _Dot(QWidget):
 class NumbersCard(Card):
     """The report of the newest run."""
 
+    larger_wanted = pyqtSignal(str, int)
+    """A parameter, or "" for the side of an image, and the value from which variants can be compared."""
+
     def __init__(self) -> None:
         super().__init__("This run")
         self._counted_of = ("", "")
@@ -120,7 +126,14 @@ class NumbersCard(Card):
             self.times[phase] = label("–", "code", name=f"{phase} time")
             grid.addWidget(self.times[phase], 1, 3 * index + 1)
             grid.setColumnStretch(3 * index + 2, 1)
-        timed = column(figure_row, self.bar, grid)
+        self.spread = label("", "caption", wrap=True, name="How it was timed")
+        self.small = label("", wrap=True, name="What the figure is bound by")
+        self.larger = button("", tip="From this size variants can be compared on this GPU")
+        self.larger.clicked.connect(lambda: self.larger_wanted.emit(self._of, self._offered))
+        self._of, self._offered = "", 0
+        for shown in (self.spread, self.small, self.larger):
+            shown.hide()
+        timed = column(figure_row, self.bar, grid, self.spread, self.small, self.larger)
         self.timed.setLayout(timed)
         self.took = label("", "caption", wrap=True, name="Time to simulate")
         self.took.setToolTip(_SIMULATED)
@@ -161,6 +174,25 @@ class NumbersCard(Card):
         self.bar.show_times(report.time_ms)
         for phase, shown in self.times.items():
             shown.setText(as_time(getattr(report.time_ms, phase)))
+        self._show_timing(report.timing)
+
+    def _show_timing(self, timing: Timing | None) -> None:
+        """Say how the figure came about, and where it is too small to compare by, which size to take."""
+        self.spread.setVisible(timing is not None)
+        self.small.setVisible(timing is not None and bool(timing.sentence))
+        self.larger.setVisible(timing is not None and timing.offered > 0)
+        if timing is None:
+            return
+        spread = f"Median of {timing.repetitions}: {as_time(timing.minimum)} to {as_time(timing.maximum)}"
+        gaps = f"; {as_time(timing.gaps)} more between {timing.launches} launches" if timing.gaps else ""
+        self.spread.setText((spread if timing.repetitions > 1 else "It takes long, and ran once") + gaps)
+        self.spread.setToolTip(_GAPS if timing.gaps else _WARM)
+        self.small.setText(timing.sentence)
+        self._of, self._offered = timing.of, timing.offered
+        side = f"{timing.offered} × {timing.offered} pixels"
+        self.larger.setText(
+            f"Run with {timing.of} = {as_count(timing.offered)}" if timing.of else f"Compare up to {side}"
+        )
 
     def _show_simulated(self, report: Report) -> None:
         """Show what a CPU took, last and small; what was counted is told by `show_counts`."""

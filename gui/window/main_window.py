@@ -14,6 +14,7 @@ from gpu.messages.requests import Failure
 from gui.editor.drafts import Drafts
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
+from gui.model.defaults import worth_keeping
 from gui.model.jobs import HostFactory, Jobs, engine_host, spelled
 from gui.model.records import FinishedRun, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
@@ -71,7 +72,8 @@ class MainWindow(QMainWindow):
         self._side = Jobs(factory, self)
         self.bench = Workbench(self.jobs, self, side=self._side)
         for name, pattern in self.bench.patterns.items():
-            self.bench.restore(name, self.memory.variant(pattern), self.memory.params(pattern))
+            kept = self.memory
+            self.bench.restore(name, kept.variant(pattern), kept.params(pattern), kept.chosen(pattern))
         self.appearance = Appearance(self.memory, self)
 
         self.setWindowTitle("Lockstep")
@@ -355,7 +357,7 @@ class MainWindow(QMainWindow):
             self.kept.forget()
         self.memory.pattern = self.bench.chosen
         for name, settings in self.bench.settings.items():
-            self.memory.store_settings(name, settings.variant, settings.params)
+            self.memory.store_settings(name, settings.variant, worth_keeping(self.bench.patterns[name], settings))
         self.preparation.stop()
         self.pages.close_down()
         self.own.close_down()

@@ -46,6 +46,7 @@ class Pages(QObject):
         bench.image_changed.connect(self._show_image)
         bench.values_changed.connect(self._show_params)
         bench.text_changed.connect(self._show_params)
+        bench.defaults_changed.connect(self._show_defaults)
         bench.progressed.connect(self._show_progress)
         bench.run_finished.connect(self._show_outcome)
         bench.run_checked.connect(lambda outcome: self.made[outcome.pattern].show_check(outcome))
@@ -113,6 +114,10 @@ class Pages(QObject):
 
     def _show_params(self, *_: object) -> None:
         self.page.show_values(self._bench.settings[self._bench.chosen].params)
+
+    def _show_defaults(self) -> None:
+        for name, page in self.made.items():
+            page.show_values(self._bench.settings[name].params)
 
     def _show_progress(self, pattern: str, progress: Progress) -> None:
         self.made[pattern].show_progress(spelled(progress))

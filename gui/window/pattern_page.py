@@ -121,6 +121,7 @@ class PatternPage(Ground):
         self.source = SourcePane(sources)
         self.source.left.connect(self.setFocus)
         self.numbers = NumbersCard()
+        self.numbers.larger_wanted.connect(self._enlarge)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -332,6 +333,15 @@ class PatternPage(Ground):
         self.step.settings.take_example(preset.params)
         if preset.variant:
             self.variant_wanted.emit(preset.variant)
+
+    def _enlarge(self, parameter: str, value: int) -> None:
+        """Run with a value from which variants can be compared; images are compared at such a size."""
+        if parameter:
+            params = {**self._settings.params, parameter: value}
+            self._enter(params)
+            self._take(params)
+        elif self.compare is not None:
+            self.tabs.setCurrentIndex(self.stack.indexOf(self.compare))
 
     def show_values(self, params: dict[str, Any]) -> None:
         """Show settings that were changed elsewhere."""

@@ -11,6 +11,7 @@ from PyQt6.QtCore import QPointF, Qt
 
 from gpu.bench import recorded
 from gpu.messages.requests import CountPattern, Failure, LoadArray, Ready, RunPattern
+from gpu.messages.timing import Timing
 from gui.compare_view import sweep
 from gui.painting.theme import look
 from gui.plots.throughput_plot import as_power
@@ -435,3 +436,53 @@ def test_a_sort_is_measured_in_keys(qtbot, window):
     window.choose_pattern("sort")
     settle(qtbot, window)
     assert window.page.compare.unit.chosen == "Mkeys/s"
+
+
+ON_GPU = replace(conftest.DEVICE, engine="cuda", name="NVIDIA H200", executor="gpu", multiprocessors=132)
+
+
+@pytest.fixture
+def on_gpu(qtbot, comparing, monkeypatch):
+    """The same tab on an engine that says it is a GPU, and times each run nine times."""
+    monkeypatch.setattr(conftest, "DEVICE", ON_GPU)
+    report = comparing.host._report
+
+    def timed(request, wrong=False):
+        made = report(request, wrong)
+        timing = Timing(20.0, 19.0, 22.0, 9, launches=1) if request.verify else None
+        return replace(made, timing=timing)
+
+    comparing.host._report = timed
+    comparing.host.deliver(0, Ready(ON_GPU))
+    settle(qtbot, comparing)
+    comparing.before = len(comparing.host.requests)
+    return comparing
+
+
+def test_on_a_gpu_one_run_of_each_is_the_median_of_several(qtbot, on_gpu):
+    tab = on_gpu.page.compare
+    choose_largest(on_gpu, 14)
+    measured(qtbot, on_gpu)
+    assert len(tab.points) == 5 * 3
+    of_sweep = [run for run in asked(on_gpu) if run.seed]
+    assert len(of_sweep) == 5 * 3
+    assert all(run.verify for run in of_sweep)
+
+
+def test_on_a_gpu_a_variant_that_takes_long_is_not_measured_at_larger_sizes(qtbot, on_gpu, monkeypatch):
+    monkeypatch.setitem(sweep.BUDGET_S, "cuda", 0.1)  # nine times 20 ms are more
+    measured(qtbot, on_gpu)
+    assert {point.n for point in on_gpu.page.compare.points} == {1024}
+
+
+def test_on_a_gpu_sizes_go_as_far_as_variants_can_be_compared(qtbot, on_gpu):
+    tab = on_gpu.page.compare
+    assert tab.largest.currentData() == 26, "2^25 elements, and every second power is offered"
+    choose_largest(on_gpu, 14)
+    on_gpu.host.deliver(0, Ready(ON_GPU))
+    qtbot.wait(20)
+    assert tab.largest.currentData() == 14, "what was chosen stays when the engine starts anew"
+    for name, largest in (("matmul", 12), ("histogram", 13), ("nbody", 20)):
+        on_gpu.choose_pattern(name)
+        settle(qtbot, on_gpu)
+        assert on_gpu.page.compare.largest.currentData() == largest, name

@@ -7,6 +7,7 @@ import pytest
 from gpu.engines.base import PhaseTimes
 from gpu.messages.counted import RunCounts
 from gpu.messages.requests import Deviation, Report, Throughput
+from gpu.messages.timing import Timing
 from gpu.messages.verdicts import verdict_of
 from gui.run_view.numbers import NumbersCard, as_time
 from gui.widgets.basic import as_figure
@@ -136,3 +137,54 @@ def test_a_gpu_s_throughput_comes_back(card):
     assert not card.counted.isVisible()
     assert not card.took.isVisible()
     assert card.source.text() == "measured"
+
+
+LARGE = Timing(0.04, 0.038, 0.043, 9, launches=1, launch=0.002, comparable_from=2**26, size=2**26, of="n")
+
+
+def timed(card, timing):
+    show(card, replace(report(engine="cuda"), timing=timing))
+    return card
+
+
+def test_the_spread_of_the_repetitions_is_told(card):
+    timed(card, LARGE)
+    assert card.spread.text() == "Median of 9: 38 µs to 43 µs"
+    assert not card.spread.isHidden()
+    assert card.small.isHidden()
+    assert card.larger.isHidden()
+
+
+def test_gaps_between_launches_are_said_apart(card):
+    timed(card, replace(LARGE, launches=3, gaps=0.017))
+    assert card.spread.text().endswith("; 17 µs more between 3 launches")
+    assert "follow each other" in card.spread.toolTip()
+
+
+def test_what_takes_long_ran_once(card):
+    timed(card, replace(LARGE, median=5e3, repetitions=1))
+    assert card.spread.text() == "It takes long, and ran once"
+
+
+def test_a_run_that_is_bound_by_launches_offers_a_size(card, qtbot):
+    timed(card, replace(LARGE, median=0.012, size=2**20))
+    assert card.small.text().startswith("Bound by launches: a launch that does nothing would take 2 µs of these 12 µs")
+    assert card.larger.text() == "Run with n = 67\u2009108\u2009864"
+    with qtbot.waitSignal(card.larger_wanted) as wanted:
+        card.larger.click()
+    assert wanted.args == ["n", 2**26]
+
+
+def test_an_image_that_is_too_small_is_compared_at_larger_ones(card, qtbot):
+    timed(card, replace(LARGE, of="", size=512, comparable_from=4096))
+    assert card.small.text().startswith("Too small to fill this GPU")
+    assert card.larger.text() == "Compare up to 4096 × 4096 pixels"
+    with qtbot.waitSignal(card.larger_wanted) as wanted:
+        card.larger.click()
+    assert wanted.args == ["", 4096]
+
+
+def test_a_run_that_was_not_repeated_says_nothing_of_it(card):
+    timed(card, replace(LARGE, size=2**10))
+    timed(card, None)
+    assert all(each.isHidden() for each in (card.spread, card.small, card.larger))
