@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,6 +85,8 @@ class Simulation:
         values that is not filled), "constant-never-set", or what else the compiler warns of, "compiler".
     ended : bool
         Whether a mistake ended the launch.
+    simulated_ms : float
+        How long this CPU took to simulate it, before the eyes of counters and checkers: no GPU's time.
     """
 
     findings: list[Finding]
@@ -94,6 +97,7 @@ class Simulation:
     written: tuple[WrittenArray, ...] = ()
     warnings: list[Finding] = field(default_factory=list)
     ended: bool = False
+    simulated_ms: float = 0.0
 
 
 def simulate(
@@ -222,6 +226,7 @@ def _run(
     observers = (counters, writes, *watching)
     launch = (*extents, bound.values)
     trace: Trace | None = None
+    begun = time.perf_counter()
     if traced:
         trace = module.trace(
             kernel, *launch, **options, uninitialized=bound.uninitialized, observers=observers, checked=True
@@ -229,6 +234,7 @@ def _run(
         failure, others = _findings_of(trace)
     else:
         failure, others = _launch(found, launch, options, bound.uninitialized, observers)
+    simulated_ms = 1e3 * (time.perf_counter() - begun)
     findings = [_with_advice(finding) for finding in (*failure, *others)]
     report = CounterReport(counters.total(), counters.per_line())
     held: dict[str, Type] = {name: type.element for name, type in found.parameters if isinstance(type, Pointer)}
@@ -237,7 +243,17 @@ def _run(
     dtypes = {name: dtype_of(element) for name, element in held.items()}
     written = writes.arrays(dtypes, frozenset(bound.uninitialized))
     warnings = warnings_of(module, kernel, watching)
-    return Simulation(findings, report, printed, bound.arrays, trace, written, warnings, ended=bool(failure))
+    return Simulation(
+        findings,
+        report,
+        printed,
+        bound.arrays,
+        trace,
+        written,
+        warnings,
+        ended=bool(failure),
+        simulated_ms=simulated_ms,
+    )
 
 
 def _launch(

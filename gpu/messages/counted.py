@@ -152,6 +152,12 @@ QUANTITIES = (
         more_is_better=True,
     ),
     Quantity(
+        "divergence",
+        "% of branches",
+        lambda counts: 100 * counts.divergent_branches / counts.branches if counts.branches else 0.0,
+        "Conditions at which lanes of a warp part, of all that warps test, in percent",
+    ),
+    Quantity(
         "barriers",
         "barriers {each}",
         lambda counts: counts.per_element(counts.barriers),

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from gpu.messages.verdicts import Check
+import numpy as np
+import numpy.typing as npt
+
+from gpu.messages.counted import RunCounts
+from gpu.messages.verdicts import Check, Mistake
 
 
 @dataclass(frozen=True)
@@ -136,3 +141,31 @@ class Simulated:
     check: Check
     printed: tuple[tuple[str, str], ...]
     lines: Mapping[int, LineFigures]
+
+
+@dataclass(frozen=True)
+class CountedLaunch:
+    """What a kernel's launch does, counted.
+
+    Parameters
+    ----------
+    counts : RunCounts
+        Of the launch as a whole.
+    mistakes : tuple of Mistake
+        What it does wrong in one order of threads.
+    simulated_ms : float
+        How long this CPU took to simulate it, before the eyes of counters and checkers.
+    """
+
+    counts: RunCounts
+    mistakes: tuple[Mistake, ...]
+    simulated_ms: float
+
+
+def alike(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Return whether two results are the same, but for the rounding of sums that are added in another order."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.dtype.kind == "f":
+        return bool(np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True))
+    return one.tobytes() == other.tobytes()

@@ -12,7 +12,7 @@ from gpu.errors import Diagnostic, SourcePosition
 from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
-from gpu.messages.kernels import KernelLaunch, Signature, Simulated
+from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Check
@@ -224,6 +224,13 @@ class RunKernel:
 
 
 @dataclass(frozen=True)
+class CountKernel:
+    """Run any kernel on the simulator and count what it does: the Result's `counted`, and `arrays` as of RunKernel."""
+
+    launch: KernelLaunch
+
+
+@dataclass(frozen=True)
 class StepKernel:
     """Run any kernel on the simulator and record every step of it: the Result's `path`, as of a StepPattern."""
 
@@ -313,6 +320,7 @@ Request = (
     | StudyAtomics
     | DescribeKernels
     | RunKernel
+    | CountKernel
     | StepKernel
     | LoadBodies
     | SaveBodies
@@ -400,6 +408,8 @@ class Result:
         Of a DescribeKernels.
     simulated : Simulated or None
         Of a RunKernel.
+    counted : CountedLaunch or None
+        Of a CountKernel.
     bodies : BodyFigures or None
         Of an AdvanceBodies.
     atomics : AtomicsStudy or None
@@ -414,6 +424,7 @@ class Result:
     counts: RunCounts | None = None
     kernels: tuple[Signature, ...] = ()
     simulated: Simulated | None = None
+    counted: CountedLaunch | None = None
     bodies: BodyFigures | None = None
     atomics: AtomicsStudy | None = None
 

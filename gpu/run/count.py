@@ -83,7 +83,7 @@ def count_pattern(
         drive(engine, variant, inputs, params, tell)
     cost = pattern.cost(inputs, params)
     described, elements, unit = _described(pattern, inputs, params)
-    return RunCounts(described, elements, unit, cost.bytes_read + cost.bytes_written, **_summed(dict(counters.total())))
+    return RunCounts(described, elements, unit, cost.bytes_read + cost.bytes_written, **summed(counters.total()))
 
 
 def count_request(request: CountPattern, tell: Tell) -> RunCounts:
@@ -118,7 +118,8 @@ def _described(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> t
     return size, values.size, "element"
 
 
-def _summed(total: Mapping[str, int | float]) -> dict[str, int]:
+def summed(total: Mapping[str, int | float]) -> dict[str, int]:
+    """Return the fields of `RunCounts` that are counted, from all counters of a run."""
     atomics = [name for name in REQUESTS if name.endswith(("_red.sum", "_atom.sum"))]
     return {
         "requests": total_of(total, REQUESTS),

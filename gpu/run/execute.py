@@ -28,6 +28,7 @@ from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
     CheckSource,
+    CountKernel,
     CountPattern,
     DescribeKernels,
     Failure,
@@ -116,6 +117,11 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
 
             arrays, simulated = run_kernel(launch)
             return Result(_share(arrays, folder), simulated=simulated)
+        case CountKernel(launch):
+            from gpu.run.kernel import count_kernel
+
+            arrays, counted_launch = count_kernel(launch)
+            return Result(_share(arrays, folder), counted=counted_launch)
         case StepKernel(launch, schedule):
             from gpu.run.kernel import record_kernel
 

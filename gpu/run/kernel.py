@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.errors import KernelError
+from gpu.errors import KernelError, LaunchError
 from gpu.kernel.figures import line_figures
 from gpu.kernel.simulate import Simulation, simulate
-from gpu.messages.kernels import KernelLaunch, Simulated
+from gpu.messages.counted import RunCounts
+from gpu.messages.kernels import CountedLaunch, KernelLaunch, Simulated, alike
 from gpu.messages.verdicts import Check, mistakes_of
 from gpu.run.check import ORDERS, remedy_of
+from gpu.run.count import summed
 from gpu.simulator.checkers.report import diagnostics_of
 from gpu.stepping.recording import Recording
 
@@ -38,8 +40,28 @@ def run_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], Simulated]:
         Where the text does not compile, has no such kernel, or the launch is one that no GPU takes.
     """
     simulation = _simulate(launch)
-    arrays = {str(number): _plain(array) for number, array in simulation.arrays.items()}
-    return arrays, _simulated(simulation, launch)
+    return _arrays(simulation), _simulated(simulation, launch)
+
+
+def count_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], CountedLaunch]:
+    """Run a kernel, and return its arrays by the arguments' numbers, and what all of the launch does.
+
+    Raises
+    ------
+    InputError, KernelError
+        As of `run_kernel`, and where a mistake ended the launch: what it had done by then says nothing.
+    """
+    simulation = _simulate(launch)
+    if simulation.ended:
+        found = simulation.findings[0]
+        raise LaunchError(found.message, position=found.positions[0] if found.positions else None, kind=found.kind)
+    threads = math.prod(launch.grid) * math.prod(launch.block)
+    counted = CountedLaunch(
+        RunCounts(f"{threads} threads", 1, "launch", 0, **summed(simulation.counters.total)),
+        mistakes_of(simulation.findings, launch.file),
+        simulation.simulated_ms,
+    )
+    return _arrays(simulation), counted
 
 
 def record_kernel(launch: KernelLaunch, schedule: str) -> Recording:
@@ -88,7 +110,7 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
 
     def gives_another(schedule: str) -> bool:
         other = _simulate(launch, schedule=schedule)
-        return not all(_alike(one, other.arrays[number]) for number, one in simulation.arrays.items())
+        return not all(alike(one, other.arrays[number]) for number, one in simulation.arrays.items())
 
     def mends(text: str) -> bool:
         try:
@@ -106,11 +128,8 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
     )
 
 
-def _alike(one: Array, other: Array) -> bool:
-    """Return whether two results are the same, but for the rounding of sums that are added in another order."""
-    if one.dtype.kind == "f":
-        return bool(np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True))
-    return one.tobytes() == other.tobytes()
+def _arrays(simulation: Simulation) -> dict[str, Array]:
+    return {str(number): _plain(array) for number, array in simulation.arrays.items()}
 
 
 def _plain(array: Array) -> Array:

@@ -26,6 +26,8 @@ class LaunchForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.signature: Signature | None = None
+        self.kernels: tuple[Signature, ...] = ()
+        """Those of the file, and the instantiation that is chosen."""
         self.rows: list[ArgumentRow] = []
         self.variables: list[ArgumentRow] = []
         self.kernel = QComboBox()
@@ -106,6 +108,7 @@ class LaunchForm(QWidget):
     def show_kernels(self, kernels: Sequence[Signature]) -> None:
         """Offer the kernels of a file; the one that is chosen stays chosen while it is there."""
         name = self.name
+        self.kernels = tuple(kernels)
         self.kernel.blockSignals(True)
         self.kernel.clear()
         for each in kernels:

@@ -1,4 +1,4 @@
-"""The page of a kernel file of the user's: launched on the simulator, and stepped."""
+"""The page of a kernel file of the user's: launched on the simulator, stepped, compared."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpu.messages.requests import DescribeKernels, Failure, Result, RunKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.own_kernel.compare import OwnCompareTab
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import stepped_kernel
@@ -25,7 +26,7 @@ _RUN, _DESCRIBE = "own run", "own kernels"
 
 
 class OwnKernelPage(Ground):
-    """A form for the launch, the text, and what came of it; a Step tab.
+    """A form for the launch, the text, and what came of it; a Step tab, and a Compare tab.
 
     Parameters
     ----------
@@ -57,13 +58,20 @@ class OwnKernelPage(Ground):
         self.source = SourcePane(sources)
         self.source.left.connect(self.setFocus)
         self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs)
+        self.compare = OwnCompareTab(jobs, self.launch, lambda: self.form.kernels)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.corner = QStackedWidget()
         self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.stack = QStackedWidget()
-        for title, content, corner in (("Run", self._run_tab(), None), ("Step", self.step, self.step.chosen)):
+        for title, content, corner in (
+            ("Run", self._run_tab(), None),
+            ("Step", self.step, self.step.chosen),
+            ("Compare", self.compare, None),
+        ):
             self.tabs.addTab(title)
             self.stack.addWidget(content)
             holder = QWidget()
@@ -78,6 +86,8 @@ class OwnKernelPage(Ground):
         self.form.kernel_wanted.connect(self.describe)
         self.document.settled.connect(self.describe)
         self.step.failed.connect(self.failed)
+        self.compare.failed.connect(self.failed)
+        self.compare.busy_changed.connect(lambda _: self.busy_changed.emit(self.busy))
         self.results.line_wanted.connect(self.source.code.go_to_line)
         self.source.show_kernel(self.file, "")
         self.describe()
@@ -102,9 +112,14 @@ class OwnKernelPage(Ground):
         return self.stack.currentWidget() is self.step
 
     @property
+    def comparing(self) -> bool:
+        """Whether the Compare tab is shown."""
+        return self.stack.currentWidget() is self.compare
+
+    @property
     def busy(self) -> bool:
         """Whether a launch is under way."""
-        return self._running is not None
+        return self._running is not None or self.compare.busy
 
     def launch(self) -> KernelLaunch:
         """Return the launch that is chosen; InputError where there is none."""
@@ -131,6 +146,8 @@ class OwnKernelPage(Ground):
             self.source.show_kernel(self.file, name)
             self.step.show_steppable(stepped_kernel(self.path, name, self.launch))
             self.results.forget()
+        if self.comparing:
+            self.compare.refresh()
         self._judge()
 
     def _judge(self) -> None:
@@ -141,9 +158,12 @@ class OwnKernelPage(Ground):
             self.words_changed.emit(words)
 
     def run(self) -> None:
-        """Run the kernel, or in the Step tab record it."""
+        """Run the kernel; in the Step tab record it, in the Compare tab count what is compared."""
         if self.stepping:
             self.step.record()
+            return
+        if self.comparing:
+            self.compare.count()
             return
         try:
             launch = self.launch()
@@ -155,7 +175,8 @@ class OwnKernelPage(Ground):
         self._jobs().post(_RUN, RunKernel(launch), lambda event: self._take_run(launch, event), priority=2)
 
     def stop(self) -> None:
-        """Stop the launch that is under way."""
+        """Stop what is under way."""
+        self.compare.stop()
         if self.busy:
             self._set_running(None)
             self._jobs().stop()

@@ -150,6 +150,7 @@ QPlainTextEdit[role="entry"] {{ background: {t.raised}; border: 1px solid {t.bor
     border-radius: {look.px(6)}px; padding: {look.px(4)}px; }}
 QPlainTextEdit[role="entry"]:focus {{ border-color: {t.accent}; }}
 QTableView {{ gridline-color: {t.border}; }}
+QTableCornerButton::section {{ background: {t.surface}; border: none; }}
 QListView {{ background: transparent; border: none; outline: none; }}
 QListView::item {{ padding: {look.px(5)}px {look.px(4)}px; border-bottom: 1px solid {t.border}; color: {t.text}; }}
 QListView::item:hover {{ background: {t.raised}; }}

@@ -20,6 +20,7 @@ from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
     CheckSource,
+    CountKernel,
     CountPattern,
     DescribeKernels,
     Deviation,
@@ -163,7 +164,7 @@ class FakeHost:
         if isinstance(request, CountPattern):
             place = [each.name for each in find_pattern(request.pattern).variants].index(request.variant)
             return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
-        if isinstance(request, DescribeKernels | RunKernel | StepKernel):
+        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel):
             try:
                 return execute(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:

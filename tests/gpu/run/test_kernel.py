@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpu.engines.null import NullEngine
-from gpu.errors import CompileError, InputError, KernelError
-from gpu.messages.kernels import KernelLaunch, KernelParameter
-from gpu.messages.requests import DescribeKernels, RunKernel, StepKernel
+from gpu.errors import CompileError, InputError, KernelError, LaunchError
+from gpu.messages.kernels import KernelLaunch, KernelParameter, alike
+from gpu.messages.requests import CountKernel, DescribeKernels, RunKernel, StepKernel
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Mistake, verdict_of_launch
 from gpu.run.execute import execute
@@ -159,3 +159,54 @@ def test_a_launch_is_recorded_with_its_text(folder):
 def test_a_file_without_kernels_is_told(folder):
     with pytest.raises(KernelError, match=r"x\.cu has no __global__ function"):
         carry_out(DescribeKernels("/x.cu", "int main() { return 0; }", {}), folder)
+
+
+COUNTED = """__global__ void add(const int *in, int *out, int n) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    __syncthreads();
+    if (t < n) out[t] = s[t] + s[63 - t];
+    atomicAdd(&out[64], 1);
+}
+"""
+
+
+def test_a_launch_is_counted_as_a_whole(folder):
+    result = carry_out(CountKernel(launch("add", "arange:64", "zeros:65", "40", text=COUNTED, block=(64,))), folder)
+    counts = result.counted.counts
+    assert (counts.elements, counts.each, counts.input) == (1, "a launch", "64 threads")
+    # 64 ints are read and 40 written, of 32 bytes a sector; each atomic on one address wants its own.
+    assert counts.sectors == 8 + 5 + 64
+    assert counts.wavefronts == 2 + 2 + 2
+    assert counts.operations == 40 + 64
+    assert (counts.barriers, counts.atomics, counts.conflicts) == (1, 2, 0)
+    assert (counts.branches, counts.divergent_branches) == (2, 1)
+    assert result.counted.mistakes == ()
+    assert result.counted.simulated_ms > 0
+    out = result.arrays["1"].open()
+    assert out[:40].tolist() == [63] * 40
+    assert out[64] == 64
+
+
+def test_what_is_wrong_with_a_launch_is_counted_with_it(folder):
+    racing = CountKernel(launch("add", "arange:64", "zeros:65", "40", block=(64,),
+                                text=COUNTED.replace("__syncthreads();", "")))  # fmt: skip
+    assert carry_out(racing, folder).counted.mistakes == (Mistake("race", (4, 6)),)
+
+
+def test_a_launch_that_a_mistake_ends_is_not_counted(folder):
+    with pytest.raises(LaunchError, match=r"Invalid __global__ read of size 4 bytes .* element 32 of in") as ended:
+        carry_out(CountKernel(launch("add", "arange:32", "zeros:65", "40", text=COUNTED, block=(64,))), folder)
+    assert ended.value.position is not None
+    assert ended.value.position.line == 4
+
+
+def test_results_are_alike_but_for_rounding():
+    one = np.array([1.0, np.nan, 3e6], np.float32)
+    assert alike(one, one * np.float32(1 + 1e-6))
+    assert not alike(one, one * np.float32(1.01))
+    assert not alike(one, one.astype(np.float64))
+    assert not alike(one, one[:2])
+    assert alike(np.arange(3), np.arange(3))
+    assert not alike(np.arange(3), np.array([0, 1, 3]))
