@@ -7,6 +7,7 @@ computes for too long, whatever that does. Only a process that somebody watches 
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import time
 from collections.abc import Iterator
@@ -17,16 +18,37 @@ SECONDS = 5.0
 MEMORY = 1 << 30
 """Bytes that reading or running may add to what the process has."""
 
-_WAITING = 8.0
-"""Seconds that reading a text may last at least, by the clock: a loaded machine is no reason to end it."""
+WAITING = 8.0
+"""Seconds by the clock after which somebody has waited long enough, where so much computing is allowed at most."""
+
+_LEAST_TO_READ = 6.0
+"""Seconds by the clock that reading a text may last at least, as nobody sees how much of it is computing."""
 
 _ended_alone = False
+_awaited_since = -math.inf
 
 
-def allow_ending() -> None:
-    """Let `bounded` end this process: somebody watches it, and says what happened."""
-    global _ended_alone
-    _ended_alone = True
+def allow_ending(awaited_since: float = -math.inf) -> None:
+    """Let `bounded` end this process: somebody watches it, and says what happened.
+
+    Parameters
+    ----------
+    awaited_since : float
+        When, by `time.monotonic`, somebody began to wait for the first answer of this process, where it gives only one.
+    """
+    global _ended_alone, _awaited_since
+    _ended_alone, _awaited_since = True, awaited_since
+
+
+def waiting(seconds: float) -> float:
+    """Return the seconds by the clock that may pass for so many of computing."""
+    return max(WAITING, 1.6 * seconds)
+
+
+def first_waiting(seconds: float, least: float = 3.0) -> float:
+    """Return what of them is left for what comes first, as starting this process has taken its part, but some time."""
+    begun = time.monotonic() - _awaited_since
+    return max(waiting(seconds) - begun, least) if begun < math.inf else waiting(seconds)
 
 
 @contextlib.contextmanager
@@ -50,7 +72,7 @@ def bounded(seconds: float | None = SECONDS, memory: int = MEMORY) -> Iterator[N
         held.enter_context(_memory(memory))
         if seconds is not None and hasattr(signal, "setitimer"):
             held.enter_context(_timer(signal.ITIMER_PROF, seconds))
-            held.enter_context(_timer(signal.ITIMER_REAL, max(_WAITING, 2 * seconds)))
+            held.enter_context(_timer(signal.ITIMER_REAL, first_waiting(seconds, _LEAST_TO_READ)))
         yield
 
 

@@ -19,7 +19,8 @@ _TOO_LONG = (
 )
 _ENDINGS = {
     "SIGPROF": _TOO_LONG,
-    "SIGALRM": _TOO_LONG,
+    "SIGALRM": "Reading the kernel's text took too long by the clock: it includes what does not come to an end, grows "
+    "without end, or this machine is busy. If it does end, --max-seconds allows more.",
     "SIGSEGV": "Clang failed over the kernel's text: it is nested too deep, or too long. Divide its longest "
     "expressions and statements.",
     "SIGKILL": "The process was killed, most likely because memory ran out. Use a smaller input.",
@@ -33,12 +34,13 @@ def supervised(command: Callable[[], int]) -> int:
     """
     if not hasattr(os, "fork"):
         return command()
+    began = time.monotonic()
     watched, held = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(held)
         threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
-        bounds.allow_ending()
+        bounds.allow_ending(began)
         try:
             return command()
         except KeyboardInterrupt:  # while the command was still being imported

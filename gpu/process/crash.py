@@ -6,6 +6,7 @@ import signal
 
 _SMALLER = "Use a smaller input, or close other programs."
 _ENDLESS = "Look for a macro, a template or an expression that grows without end."
+_ENDLESS_OR_BUSY = f"{_ENDLESS} Where there is none, try again when this machine is less busy."
 _REPORT = "The engine was started again. If it happens again, please report it with the details."
 
 _WINDOWS_CRASHES = {0xC0000005: "read or wrote memory that is not its own", 0xC00000FD: "ran out of stack"}
@@ -35,8 +36,10 @@ def _describe_signal(number: int) -> tuple[str, str]:
     except ValueError:
         name = f"signal {number}"
     match name:
-        case "SIGPROF" | "SIGALRM":
+        case "SIGPROF":
             return "Reading the kernel's text took too long, and was ended.", _ENDLESS
+        case "SIGALRM":
+            return "Reading the kernel's text took too long by the clock, and was ended.", _ENDLESS_OR_BUSY
         case "SIGKILL":
             return "The engine's process was killed by the system, most likely because memory ran out.", _SMALLER
         case "SIGSEGV" | "SIGBUS":

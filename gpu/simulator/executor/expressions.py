@@ -525,7 +525,7 @@ def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, positio
         what = f"Stack overflow: {function.name} calls itself more than {MAXIMUM_DEPTH} levels deep."
     elif frame.batch.patience.is_over:
         kind = "endless"
-        what = f"{function.name} is still called after {frame.batch.patience.seconds:g} seconds: its calls do not end."
+        what = f"{function.name} is still called after {frame.batch.patience.spent}: its calls do not end."
     else:
         return
     raise LaunchError(

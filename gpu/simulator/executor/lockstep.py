@@ -264,7 +264,7 @@ class LockstepCompiler:
                 if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless(frame, live or mask, position, f"{frame.batch.max_rounds} rounds")
                 if not frame.batch.rounds % _ROUNDS_BETWEEN_LOOKS and frame.batch.patience.is_over:
-                    raise _endless(frame, live or mask, position, f"{frame.batch.patience.seconds:g} seconds")
+                    raise _endless(frame, live or mask, position, frame.batch.patience.spent)
             frame.continued = outer
             return mask if frame.returned is returned else mask.without(frame.returned)
 

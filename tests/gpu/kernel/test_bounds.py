@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gpu import bounds
 from gpu.errors import CompileError, InputError, LaunchError
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator import nesting
+from gpu.simulator.executor import patience
 from gpu.simulator.executor.printf import PrintBuffer, format_c
 from gpu.simulator.frontend.diagnose import diagnose
 from gpu.stepping.explain import explain
@@ -49,6 +54,64 @@ def test_a_launch_whose_blocks_would_take_too_long_is_refused():
     ) as refusal:
         run("for (int i = 0; i < 10; i++) a[threadIdx.x] = i;", grid=10**9, max_seconds=0.1)
     assert "Launch fewer blocks" in refusal.value.advice
+
+
+class SlowMachine:
+    """A machine that gives this process a twentieth of a core, by its clock."""
+
+    process_time = staticmethod(time.process_time)
+
+    @staticmethod
+    def monotonic() -> float:
+        return 20 * time.process_time()
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "words"),
+    [("while (true) a[0] += 1;", "", "is still in it after "), ("a[0] = fib(40);", FIB, "fib is still called after ")],
+)
+def test_somebody_waits_no_longer_where_the_machine_is_busy(body: str, before: str, words: str, monkeypatch):
+    monkeypatch.setattr(patience, "time", SlowMachine)
+    begun = time.process_time()
+    message = run(body, before, max_seconds=1.5, max_steps=10**9).findings[0].message
+    assert time.process_time() - begun < 1.4
+    assert re.search(rf"{words}[89] seconds by the clock \(0\.\d of computing, as this machine is busy\)", message)
+    assert message.endswith("allow it more seconds: --max-seconds, or max_seconds in Python.")
+
+
+def test_a_launch_that_would_take_too_long_is_refused_soon_where_the_machine_is_busy(monkeypatch):
+    monkeypatch.setattr(patience, "time", SlowMachine)
+    begun = time.process_time()
+    with pytest.raises(LaunchError, match="its 1000000000 blocks would take"):
+        run("for (int i = 0; i < 10; i++) a[threadIdx.x] = i;", grid=10**9, max_seconds=2)
+    assert time.process_time() - begun < 1.9
+
+
+def test_a_wait_alone_ends_nothing(monkeypatch):
+    clock = SimpleNamespace(process_time=lambda: 0.3, monotonic=lambda: 0.0)
+    monkeypatch.setattr(patience, "time", clock)
+    given = patience.Patience(2.0)
+    clock.monotonic = lambda: 1000.0
+    assert not given.is_over, "it has hardly computed"
+    clock.process_time = lambda: 0.3 + 0.41
+    assert given.is_over
+    clock.monotonic = lambda: 7.9
+    assert not given.is_over, "there is time yet"
+    clock.process_time = lambda: 0.3 + 2.01
+    assert given.is_over
+    assert given.spent == "2 seconds"
+
+
+def test_what_starting_took_is_taken_off_the_first_wait(monkeypatch):
+    assert bounds.first_waiting(5) == bounds.waiting(5) == 8
+    assert bounds.waiting(100) == 160
+    monkeypatch.setattr(bounds, "_awaited_since", time.monotonic() - 2)
+    assert 5 < bounds.first_waiting(5) <= 6
+    monkeypatch.setattr(bounds, "_awaited_since", time.monotonic() - 60)
+    assert bounds.first_waiting(5) == 3, "but something is left"
+    monkeypatch.setattr(patience, "time", SlowMachine)
+    message = run("while (true) a[0] += 1;", max_seconds=0.5, max_steps=10**9).findings[0].message
+    assert re.search(r"after [34] seconds by the clock", message)
 
 
 def test_blocks_that_end_have_each_their_own_time():

@@ -17,7 +17,7 @@ from gpu.process.crash import describe_death
         (-6, "gave up after an error"),
         (-4, "an instruction that this processor does not have"),
         (-27, "Reading the kernel's text took too long"),
-        (-14, "Reading the kernel's text took too long"),
+        (-14, "Reading the kernel's text took too long by the clock"),
         (-15, "ended from outside (SIGTERM)"),
         (-63, "ended from outside (signal 63)"),
     ],
