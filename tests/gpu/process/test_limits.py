@@ -42,30 +42,77 @@ def test_no_rights_of_other_users():
 
 
 @linux
-def test_no_tcp_but_the_sockets_that_processes_talk_through():
+def test_no_network_but_the_sockets_that_processes_talk_through():
     text = """
 import ctypes, multiprocessing, socket, threading
-if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 4:
+status = open("/proc/self/status").read()
+if "Seccomp:\\t2" not in status:
     print("this kernel lets nobody leave the network")
     raise SystemExit
+families = "AF_INET AF_INET6 AF_PACKET AF_VSOCK".split()
 def connect():
-    for call in (lambda s: s.connect(("127.0.0.1", 9)), lambda s: s.bind(("127.0.0.1", 0))):
-        try:
-            call(socket.socket())
-        except OSError as error:
-            print(type(error).__name__, end=" ")
+    for family in families:
+        for kind in ("SOCK_STREAM", "SOCK_DGRAM"):
+            try:
+                socket.socket(getattr(socket, family), getattr(socket, kind))
+            except PermissionError:
+                print("refused", end=" ")
+            except OSError as error:
+                print(family, error)
 connect()
 thread = threading.Thread(target=connect)
 thread.start()
 thread.join()
+print(ctypes.CDLL(None, use_errno=True).syscall(425, 8, None), ctypes.get_errno(), end=" ")
 ours, theirs = multiprocessing.Pipe()
 ours.send("but pipes")
-print(theirs.recv())
+print(theirs.recv(), end=" ")
+for family in (socket.AF_UNIX, socket.AF_NETLINK):
+    socket.socket(family, socket.SOCK_DGRAM).close()
+print("and local ones")
 """
     said = tried(text)
     if said.startswith("this kernel"):
         pytest.skip(said)
-    assert said == "PermissionError " * 4 + "but pipes"
+    assert said == "refused " * 16 + "-1 1 but pipes and local ones"
+
+
+@linux
+def test_a_program_that_it_starts_has_no_network_either():
+    text = """
+import subprocess, sys
+code = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+print(done.stderr.splitlines()[-1] if done.stderr else "a socket")
+"""
+    said = tried(text)
+    if "Seccomp:\t0" in tried("print(open('/proc/self/status').read())"):
+        pytest.skip("this kernel has no filters of calls")
+    assert said == "PermissionError: [Errno 1] Operation not permitted"
+
+
+@linux
+def test_landlock_alone_refuses_tcp():
+    """Where there are no filters of calls, as on other processors, at least that is given up."""
+    text = """
+import ctypes, socket
+from gpu.process import limits, network
+if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 4:
+    print("this kernel lets nobody leave the network")
+    raise SystemExit
+network._SOCKET.clear()
+limits.confine()
+for call in (lambda s: s.connect(("127.0.0.1", 9)), lambda s: s.bind(("127.0.0.1", 0))):
+    try:
+        call(socket.socket())
+    except PermissionError:
+        print("refused", end=" ")
+print(socket.socket(socket.AF_INET, socket.SOCK_DGRAM).type == socket.SOCK_DGRAM)
+"""
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    if done.stdout.startswith("this kernel"):
+        pytest.skip(done.stdout)
+    assert (done.stdout, done.stderr) == ("refused refused True\n", "")
 
 
 @linux
@@ -96,6 +143,8 @@ def test_the_engines_process_has_these_limits_and_works():
         limits = Path(f"/proc/{process}/limits").read_text().splitlines()
         assert next(line for line in limits if line.startswith("Max core file size")).split()[4:6] == ["0", "0"]
         assert next(line for line in limits if line.startswith("Max data size")).split()[3] != "unlimited"
-        assert "NoNewPrivs:\t1" in Path(f"/proc/{process}/status").read_text()
+        status = Path(f"/proc/{process}/status").read_text()
+        assert "NoNewPrivs:\t1" in status
+        assert "Seccomp:\t2" in status or "Seccomp:\t2" not in tried("print(open('/proc/self/status').read())")
         event = listener.next()[1]
         assert isinstance(event, Result), event

@@ -1,0 +1,100 @@
+"""The network, which the engine's process gives up: on Linux, by what a process without rights may ask for."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import sys
+
+# Numbers of Linux's own interface.
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_VERSION = 1
+_FIRST_WITH_NETWORK = 4
+_BIND_TCP, _CONNECT_TCP = 1, 2
+
+_PR_SET_SECCOMP, _FILTER = 22, 2
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_CALL, _PROCESSOR, _FIRST_ARGUMENT = 0, 4, 16
+_IO_URING_SETUP = 425
+_FIRST_OF_X32 = 0x40000000
+
+_SOCKET = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+"""By processor how a call's says that it is of it, and the number of `socket`. Source: linux/audit.h, asm/unistd.h."""
+
+_UNIX, _NETLINK = 1, 16
+"""Families of sockets: what processes of one machine talk through, and by what libraries ask the system itself."""
+
+
+class _Rules(ctypes.Structure):
+    """Source: `struct landlock_ruleset_attr` of linux/landlock.h."""
+
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64))
+
+
+class _Instruction(ctypes.Structure):
+    """Source: `struct sock_filter` of linux/filter.h."""
+
+    _fields_ = (("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("k", ctypes.c_uint32))
+
+
+class _Program(ctypes.Structure):
+    """Source: `struct sock_fprog` of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
+
+
+def leave_the_network() -> None:
+    """Let this thread, and all that it starts, make no connection any more, as far as the system offers that.
+
+    The process must have given up new privileges. Sockets of this machine's own processes work on.
+    """
+    if sys.platform != "linux":
+        return
+    system = ctypes.CDLL(None)
+    _refuse_tcp(system)
+    _refuse_sockets(system)
+
+
+def _refuse_tcp(system: ctypes.CDLL) -> None:
+    """Use Landlock, from Linux 6.7: on sockets that were opened before, too, but for TCP alone."""
+    if system.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION) < _FIRST_WITH_NETWORK:
+        return
+    rules = _Rules(0, _BIND_TCP | _CONNECT_TCP)
+    handle = system.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
+    if handle >= 0:
+        system.syscall(_RESTRICT_SELF, handle, 0)
+        os.close(handle)
+
+
+def _refuse_sockets(system: ctypes.CDLL) -> None:
+    """Use a seccomp filter: `socket` fails with EPERM for all but local families.
+
+    Calls of another processor's interface, and io_uring, which opens sockets without a call, are refused altogether:
+    neither a driver nor a compiler needs them.
+    """
+    if platform.machine() not in _SOCKET or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return
+    processor, socket = _SOCKET[platform.machine()]
+    allow, refuse = 9, 10
+    steps = (
+        (_LOAD, 0, 0, _PROCESSOR),
+        (_EQUAL, 2, refuse, processor),
+        (_LOAD, 0, 0, _CALL),
+        (_AT_LEAST, refuse, 4, _FIRST_OF_X32),
+        (_EQUAL, refuse, 5, _IO_URING_SETUP),
+        (_EQUAL, 6, allow, socket),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_EQUAL, allow, 8, _UNIX),
+        (_EQUAL, allow, refuse, _NETLINK),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    )
+    program = (_Instruction * len(steps))()
+    for place, (code, yes, no, operand) in enumerate(steps):
+        # Where a comparison goes on is told as how many steps are left out.
+        skipped = [to - place - 1 if to else 0 for to in (yes, no)]
+        program[place] = _Instruction(code, *skipped, operand)
+    system.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(_Program(len(steps), program)), 0, 0)
