@@ -161,7 +161,7 @@ def _read_number(file: IO[bytes], name: str, field: str) -> int:
     while file.tell() < _LONGEST_HEADER:
         character = file.read(1)
         if character == b"#":
-            while character not in (b"\n", b"\r", b""):
+            while character not in (b"\n", b"\r", b"") and file.tell() < _LONGEST_HEADER:
                 character = file.read(1)
         if character.isdigit() and len(digits) < 10:
             digits += character

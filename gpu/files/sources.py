@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +17,10 @@ MOST_BYTES = 4 << 20
 
 
 def read_source(path: Path) -> str:
-    """Return a kernel file's text; InputError where it cannot be read."""
-    return read_bytes(path, MOST_BYTES).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+    """Return a kernel file's text, UTF-8 or the UTF-16 that Windows' shells write; InputError if it cannot be read."""
+    data = read_bytes(path, MOST_BYTES)
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> None:

@@ -62,6 +62,8 @@ _COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
 
 _UNSIZED = "definition of variable with array type needs an explicit size"
 
+_MOST_OF_MESSAGE = 500
+"""Characters of what clang says that are shown: it quotes names and texts of any length."""
 _EXCERPT = 160
 """Characters of a source line that one of them shows at most."""
 
@@ -210,6 +212,8 @@ def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: Synt
     place, position = tree.place(said.location), tree.position(said.location)
     is_error = said.severity >= cindex.Diagnostic.Error
     message = said.spelling
+    if len(message) > _MOST_OF_MESSAGE:
+        message = f"{message[:_MOST_OF_MESSAGE]}…"
     if is_child_launch(message):
         message = "the simulator does not support a launch of which a macro writes a part only; write it out"
     line = lines[position.line - 1] if Path(place.file) == path and 0 < position.line <= len(lines) else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import tracemalloc
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu.errors import InputError
 from gpu.files import images
 from gpu.files.images import read_image, write_image
 from tests.gpu.files.image_files import RANDOM, refusal, stored
@@ -61,6 +64,15 @@ def test_comments_anywhere_in_the_header(tmp_path, header):
     image = read_image(stored(tmp_path, header + bytes([0, 35, 200, 10, 13, 32])))
     assert image.maxval == 200
     assert image.pixels.tolist() == [[0, 35, 200], [10, 13, 32]]
+
+
+def test_a_comment_without_end_is_not_read_to_its_end(tmp_path):
+    path = stored(tmp_path, b"P5\n#" + b"x" * 70_000)
+    os.truncate(path, 2**31)
+    begun = time.process_time()
+    with pytest.raises(InputError, match="broken header: its width is not a number"):
+        read_image(path)
+    assert time.process_time() - begun < 2
 
 
 def test_a_pixel_that_looks_like_a_comment_is_a_pixel(tmp_path):

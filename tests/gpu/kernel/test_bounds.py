@@ -237,6 +237,14 @@ def test_the_caret_stays_below_what_is_wrong_far_right_in_a_long_line():
     assert line[caret.index("^") :].startswith("nothing = 1;")
 
 
+def test_what_an_error_quotes_is_cut_short():
+    with pytest.raises(CompileError) as refusal:
+        run("", f"#error {'y' * 100_000}\n")
+    assert len(refusal.value.message) < 600
+    assert refusal.value.message.endswith("yyy…")
+    assert all(len(line) < 600 for line in refusal.value.detail.splitlines())
+
+
 def test_an_editor_is_told_of_a_hundred_and_how_many_more_there_are():
     found = diagnose(f"__global__ void f(int *a) {{ {'b[0] = 1; ' * 1000} }}", Path("test.cu"), {})
     assert len(found) == 100
