@@ -102,11 +102,13 @@ QLineEdit[role="inline"] {{ padding: 0 {look.px(3)}px; min-height: 0; border-rad
 QComboBox:hover, QAbstractSpinBox:hover, QLineEdit:hover {{ border-color: {t.faint}; }}
 QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus {{ border-color: {t.accent}; }}
 QComboBox[bad="true"], QAbstractSpinBox[bad="true"], QLineEdit[bad="true"] {{ border-color: {t.bad}; }}
+/* Fusion's own list lies on the box, and has white ends. */
+QComboBox {{ combobox-popup: 0; }}
 QComboBox::drop-down {{ border: none; width: {look.px(24)}px; }}
 QComboBox::down-arrow {{ image: {icon("down")}; width: {look.px(10)}px; height: {look.px(10)}px; }}
 QComboBox QAbstractItemView {{ background: {t.surface}; border: 1px solid {t.border}; outline: none; padding: 4px;
     selection-background-color: {t.accent_soft}; selection-color: {t.text}; }}
-QComboBox QAbstractItemView::item {{ min-height: {look.px(26)}px; padding: 0 6px; }}
+QComboBox QAbstractItemView::item {{ min-height: {look.px(26)}px; padding: 0 6px; border: none; }}
 QCheckBox:disabled {{ color: {t.faint}; }}
 QAbstractSpinBox {{ padding-right: {look.px(20)}px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{

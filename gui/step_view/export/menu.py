@@ -95,8 +95,8 @@ class Exports(QObject):
             action.triggered.connect(lambda _=False, do=do: do())
 
     def open(self, at: QWidget) -> None:
-        """Show the menu above a widget."""
-        self.menu.popup(at.mapToGlobal(QPoint(0, -self.menu.sizeHint().height())))
+        """Show the menu below a widget, and no farther to the right."""
+        self.menu.popup(at.mapToGlobal(QPoint(at.width() - self.menu.sizeHint().width(), at.height())))
 
     def _what_is_shown(self) -> ShownPicture | None:
         """Return what the tab shows; where that is nothing, say so."""

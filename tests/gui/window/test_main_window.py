@@ -21,6 +21,7 @@ from gpu.engines.base import Device
 from gpu.errors import InputError
 from gpu.messages.requests import Failure, Halted, LoadImage, SaveArray, StepPattern
 from gui.model.settings import SavedSettings
+from gui.painting.theme import look
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import FakeHost, settle
 
@@ -646,6 +647,39 @@ def test_tab_reaches_every_control_and_all_of_them_have_names(qtbot, window):
         assert wanted in reached
         assert wanted.focusPolicy() & Qt.FocusPolicy.TabFocus
         assert wanted.accessibleName()
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_lists_open_below_their_boxes_and_are_of_one_piece(qtbot, window, theme):
+    """They lay on what was chosen, and had white ends."""
+    window.appearance.set_theme(theme)
+    window.choose_pattern("scan")
+    settle(qtbot, window)
+    page, surface = window.page, look().theme.surface
+    for box in (window.header.variant, window.header.engine, page.examples.box, page.form.fields["operator"].box):
+        box.showPopup()
+        popup = box.view().window()
+        qtbot.waitUntil(popup.isVisible)
+        assert popup.mapToGlobal(QPoint(0, 0)).y() >= box.mapToGlobal(QPoint(0, box.height())).y() - 1
+        picture = popup.grab().toImage()
+        for y in range(1, picture.height() - 1):
+            assert picture.pixelColor(3, y).name() == surface
+        assert box.view().sizeHintForColumn(0) <= box.view().viewport().width(), "titles are whole"
+        box.hidePopup()
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_the_menu_of_exports_opens_below_its_button(qtbot, window):
+    window.choose_pattern("scan")
+    settle(qtbot, window)
+    window.page.tabs.setCurrentIndex(1)
+    panes, menu = window.page.step.panes, window.page.step.exports.menu
+    qtbot.mouseClick(panes.export, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(menu.isVisible)
+    assert menu.geometry().top() >= panes.export.mapToGlobal(QPoint(0, panes.export.height())).y() - 1
+    assert menu.geometry().right() <= panes.picture.mapToGlobal(QPoint(panes.picture.width(), 0)).x()
+    menu.hide()
 
 
 def test_the_menu_opens_from_the_keyboard(qtbot, window, monkeypatch):
