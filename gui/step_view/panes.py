@@ -54,7 +54,7 @@ class Panes(QWidget):
         self._make_pictures(orders)
         self.right = self._make_right(source)
         self.right.installEventFilter(self)
-        time = self._make_time(player)
+        self.time = self._make_time(player)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(8)
@@ -67,7 +67,7 @@ class Panes(QWidget):
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(8)
         whole.addWidget(self.splitter, 1)
-        whole.addWidget(time)
+        whole.addWidget(self.time)
 
     def _make_pictures(self, orders: OrdersView) -> None:
         self.flow = FlowView()

@@ -17,6 +17,7 @@ from gui.window.appearance import Appearance
 from gui.window.dialogs import show_about, show_shortcuts
 from gui.window.files import Files
 from gui.window.first_keys import FirstKeys
+from gui.window.lecturing import Lecturing
 from gui.window.pages import Pages
 from gui.window.running import Running
 
@@ -29,6 +30,7 @@ VIEWS_KEYS = {
         ("Space", "Play, pause"),
         ("← →", "One step back, on"),
         ("Shift+← →", "Barrier before, after"),
+        ("PgUp, PgDn", "Phase before, after"),
         ("Home, End", "To the beginning, the end"),
         ("Enter", "Press what has the focus"),
     ],
@@ -37,6 +39,12 @@ VIEWS_KEYS = {
         ("Tab", "Indent selection, new line"),
         ("Esc, Ctrl+Tab", "Leave the code"),
         ("Ctrl+S", "Save the text"),
+    ],
+    "In a lecture": [
+        ("B", "Blank, and back"),
+        ("C, T, L", "Code, time line, lanes and counts"),
+        ("P", "Light what the mouse points at"),
+        ("F11, Esc", "Leave it"),
     ],
     "In N-body's sky": [
         ("Space", "Play, pause"),
@@ -59,7 +67,7 @@ class Actions(QObject):
         Whose actions they are.
     memory : SavedSettings
         Knows the files that were opened lately.
-    appearance, files, own, pages, running
+    appearance, files, own, pages, running, lecturing
         What the actions do.
     """
 
@@ -75,6 +83,7 @@ class Actions(QObject):
         own: OwnKernel,
         pages: Pages,
         running: Running,
+        lecturing: Lecturing,
     ) -> None:
         super().__init__(window)
         self._window, self._memory, self._files = window, memory, files
@@ -84,8 +93,8 @@ class Actions(QObject):
         self._group = ""
         self._group_of: dict[str, str] = {}
         self._fill_file(own)
-        self._fill_run(pages, running)
-        self._fill_view(appearance, pages, running)
+        self._fill_run(pages, running, lecturing)
+        self._fill_view(appearance, pages, running, lecturing)
         self._fill_help()
         FirstKeys(window, ("Ctrl+E",))
 
@@ -145,10 +154,10 @@ class Actions(QObject):
             assert nothing is not None
             nothing.setEnabled(False)
 
-    def _fill_run(self, pages: Pages, running: Running) -> None:
+    def _fill_run(self, pages: Pages, running: Running, lecturing: Lecturing) -> None:
         menu = self._begin("Run")
         self._add(menu, "run", "Run", running.run, "F5")
-        self._add(menu, "stop", "Stop", running.stop, "Esc")
+        self._add(menu, "stop", "Stop", partial(lecturing.stop, running.stop), "Esc")
         menu.addSeparator()
         self.variants = self._submenu(menu, "Variant")
         for index, key in enumerate(VARIANT_KEYS):
@@ -159,7 +168,7 @@ class Actions(QObject):
         self._add(menu, "previous", "Previous pattern", partial(pages.step, -1), "[")
         self._add(menu, "next", "Next pattern", partial(pages.step, 1), "]")
 
-    def _fill_view(self, appearance: Appearance, pages: Pages, running: Running) -> None:
+    def _fill_view(self, appearance: Appearance, pages: Pages, running: Running, lecturing: Lecturing) -> None:
         menu = self._begin("View")
         for title, key in TAB_KEYS.items():
             self._add(menu, f"tab {title}", f"{title} tab", partial(running.turn_to, title), key)
@@ -182,16 +191,13 @@ class Actions(QObject):
         self._add(menu, "smaller", "Smaller text", partial(appearance.step_text_size, -1), "Ctrl+-")
         menu.addSeparator()
         self._add(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
-        self._add(menu, "full screen", "Full screen", self._toggle_full_screen, "F11")
+        self._add(menu, "full screen", "Full screen; in Step, a lecture", lecturing.toggle, "F11")
 
     def _fill_help(self) -> None:
         menu = self._begin("Help")
         self._add(menu, "shortcuts", "Keyboard", lambda: show_shortcuts(self._window, self.shortcuts()), "F1")
         self._add(menu, "about", "About Lockstep", lambda: show_about(self._window))
         self._add(None, "menu", "Menu", self.menu_wanted.emit, "F10")
-
-    def _toggle_full_screen(self) -> None:
-        self._window.showNormal() if self._window.isFullScreen() else self._window.showFullScreen()
 
     def add_samples(self, paths: list[Path]) -> None:
         """List sample images in the menu."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gui.model.settings import SavedSettings
-from gui.painting.theme import FONT_SIZES, THEMES, Look, look, set_look
+from gui.painting.theme import FONT_SIZES, THEMES, Look, set_look
 
 
 class Appearance(QObject):
@@ -21,12 +21,16 @@ class Appearance(QObject):
     def __init__(self, memory: SavedSettings, parent: QObject) -> None:
         super().__init__(parent)
         self._memory = memory
-        set_look(Look(THEMES[memory.theme], FONT_SIZES[memory.text_size]))
+        self._enlarged = 1.0
+        self._set_look()
+
+    def _set_look(self) -> None:
+        set_look(Look(THEMES[self._memory.theme], round(FONT_SIZES[self._memory.text_size] * self._enlarged)))
 
     def set_theme(self, name: str) -> None:
         """Show all in another theme."""
         self._memory.theme = name
-        set_look(Look(THEMES[name], look().text_px))
+        self._set_look()
         self.changed.emit()
 
     def toggle_theme(self) -> None:
@@ -36,8 +40,15 @@ class Appearance(QObject):
     def set_text_size(self, name: str) -> None:
         """Show all text larger or smaller."""
         self._memory.text_size = name
-        set_look(Look(look().theme, FONT_SIZES[name]))
+        self._set_look()
         self.changed.emit()
+
+    def enlarge(self, factor: float) -> None:
+        """Show all text so many times as large as it was chosen; that is not remembered."""
+        if factor != self._enlarged:
+            self._enlarged = factor
+            self._set_look()
+            self.changed.emit()
 
     def step_text_size(self, by: int) -> None:
         """Take the next larger or smaller text."""

@@ -23,6 +23,7 @@ from gui.own_kernel.opened import OwnKernel
 from gui.painting.style import style_sheet
 from gui.painting.theme import look, palette
 from gui.qt.background import finish_background
+from gui.step_view.tab import StepTab
 from gui.widgets.banner import Banner
 from gui.widgets.basic import Ground, as_count
 from gui.window.actions import Actions
@@ -30,6 +31,7 @@ from gui.window.appearance import Appearance
 from gui.window.files import Files
 from gui.window.header import WindowHeader
 from gui.window.kept_edits import KeptEdits
+from gui.window.lecturing import Lecturing
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
@@ -92,7 +94,10 @@ class MainWindow(QMainWindow):
         self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
         self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.messages)
         self.running = Running(self.bench, self.pages, self.own, self.messages)
-        self.actions_ = Actions(self, self.memory, self.appearance, self.files, self.own, self.pages, self.running)
+        self.lecturing = Lecturing(self, self.appearance, self._stepping)
+        self.actions_ = Actions(
+            self, self.memory, self.appearance, self.files, self.own, self.pages, self.running, self.lecturing
+        )
         self.header = WindowHeader(self.actions_.menu)
         self.sidebar = Sidebar(self.bench.patterns)
         self._lay_out()
@@ -213,6 +218,11 @@ class MainWindow(QMainWindow):
         bench, settings = self.bench, self.bench.settings[self.bench.chosen]
         outcome = bench.outcomes.get(bench.chosen)
         return not self.jobs.busy and not bench.pending and outcome is not None and outcome.variant == settings.variant
+
+    def _stepping(self) -> StepTab | None:
+        """Return the Step tab that is shown."""
+        shown = self.own.shown or self.page
+        return shown.step if shown.stepping else None
 
     def choose_pattern(self, name: str) -> None:
         """Show another pattern's page."""

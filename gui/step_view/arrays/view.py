@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
@@ -230,6 +230,16 @@ class MemoryView(QWidget):
                 place = row * panel.shape[1] + column
                 return (panel, place) if panel.known.reshape(-1)[place] else None
         return None
+
+    def place_at(self, point: QPointF) -> QRectF | None:
+        """Return where the element under a point is."""
+        found = self._element_at(point)
+        if found is None:
+            return None
+        cell, places = self._arranged()
+        row, column = divmod(found[1], found[0].shape[1])
+        x, y = next(at for panel, at in zip(self.panels, places, strict=True) if panel is found[0])
+        return QRectF(x + column * cell, y + self._title_height() + row * cell, cell, cell)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None

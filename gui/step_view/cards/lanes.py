@@ -137,6 +137,14 @@ class LaneGrid(QWidget):
             return -1
         return (self.first + row) * WARP + lane
 
+    def place_at(self, point: QPointF) -> QRectF | None:
+        """Return where the lane under a point is."""
+        thread = self._thread_at(point)
+        if self.lanes is None or thread < 0:
+            return None
+        row, lane = divmod(thread - self.first * WARP, WARP)
+        return self._box(lane).translated(0, row * self.height() / self.rows)
+
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         thread = self._thread_at(event.position())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
@@ -160,6 +160,11 @@ class FlowView(QWidget):
             self._moved()
 
     # --- mouse and keys
+
+    def place_at(self, point: QPointF) -> QRectF | None:
+        """Return where the cell under a point is; None where none is there yet."""
+        cell, _ = self.viewport.cell_at(point, self.moment)
+        return self.canvas.flow.cell_rect(*cell).translated(self.viewport.origin()) if cell is not None else None
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         if event is not None:

@@ -36,7 +36,8 @@ class Viewport:
         self.offset = QPointF(0, 0)
         """How far it is scrolled."""
         self.fitted = True
-        self._widest = widest
+        self.widest = widest
+        """Pixels of a column at most where all columns are fitted, with text of the usual size."""
         self._longest = 1
         self._column = 34.0
         self._sizes: Metrics | None = None
@@ -98,7 +99,7 @@ class Viewport:
         self.fitted = True
         if self.layout is not None:
             room = self._room(self.width)
-            self._column = min(max(room / self.layout.columns, NARROWEST), look().px(self._widest))
+            self._column = min(max(room / self.layout.columns, NARROWEST), look().px(self.widest))
         self._sizes = None
         self.offset = QPointF(0, self.offset.y())
         self.follow(moment, at_once=True)

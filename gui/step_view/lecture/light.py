@@ -1,0 +1,106 @@
+"""The presenter's pointer: what is under the mouse is lit, so that a whole room sees what is meant."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PyQt6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtWidgets import QWidget
+
+from gui.painting.theme import look
+
+_GLOW = 7
+"""Pixels around what is lit, with text of the usual size."""
+
+
+class Pointed(Protocol):
+    """A widget with places that can be lit."""
+
+    def place_at(self, point: QPointF) -> QRectF | None:
+        """Return the place under a point: a cell, a line, a lane; None where there is none."""
+
+
+class PointerLight(QWidget):
+    """Lies over a widget and lights the places of others within it.
+
+    Parameters
+    ----------
+    over : QWidget
+    """
+
+    def __init__(self, over: QWidget) -> None:
+        super().__init__(over)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAccessibleName("Pointer")
+        self.on = True
+        self.lit: QRectF | None = None
+        """What is lit, in this widget's own pixels."""
+        self._at: tuple[QWidget, QPointF] | None = None
+        self._watched: list[QWidget] = []
+
+    def watch(self, *widgets: QWidget) -> None:
+        """Light the places of these widgets."""
+        for widget in widgets:
+            widget.installEventFilter(self)
+            self._watched.append(widget)
+
+    def leave(self) -> None:
+        """Light nothing any more."""
+        for widget in self._watched:
+            widget.removeEventFilter(self)
+        self._watched.clear()
+        self._point(None)
+
+    def turn(self, on: bool) -> None:
+        """Light what is under the mouse, or nothing."""
+        self.on = on
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Light what is there now: what is under the mouse may have changed."""
+        self._point(self._at)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if isinstance(watched, QWidget) and event is not None:
+            if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
+                self._point((watched, event.position()))
+                # A tool tip would hide what is beside: there is none while places are lit.
+                return self.on and not event.buttons()
+            if event.type() in (QEvent.Type.Leave, QEvent.Type.Hide):
+                self._point(None)
+            elif event.type() == QEvent.Type.ToolTip:
+                return self.on
+        return super().eventFilter(watched, event)
+
+    def _point(self, at: tuple[QWidget, QPointF] | None) -> None:
+        self._at = at
+        place: QRectF | None = None
+        if at is not None and self.on:
+            pointed: Pointed = at[0]  # type: ignore[assignment]
+            place = pointed.place_at(at[1])
+            if place is not None:
+                place = place.intersected(QRectF(at[0].rect()))
+                place.translate(QPointF(at[0].mapTo(self.parentWidget(), at[0].rect().topLeft())))
+        if place != self.lit:
+            around = look().px(_GLOW) + 4
+            for each in (self.lit, place):
+                if each is not None:
+                    self.update(each.adjusted(-around, -around, around, around).toAlignedRect())
+            self.lit = place
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        if self.lit is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        color = QColor(look().theme.warn)
+        glow = look().px(_GLOW)
+        for width, opacity in ((glow, 0.28), (glow / 2, 0.4)):
+            painter.setOpacity(opacity)
+            painter.setPen(QPen(color, width))
+            painter.drawRoundedRect(self.lit, 5, 5)
+        painter.setOpacity(1.0)
+        painter.setPen(QPen(color, 3))
+        painter.drawRoundedRect(self.lit, 5, 5)
+        painter.end()

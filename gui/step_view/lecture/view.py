@@ -1,0 +1,221 @@
+"""A lecture: the picture of a Step tab, its current lines and one sentence fill the window; all else is a key away."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from PyQt6.QtCore import QEvent, QObject, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtWidgets import QApplication, QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.painting.theme import look
+from gui.step_view.lecture.light import PointerLight
+from gui.step_view.lecture.words import CodeLines, Sentence
+from gui.step_view.tab import StepTab
+from gui.widgets.view_keys import ViewKeys
+
+HINT = "F11 leaves  ·  B blank  ·  C code  ·  T time  ·  L lanes  ·  P pointer"
+WIDEST = 120
+"""Pixels of a column at most, with text of the usual size."""
+
+
+class Loan(NamedTuple):
+    """A widget that was taken out of a layout, and its place there."""
+
+    widget: QWidget
+    layout: QBoxLayout
+    place: int
+    stretch: int
+    parent: QWidget
+
+    def give_back(self) -> None:
+        """Put it where it was."""
+        self.widget.setParent(self.parent)
+        self.layout.insertWidget(self.place, self.widget, self.stretch)
+        self.widget.show()
+
+
+def borrow(widget: QWidget, layout: QBoxLayout) -> Loan:
+    """Take a widget out of its layout."""
+    parent, place = widget.parentWidget(), layout.indexOf(widget)
+    assert parent is not None
+    loan = Loan(widget, layout, place, layout.stretch(place), parent)
+    layout.removeWidget(widget)
+    return loan
+
+
+class Blank(QWidget):
+    """Nothing, so that all look at who speaks."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Blank")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._before: QWidget | None = None
+        self.hide()
+
+    def cover(self) -> None:
+        """Lie over all, and take the next key or press, whatever it is, as the wish to see it again."""
+        self._before = QApplication.focusWidget()
+        self.show()
+        self.raise_()
+        self.setFocus()
+
+    def _uncover(self) -> None:
+        self.hide()
+        if self._before is not None:
+            self._before.setFocus()
+
+    def event(self, event: QEvent | None) -> bool:
+        if event is not None and event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()  # no shortcut acts on what is not seen
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        self._uncover()
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor("black"))
+        painter.end()
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        self._uncover()
+
+
+class LectureView(QWidget):
+    """Covers a widget for as long as it is there, and shows what a Step tab shows.
+
+    Parameters
+    ----------
+    tab : StepTab
+        Whose picture, time line and cards it borrows, and which moves.
+    over : QWidget
+    """
+
+    left = pyqtSignal()
+    """It is over: what was borrowed has been given back."""
+    resized = pyqtSignal(int)
+    """Its height in pixels."""
+
+    def __init__(self, tab: StepTab, over: QWidget) -> None:
+        super().__init__(over)
+        self.setAccessibleName("Lecture")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.tab = tab
+        self._over = over
+        panes = tab.panes
+        right = panes.right.layout()
+        assert isinstance(right, QBoxLayout)
+        self._loans = [
+            borrow(panes.pictures, panes.picture.body),
+            borrow(panes.lanes, right),
+            borrow(panes.counters, right),
+            borrow(panes.timeline, panes.time.body),
+        ]
+        self.code, self.sentence = CodeLines(), Sentence()
+        self.cards = QWidget()
+        cards = QVBoxLayout(self.cards)
+        cards.addWidget(panes.lanes)
+        cards.addWidget(panes.counters)
+        cards.addStretch(1)
+        self.cards.hide()
+        above = QHBoxLayout()
+        above.setSpacing(0)
+        above.addWidget(panes.pictures, 5)
+        above.addWidget(self.cards, 3)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, look().px(6), 0, 0)
+        whole.setSpacing(0)
+        whole.addLayout(above, 1)
+        whole.addWidget(self.code)
+        whole.addWidget(self.sentence)
+        whole.addWidget(panes.timeline)
+        panes.timeline.hide()
+        self._widest = panes.flow.viewport.widest
+        self.light = PointerLight(self)
+        self.light.watch(panes.flow, panes.memory, panes.lanes.grid, self.code)
+        self.blank = Blank(self)
+        self._begun = tab.player.moment
+        self._keys = ViewKeys(
+            self,
+            {
+                "B": self.blank.cover,
+                ".": self.blank.cover,
+                "C": lambda: self._turn(self.code),
+                "T": lambda: self._turn(panes.timeline),
+                "L": lambda: self._turn(self.cards),
+                "P": lambda: self.light.turn(not self.light.on),
+            },
+        )
+        tab.player.moved.connect(self._show_moment)
+        for each in (over, tab):
+            each.installEventFilter(self)
+
+    def begin(self) -> None:
+        """Cover what is below."""
+        flow = self.tab.panes.flow
+        flow.viewport.widest = WIDEST
+        self.setGeometry(self._over.rect())
+        self.show()
+        self.raise_()
+        flow.fit()
+        self.tab.panes.pictures.currentWidget().setFocus()  # type: ignore[union-attr]
+        self._show_moment(self.tab.player.moment)
+
+    def end(self) -> None:
+        """Give back what was borrowed, and go."""
+        panes = self.tab.panes
+        self.light.leave()
+        self.tab.player.moved.disconnect(self._show_moment)
+        for each in (self._over, self.tab):
+            each.removeEventFilter(self)
+        panes.flow.viewport.widest = self._widest
+        for loan in reversed(self._loans):
+            loan.give_back()
+        self.hide()
+        panes.flow.fit()
+        panes.flow.setFocus()
+        self.left.emit()
+        self.deleteLater()
+
+    def _show_moment(self, moment: int) -> None:
+        tab = self.tab
+        models = tab.models
+        if models is None or tab.snapshots is None:
+            self.code.show_line("", 0)
+            self.sentence.say("", tab.panes.message.text().partition("\n")[0])
+            return
+        now = tab.snapshot(moment)
+        event = moment - 1
+        if moment and models.recording.text(models.files[event]):
+            self.code.show_line(models.recording.text(models.files[event]), int(models.lines[event]))
+        else:
+            self.code.show_line("", 0)
+        self.sentence.say(now.phase, now.words, HINT if moment == self._begun else "")
+        self.light.look_again()
+
+    def _turn(self, widget: QWidget) -> None:
+        widget.setVisible(widget.isHidden())
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if event is not None and watched is self._over and event.type() == QEvent.Type.Resize:
+            self.setGeometry(self._over.rect())
+        elif event is not None and watched is self.tab and event.type() == QEvent.Type.Hide:
+            self.end()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        for each in (self.light, self.blank):
+            each.setGeometry(self.rect())
+            each.raise_()
+        self.resized.emit(self.height())
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(look().theme.surface))
+        painter.end()

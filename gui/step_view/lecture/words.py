@@ -1,0 +1,162 @@
+"""What stands below the figure of a lecture: the lines of code around the one that runs, and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gui.editor.colors import lines_within_comments, spans
+from gui.painting.colors import mixed
+from gui.painting.theme import code_font, look, text_families
+
+_LINES = 3
+_SMALLEST = 0.6
+"""Of its size, to which a sentence shrinks before its end is left out."""
+
+
+class CodeLines(QWidget):
+    """The line that runs, in the middle of those around it, as large as the room allows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Current lines")
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.lines: tuple[str, ...] = ()
+        self._text: str | None = None
+        self._within: frozenset[int] = frozenset()
+        self.current = 0
+
+    def show_line(self, text: str, line: int) -> None:
+        """Show the lines of a text around one, counted from 1; around line 0 nothing runs."""
+        if text != self._text:
+            self._text, self.lines, self._within = text, tuple(text.split("\n")), lines_within_comments(text)
+        self.current = line
+        self.setAccessibleDescription(self.lines[line - 1].strip() if 0 < line <= len(self.lines) else "")
+        self.update()
+
+    @property
+    def shown(self) -> range:
+        """The numbers of the lines that are shown, from 1."""
+        if not self.lines or not self.current:
+            return range(0)
+        first = min(max(self.current - _LINES // 2, 1), max(len(self.lines) - _LINES + 1, 1))
+        return range(first, min(first + _LINES, len(self.lines) + 1))
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, round(_LINES * self._pitch) + look().px(6))
+
+    @property
+    def _pitch(self) -> float:
+        return look().text_px * 1.5
+
+    def _box(self, place: int) -> QRectF:
+        return QRectF(0, look().px(3) + place * self._pitch, self.width(), self._pitch)
+
+    def place_at(self, point: QPointF) -> QRectF | None:
+        """Return where the line under a point is."""
+        place = int((point.y() - look().px(3)) // self._pitch)
+        return self._box(place).adjusted(3, 1, -3, -1) if 0 <= place < len(self.shown) else None
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter, theme = QPainter(self), look().theme
+        painter.fillRect(self.rect(), QColor(theme.surface))
+        font = code_font(look().text_px)
+        painter.setFont(font)
+        advance = QFontMetricsF(font).horizontalAdvance("0")
+        indent = min((_indent(self.lines[number - 1]) for number in self.shown if self.lines[number - 1].strip()),
+                     default=0)  # fmt: skip
+        left = look().px(14) + 5 * advance
+        for place, number in enumerate(self.shown):
+            box = self._box(place)
+            if number == self.current:
+                painter.fillRect(box, mixed(theme.accent, theme.surface, 0.18))
+                painter.fillRect(QRectF(0, box.top(), 4, box.height()), QColor(theme.accent))
+            painter.setPen(QColor(theme.text if number == self.current else theme.faint))
+            number_box = QRectF(0, box.top(), left - advance, box.height())
+            painter.drawText(number_box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(number))
+            painter.setOpacity(1.0 if number == self.current else 0.75)
+            line = self.lines[number - 1].replace("\t", "    ")
+            for start, end, color in self._pieces(line, number):
+                if end > indent:
+                    start = max(start, indent)
+                    painter.setPen(QColor(color))
+                    at = QRectF(left + (start - indent) * advance, box.top(), self.width(), box.height())
+                    painter.drawText(at, Qt.AlignmentFlag.AlignVCenter, line[start:end])
+            painter.setOpacity(1.0)
+        painter.end()
+
+    def _pieces(self, line: str, number: int) -> Sequence[tuple[int, int, str]]:
+        """Return the parts of a line with their colors, without gaps."""
+        theme, found, at = look().theme, [], 0
+        for start, end, kind in spans(line, within_comment=number - 1 in self._within):
+            found += [(at, start, theme.text), (start, end, theme.syntax.get(kind, theme.text))]
+            at = end
+        return [each for each in (*found, (at, len(line), theme.text)) if each[0] < each[1]]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+class Sentence(QWidget):
+    """What has just happened, in one line: the phase, and what a thread did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("What happens")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.phase = self.words = self.hint = ""
+
+    def say(self, phase: str, words: str, hint: str = "") -> None:
+        """Show a phase, "" for none, and words; a hint stands at the right, where there is room."""
+        if (phase, words, hint) != (self.phase, self.words, self.hint):
+            self.phase, self.words, self.hint = phase, words, hint
+            self.setAccessibleDescription(f"{phase}: {words}" if phase else words)
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, round(2 * self._px))
+
+    @property
+    def _px(self) -> float:
+        return look().text_px * 1.25
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter, theme, side = QPainter(self), look().theme, look().px(14)
+        painter.fillRect(self.rect(), QColor(theme.raised))
+        font = QFont()
+        font.setFamilies(list(text_families()))
+        bold = QFont(font)
+        bold.setBold(True)
+        px = self._px
+        while True:
+            for each in (font, bold):
+                each.setPixelSize(round(px))
+            gap = px if self.phase else 0.0
+            phase = QFontMetricsF(bold).horizontalAdvance(self.phase)
+            words = QFontMetricsF(font).horizontalAdvance(self.words)
+            if px <= _SMALLEST * self._px or 2 * side + phase + gap + words <= self.width():
+                break
+            px -= 1
+        box = QRectF(side, 0, self.width() - 2 * side, self.height())
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.setFont(bold)
+        painter.setPen(QColor(theme.accent))
+        painter.drawText(box, left, self.phase)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text))
+        box.setLeft(box.left() + phase + gap)
+        painter.drawText(
+            box, left, QFontMetricsF(font).elidedText(self.words, Qt.TextElideMode.ElideRight, box.width())
+        )
+        if self.hint:
+            font.setPixelSize(look().small_px)
+            painter.setFont(font)
+            if words + 2 * gap + QFontMetricsF(font).horizontalAdvance(self.hint) < box.width():
+                painter.setPen(QColor(theme.muted))
+                painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, self.hint)
+        painter.end()
