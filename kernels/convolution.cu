@@ -97,7 +97,8 @@ extern "C" __global__ void convolve_constant(const float *image, float *out, int
 }
 
 // Idea: the block fetches its tile and a halo of RADIUS pixels around it once, border included, and every tap then
-// comes from shared memory (Kirk and Hwu, Programming Massively Parallel Processors, ch. 7). All threads help to load
+// comes from shared memory (Kirk and Hwu, Programming Massively Parallel Processors, ch. 7). It fetches in rounds of
+// its own size, across and then down: a 6 x 6 block fills an 8 x 8 tile in four. All threads help to load
 // and reach the barrier, also those whose own pixel lies outside of the image. Limit: each tap is one shared load for
 // one multiply-add.
 extern "C" __global__ void convolve_tiled(const float *image, float *out, int width, int height, int border) {
@@ -106,11 +107,13 @@ extern "C" __global__ void convolve_tiled(const float *image, float *out, int wi
     int left = blockIdx.x * TILE_WIDTH - RADIUS;
     int top = blockIdx.y * TILE_HEIGHT - RADIUS;
     // phase: load tile and halo
-    for (int i = threadIdx.y * TILE_WIDTH + threadIdx.x; i < HALO_WIDTH * HALO_HEIGHT; i += TILE_WIDTH * TILE_HEIGHT) {
-        int row = i / HALO_WIDTH;
-        int column = i % HALO_WIDTH;
-        tile[row][column] = pixel(plane, left + column, top + row, width, height, border);
-    }
+    for (int down = 0; down < HALO_HEIGHT; down += TILE_HEIGHT)
+        for (int across = 0; across < HALO_WIDTH; across += TILE_WIDTH) {
+            int row = down + threadIdx.y;
+            int column = across + threadIdx.x;
+            if (row < HALO_HEIGHT && column < HALO_WIDTH)
+                tile[row][column] = pixel(plane, left + column, top + row, width, height, border);
+        }
     __syncthreads();
 
     int x = blockIdx.x * TILE_WIDTH + threadIdx.x;

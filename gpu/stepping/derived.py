@@ -47,8 +47,7 @@ class Derived:
 def derive(recording: Recording) -> Derived:
     """Derive everything from a recording; InputError where its file is damaged."""
     dataflow = Dataflow(recording)
-    segments = segments_of(recording, [(row.first, row.label) for row in dataflow.rows if row.made.any()])
     return Derived(
-        recording, dataflow, LaneStates(recording), Tally(recording), segments, phases_of(recording),
+        recording, dataflow, LaneStates(recording), Tally(recording), segments_of(dataflow), phases_of(recording),
         most_addresses(recording), launch_tree(recording), races_of(recording),
     )  # fmt: skip

@@ -450,8 +450,8 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "A 6 x 6 block, an 8 x 8 tile",
-            "A 3 x 3 filter reaches one pixel beyond a block on each side: 36 threads fetch 64 pixels. Row by row "
-            "through the tile that takes two rounds; by two loops over rows and columns, as texts have it, four.",
+            "A 3 x 3 filter reaches one pixel beyond a block on each side: 36 threads fetch 64 pixels, in four rounds: "
+            "36, 12, 12 and 4. Shift and an arrow go from round to round.",
             {"filter": "gaussian", "size": 3, "tile": "6x6"},
             variant="tiled",
         ),

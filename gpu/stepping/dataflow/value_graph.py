@@ -143,7 +143,7 @@ class ValueGraph:
         kept = np.append(self.kept, -1)[self.operation[node]]
         before = np.where(before >= 0, before, kept)
         from_storage, from_cell = writes.storage[before], writes.cell[before]
-        unknown = before < 0
+        unknown = (before < 0) | self._read_again(rows, before)
         from_storage[unknown], from_cell[unknown] = self._columns.of_inputs(node[unknown])
         spaces = np.array([storage.space for storage in storages])
         loads = np.isin(spaces[from_storage], ("global", "constant")) & (spaces[writes.storage[rows]] == "shared")
@@ -158,6 +158,20 @@ class ValueGraph:
         )
         key = writes.step[rows] * len(storages) + writes.storage[rows]
         return np.sort(rows[candidates & np.isin(key, key[moved])])
+
+    def _read_again(self, rows: Array, before: Array) -> Array:
+        """Return which writes have a value from where a launch found it, though another was written with it before.
+
+        With no barrier in between, another thread's write to shared memory is not what was read.
+        """
+        writes, barriers = self._writes, np.cumsum(self._provenance.barriers)
+        shared = np.array([storage.space == "shared" for storage in self._provenance.storages.all] or [False])
+        other = (writes.block[rows] != writes.block[before]) | (writes.thread[rows] != writes.thread[before])
+        waited = barriers[writes.step[rows]] != barriers[writes.step[before]]
+        given = self._columns.input_of(writes.node[rows]) >= 0
+        apart = writes.block[rows] != writes.block[before]
+        found: Array = shared[writes.storage[before]] & given & other & (apart | ~waited)
+        return found
 
     # What belongs together.
 
