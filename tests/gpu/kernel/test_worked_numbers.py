@@ -28,13 +28,24 @@ def right(beginning: str, **inputs: Any) -> Any:
     return only
 
 
-def run(file: str, kernel: str, grid: int, block: int, *arguments: Any, shared: int = 0, **defines: int) -> Simulation:
-    return simulate(LISTINGS / file, kernel, grid, block, arguments, shared_bytes=shared, defines=defines)
+def run(
+    file: str,
+    kernel: str,
+    grid: int,
+    block: int,
+    *arguments: Any,
+    shared: int = 0,
+    traced: bool = False,
+    **defines: int,
+) -> Simulation:
+    return simulate(
+        LISTINGS / file, kernel, grid, block, arguments, shared_bytes=shared, defines=defines, traced=traced
+    )
 
 
 def count(simulation: Simulation, line: int, name: str) -> float:
-    ((_, counts),) = [each for each in simulation.counters.per_line.items() if each[0][1] == line]
-    return counts.get(name, 0)
+    """Return what was counted of a line; 0 where it did not run."""
+    return sum(counts.get(name, 0) for (_, at), counts in simulation.counters.per_line.items() if at == line)
 
 
 def total(simulation: Simulation, name: str) -> float:
