@@ -248,7 +248,8 @@ def _parameter_text(parameter: Parameter) -> str:
             return f"{', '.join(parameter.options)} (default {parameter.default})"
         case Integer():
             steps = f" in steps of {parameter.step}" if parameter.step > 1 else ""
-            return f"{parameter.minimum} to {parameter.maximum}{steps} (default {parameter.default})"
+            more = ", more on a GPU" if parameter.on_gpu is not None else ""
+            return f"{parameter.minimum} to {parameter.maximum}{steps} (default {parameter.default}{more})"
         case Real():
             return f"{parameter.minimum:g} to {parameter.maximum:g} (default {parameter.default:g})"
         case Text():

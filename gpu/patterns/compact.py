@@ -247,7 +247,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(words=lambda params: ("put back",) if params["result"] == "split" else ()),
     parameters=(
         input_parameter(),
-        size_parameter(default=2**18, on_gpu=elements(2**18)),
+        size_parameter(default=2**18, on_gpu=elements(2**19)),
         values_parameter(),
         Choice(
             name="predicate",

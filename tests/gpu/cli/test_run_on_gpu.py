@@ -64,3 +64,10 @@ def test_the_default_grows_with_the_gpu_and_what_is_given_counts(run, monkeypatc
     assert "256 x int32" in run()
     assert "512 x int32" in run(multiprocessors=16)
     assert "100 x int32" in run("--n", "100")
+
+
+def test_the_list_says_which_defaults_grow(capsys) -> None:
+    assert cli.main(["list"], NO_WINDOW) == 0
+    text = capsys.readouterr().out
+    assert "(default 1048576, more on a GPU)" in text
+    assert "(default 4096, more on a GPU)" in text

@@ -27,8 +27,8 @@ def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
     ("name", "parameter", "on_h200", "on_laptop"),
     [
         ("reduction", "n", 2**26, 2**23),
-        ("scan", "n", 2**25, 2**22),
-        ("compaction", "n", 2**25, 2**22),
+        ("scan", "n", 2**26, 2**23),
+        ("compaction", "n", 2**26, 2**23),
         ("sort", "n", 2**24, 2**21),
         ("matmul", "n", 4096, 2048),
         ("softmax", "rows", 2**15, 2**12),
