@@ -313,7 +313,7 @@ PATTERN = Pattern(
     presentation=MatrixPresentation(product=Product(left="A", right="B", result="C")),
     parameters=(
         input_parameter((*KINDS, "identity")),
-        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE, on_gpu=side(2**17)),
+        side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE, on_gpu=side(2**15)),
         side_parameter("m", "m", "Rows of A and C; 0 takes as many as n.", "rows", 0, 0),
         side_parameter(
             "k", "k", "Columns of A, which are as many as B has rows; 0 takes as many as n.", "columns", 0, 0

@@ -153,10 +153,7 @@ def on_a_stand_in(monkeypatch):
     create = engines.create
     monkeypatch.setattr(engines, "create", lambda name: create("simulator"))
     pattern = small("compaction", 4, 5)
-    monkeypatch.setitem(all_patterns(), "compaction", pattern)
-    for name in [*all_patterns()]:
-        if name != "compaction":
-            monkeypatch.delitem(all_patterns(), name)
+    monkeypatch.setattr("gpu.patterns.all_patterns", lambda: {"compaction": pattern})
     monkeypatch.setattr("gpu.devices.probe.driver_version", lambda: "570.1")
 
 

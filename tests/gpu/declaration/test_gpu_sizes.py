@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpu.bench import recorded
 from gpu.declaration.gpu_sizes import elements, side
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
@@ -30,7 +31,7 @@ def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
         ("scan", "n", 2**26, 2**23),
         ("compaction", "n", 2**26, 2**23),
         ("sort", "n", 2**24, 2**21),
-        ("matmul", "n", 4096, 2048),
+        ("matmul", "n", 2048, 1024),
         ("softmax", "rows", 2**15, 2**12),
         ("nbody", "bodies", 2**16, 2**13),
         ("histogram", "n", 2**26, 2**23),
@@ -71,3 +72,31 @@ def test_what_is_typed_is_of_no_size_that_grows() -> None:
     assert pattern.comparable(pattern.inputs({}, made, 0), made, H200) == ("n", 9, 2**26)
     assert pattern.comparable(pattern.inputs({}, made, 0), made, SIMULATED)[2] == 0
     assert pattern.growing is pattern.parameter(Role.SIZE)
+
+
+CLEARLY = 1.25
+"""Times whose order counts differ by so much."""
+
+
+def contradictions(pattern: Pattern, size: int) -> list[tuple[str, str]]:
+    """Return pairs of variants that an H200 put into another order at a size than at the largest that it took."""
+    runs = [run for each in recorded.read_all() if each.device == H200.name for run in each.of(pattern.name)]
+    largest = max(run.size for run in runs)
+    there = {run.variant: run.median_ms for run in runs if run.size == largest}
+    here = {run.variant: run.median_ms for run in runs if run.size == min(size, largest)}
+    assert len(here) > 2
+    common = here.keys() & there.keys()
+    return [(a, b) for a in common for b in common if CLEARLY * there[a] < there[b] and here[a] > here[b]]
+
+
+@pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
+def test_at_the_default_size_an_h200_puts_variants_into_the_order_of_large_ones(pattern: Pattern) -> None:
+    if pattern.side_on_gpu is not None:
+        assert contradictions(pattern, pattern.side_on_gpu(H200.multiprocessors)) == []
+    elif pattern.growing is pattern.size:
+        assert contradictions(pattern, pattern.comparable_from(H200)) == []
+
+
+def test_at_the_simulators_default_it_does_not() -> None:
+    # Which is why defaults grow: squares in registers lost against simple tiles.
+    assert ("registers-2d", "tiled") in contradictions(find_pattern("matmul"), 512)
