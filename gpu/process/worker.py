@@ -36,6 +36,15 @@ def main(connection: Any, folder_path: str, label: str, engine_name: str) -> Non
     confine()
     bounds.allow_ending()  # the host says what happened
     threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
+    try:
+        _work(connection, folder_path, label, engine_name)
+    except OSError:
+        if Path(folder_path).exists():
+            raise
+        # The window went while this process started, and the folder with it: there is nobody to tell.
+
+
+def _work(connection: Any, folder_path: str, label: str, engine_name: str) -> None:
     with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
         faulthandler.enable(report)
         put_in(_temporary_folder(folder_path, label))

@@ -13,7 +13,7 @@ import pytest
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, Halted, LoadImage, Ready, Result, RunPattern
-from gpu.process import host
+from gpu.process import host, worker
 from gpu.process.host import MAX_FUTILE_STARTS, EngineHost
 from tests.gpu.process.hosting import Listener, guards, is_alive, listening, until
 
@@ -442,3 +442,15 @@ def test_a_receiver_that_raises_does_not_stop_the_host(caplog: pytest.LogCapture
         assert came.acquire(timeout=30)
     assert "the window is gone" in caplog.text
     caplog.clear()
+
+
+def test_a_window_that_goes_while_its_engine_starts_leaves_no_traceback(tmp_path, capfd):
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(
+        target=worker.main, args=(theirs, str(tmp_path / "gone"), "engine1", "null")
+    )
+    process.start()
+    process.join(60)
+    ours.close()
+    assert process.exitcode == 0
+    assert capfd.readouterr().err == ""
