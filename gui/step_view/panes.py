@@ -98,6 +98,9 @@ class Panes(QWidget):
         }
         for each in self.zooms.values():
             each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.symbols = button("Σ x", "segment", tip="What each value was made from, instead of values  (S)")
+        self.symbols.setCheckable(True)
+        self.symbols.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
         self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.legend = ElidedLabel("caption", "Legend")
@@ -112,7 +115,7 @@ class Panes(QWidget):
         """Return the line above the picture; what is done with it goes below the kinds where there is little room."""
         head = WrappingLayout(across=8, down=2, spread=True)
         head.setContentsMargins(12, 0, 8, 0)
-        for items in ((self.kinds, self.state), (*self.zooms.values(), self.export)):
+        for items in ((self.kinds, self.state), (self.symbols, *self.zooms.values(), self.export)):
             together = QWidget()
             together.setLayout(row(*items))
             head.addWidget(together)

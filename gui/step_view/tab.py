@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
@@ -19,6 +20,7 @@ from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.qt.background import in_background
 from gui.qt.later import after
 from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, ShownPicture
@@ -33,6 +35,9 @@ from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
 from gui.widgets.basic import ElidedButton
 from gui.widgets.view_keys import ViewKeys
+
+if TYPE_CHECKING:
+    from gpu.stepping.symbols import Symbols
 
 _SOON_MS = 150
 
@@ -51,6 +56,8 @@ class StepTab(QWidget):
     """
 
     failed = pyqtSignal(object)
+    _symbols_found = pyqtSignal(object, object)
+    """Models, and the Symbols of their cells."""
 
     def __init__(self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
         super().__init__()
@@ -92,10 +99,11 @@ class StepTab(QWidget):
                 "Shift+Left": lambda: player.to_border(-1),
                 "PgDown": lambda: player.to_phase(1),
                 "PgUp": lambda: player.to_phase(-1),
+                "S": self.panes.symbols.click,
                 "Home": lambda: player.to_end(last=False),
                 "End": lambda: player.to_end(last=True),
             },
-            once=("Space",),
+            once=("Space", "S"),
         )
         self._connect()
 
@@ -120,6 +128,8 @@ class StepTab(QWidget):
         self.panes.zooms["−"].clicked.connect(lambda: self.panes.flow.zoom(1 / 1.25))
         self.panes.zooms["+"].clicked.connect(lambda: self.panes.flow.zoom(1.25))
         self.panes.zooms["fit"].clicked.connect(self.panes.flow.fit)
+        self.panes.symbols.toggled.connect(lambda _: self._show_symbols())
+        self._symbols_found.connect(self._take_symbols)
         self.chosen.clicked.connect(self.settings.toggle)
         self.panes.export.clicked.connect(lambda: self.exports.open(self.panes.export))
         self.exports.progressed.connect(lambda text: self.panes.state.say(text, "neutral"))
@@ -236,6 +246,7 @@ class StepTab(QWidget):
         self._turn_to_picture()
         self.panes.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
         self.panes.flow.show_races(models.racing_cells)
+        self._show_symbols()
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
         self.panes.timeline.open(models.segments, findings, names, models.phases.stretches)
@@ -284,8 +295,29 @@ class StepTab(QWidget):
         models = self.models if shown is self.orders else None
         if models is not None and models is not self.orders.models[0] and isinstance(self.request, RunRequest):
             self.orders.show_first(self.request, models)
-        for each in self.panes.zooms.values():
+        for each in (self.panes.symbols, *self.panes.zooms.values()):
             each.setVisible(self.shows_flow)
+
+    def _show_symbols(self) -> None:
+        """Write symbols into the cells, once they are worked out, or values."""
+        models = self.models
+        if models is None or not self.panes.symbols.isChecked():
+            if models is not None:
+                self.panes.flow.show_layout(models.layout)
+            return
+
+        def find() -> None:
+            from gpu.stepping.symbols import Symbols
+
+            found = Symbols(models.layout.dataflow).complete()
+            with suppress(RuntimeError):  # the page may have gone in the meantime
+                self._symbols_found.emit(models, found)
+
+        in_background(find)
+
+    def _take_symbols(self, models: Models, symbols: Symbols) -> None:
+        if models is self.models and self.panes.symbols.isChecked():
+            self.panes.flow.show_layout(models.layout.with_symbols(symbols))
 
     def _show_picture(self) -> None:
         """Show the picture that is chosen, at the moment that the others show."""

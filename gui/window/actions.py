@@ -31,6 +31,7 @@ VIEWS_KEYS = {
         ("← →", "One step back, on"),
         ("Shift+← →", "Barrier before, after"),
         ("PgUp, PgDn", "Phase before, after"),
+        ("S", "Symbols, values"),
         ("Home, End", "To the beginning, the end"),
         ("Enter", "Press what has the focus"),
     ],

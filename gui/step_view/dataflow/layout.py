@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from gpu.stepping.dataflow.dataflow import Dataflow
     from gpu.stepping.dataflow.row import Row
     from gpu.stepping.provenance.storages import Storage
+    from gpu.stepping.symbols import Symbols
 
 AGGREGATED = 8.0
 """Pixels of a column below which a cell is a patch of color without a frame."""
@@ -29,6 +31,8 @@ _LEAST_GAP = 0.62
 """Of a cell's height, a gap between rows at least."""
 _LOWEST = 12
 """Pixels of a cell's height at least."""
+_LONGEST_VALUE, _LONGEST_SYMBOL = 7, 12
+"""Characters of what reaches over its neighbors."""
 LABELLED = 13.0
 """Pixels of a column from which operations and values carry text."""
 
@@ -147,6 +151,8 @@ class DataflowLayout:
 
     def __init__(self, dataflow: Dataflow, text: CountedText | None = None, counted: Array = _NOTHING) -> None:
         self.dataflow, self._text, self._counted = dataflow, text, counted
+        self.symbols: Symbols | None = None
+        """What is written instead of values."""
         self.rows = tuple(Cells.of(row) for row in dataflow.rows)
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
         self.edges: list[LaidOutEdges] = []
@@ -211,9 +217,22 @@ class DataflowLayout:
             np.concatenate((edges.column, column)),
         )
 
+    def with_symbols(self, symbols: Symbols | None) -> DataflowLayout:
+        """Return the same with symbols in the place of values; with values for None."""
+        other = copy(self)
+        other.symbols = symbols
+        return other
+
+    @property
+    def longest(self) -> int:
+        """How many characters are written of what reaches over its neighbors."""
+        return _LONGEST_VALUE if self.symbols is None else _LONGEST_SYMBOL
+
     def texts(self, number: int, room: int) -> list[str]:
         """Return the values of a row in at most `room` characters each where that can be: letters of a text as such."""
         row = self.rows[number]
+        if self.symbols is not None:
+            return [symbol.text(room) for symbol in self.symbols.of_row(number)]
         if self._text is not None and row.storage.name == self._text.characters:
             return [chr(value) if value > ord(" ") else "␣" for value in row.value.tolist()]
         return texts(row.value, room)

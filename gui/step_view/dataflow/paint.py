@@ -28,8 +28,6 @@ _LOWEST_BAR = 0.22
 """Of a cell's height, the bar of the least value."""
 _MOST_SOURCES = 96
 """Values that some were made of, which are written where others give way."""
-_LONGEST = 7
-"""Characters of a value that reaches over its neighbors."""
 _MOST_PASSED = 256
 _LETTERED = 5
 """Pixels of an operation's radius from which its thread is written in it."""
@@ -266,7 +264,9 @@ class FlowPainter:
             first = np.flatnonzero(row.made) if row.made.any() else np.arange(row.made.size)
             texts = self.row_texts(number)
             full = not self.labelled or not all(texts[cell] for cell in first.tolist())
-            self._written[number] = self._plan(number, first) if full else None
+            plan = self._plan(number, first) if full or self.layout.symbols is not None else None
+            # A symbol is told more fully beyond its cell, if that is so of all.
+            self._written[number] = plan if full or (plan is not None and len(plan.boxes) == first.size) else None
         return self._written[number]
 
     def _plan(self, number: int, cells: Array) -> Written:
@@ -274,7 +274,7 @@ class FlowPainter:
         tallest = round(min(self.look.text_px, 0.8 * sizes.cell))
         least = min(max(self.look.small_px - 2, 9), tallest)
         return written(
-            row, cells, self.layout.texts(number, _LONGEST), lambda cell: self.cell_rect(number, cell),
+            row, cells, self.layout.texts(number, self.layout.longest), lambda cell: self.cell_rect(number, cell),
             (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
             range(tallest, least - 1, -1), self._advance,
         )  # fmt: skip

@@ -67,6 +67,11 @@ class FlowView(QWidget):
         self.viewport.open(layout)
         self._moved()
 
+    def show_layout(self, layout: DataflowLayout) -> None:
+        """Show the same dataflow with other texts."""
+        self.viewport.show_layout(layout)
+        self._moved()
+
     @property
     def current_row(self) -> int:
         """The row of the statement that has just been executed; -1 where there is none."""

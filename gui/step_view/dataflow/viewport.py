@@ -45,11 +45,15 @@ class Viewport:
 
     def open(self, layout: DataflowLayout | None) -> None:
         """Look at another dataflow, from its beginning."""
+        self.show_layout(layout)
+        self.offset, self._goal = QPointF(0, 0), None
+        self.fit(0)
+
+    def show_layout(self, layout: DataflowLayout | None) -> None:
+        """Look at the same dataflow with other texts."""
         self.layout = layout
         rows = range(0 if layout is None else len(layout.rows))
         self._longest = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
-        self.offset, self._goal = QPointF(0, 0), None
-        self.fit(0)
 
     def resize(self, width: int, height: int, moment: int) -> None:
         """See it in another size."""

@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
+from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.export.files import FRAME, Caption, Film, FlowPicture, PaintFrame, frames_of, paint_footer, write_svg
 from gui.step_view.recording.models import Models
@@ -212,9 +213,15 @@ class Exports(QObject):
             self.film = None
 
 
+def _layout(shown: ShownPicture) -> DataflowLayout:
+    """Return the dataflow with the texts that are shown: values or symbols."""
+    view = shown.picture
+    return (view.viewport.layout if isinstance(view, FlowView) else None) or shown.models.layout
+
+
 def _flow_picture(shown: ShownPicture) -> FlowPicture:
     models = shown.models
-    return FlowPicture(models.layout, models.warps, shown.caption, several_blocks=models.several_blocks)
+    return FlowPicture(_layout(shown), models.warps, shown.caption, several_blocks=models.several_blocks)
 
 
 def _frame_painter(shown: ShownPicture) -> PaintFrame:
@@ -249,7 +256,7 @@ def _flow_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], No
     """Return a dataflow as large as it is in a frame, and what shows a moment there."""
     view, models = FlowView(patient=True), shown.models
     view.resize(_INNER)
-    view.open(models.layout, models.warps, several_blocks=models.several_blocks)
+    view.open(_layout(shown), models.warps, several_blocks=models.several_blocks)
     return view, lambda moment, now: view.show_moment(moment)
 
 
