@@ -27,7 +27,7 @@ NARROWEST = 0.2
 """Pixels of a column at least: five of them share a pixel."""
 _WIDEST_GAP = 1.6
 """How many times its usual height a gap between rows may have where there is room."""
-_LEAST_GAP = 0.62
+_LEAST_GAP = 0.7
 """Of a cell's height, a gap between rows at least."""
 _LOWEST = 12
 """Pixels of a cell's height at least."""
