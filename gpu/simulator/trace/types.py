@@ -142,13 +142,13 @@ class TraceNode:
     number: int
     operator: str
     value: Any
-    sources: tuple[int, ...] = ()
-    operands: tuple[Any, ...] = ()
-    event: int = -1
-    block: int = -1
-    thread: int = -1
-    array: int = -1
-    element: int = -1
+    sources: tuple[int, ...]
+    operands: tuple[Any, ...]
+    event: int
+    block: int
+    thread: int
+    array: int
+    element: int
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,8 @@ def test_a_product_rounds_once_for_each_factor_but_1_and_minus_1(factors: int, o
 
 def test_a_single_element_is_its_product_and_nothing_else() -> None:
     one = {"values": np.float32([1.25])}
-    assert bound_of("reduction", one, input="file", dtype="float32", operator="product") == 0
+    for name in ("reduction", "scan"):
+        assert bound_of(name, one, input="file", dtype="float32", operator="product") == 0
 
 
 # A thread that adds its section, and then its sections'; or two for each tile, which is 32 elements for each of its

@@ -13,11 +13,13 @@ import pytest
 from typing_extensions import TypeAliasType
 
 from gpu.errors import InputError
+from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.check import MOST_MEMORY_BYTES, TABLES, check
 from gpu.simulator.trace.conforms import conforms
 from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.file import load, save
+from gpu.simulator.trace.types import TraceFinding
 
 SOURCE = """
 __device__ int twice(int *x) { return *x * 2; }
@@ -199,3 +201,39 @@ def test_an_alias_is_what_it_stands_for() -> None:
     for kind in (alias, alias[np.int32]):
         assert conforms(np.zeros(3, np.int32), kind)
         assert not conforms([0, 0, 0], kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "is_right"),
+    [
+        (1, int, True),
+        (True, int, False),
+        (1, float, True),
+        (True, float, False),
+        (1.0, int, False),
+        ((1, 2, 3), tuple[int, ...], True),
+        ((1, "2", 3), tuple[int, ...], False),
+        ([1], tuple[int, ...], False),
+        (None, int | None, True),
+        ("1", int | None, False),
+        ({"a": 1}, dict[str, int], True),
+        ({"a": "1"}, dict[str, int], False),
+        ({1: 1}, dict[str, int], False),
+    ],
+)
+def test_values_conform_to_types_all_the_way_down(value: object, kind: Any, *, is_right: bool) -> None:
+    assert conforms(value, kind) is is_right
+
+
+def test_a_finding_may_come_after_the_last_event_and_no_later(data: TraceData) -> None:
+    finding = TraceFinding(len(data.events), Finding("race", "two", (), (), 1))
+    check(replace(data, launch=replace(data.launch, findings=(finding,))))
+    late = replace(finding, event=finding.event + 1)
+    with pytest.raises(ValueError, match=r"^findings$"):
+        check(replace(data, launch=replace(data.launch, findings=(late,))))
+
+
+def test_an_input_may_have_no_node(data: TraceData) -> None:
+    rows = np.append(data.inputs, data.inputs[-1:])
+    rows["count"][-1] = 0
+    check(replace(data, inputs=rows))
