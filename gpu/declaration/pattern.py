@@ -288,6 +288,8 @@ class Variant:
     alone : bool
         Whether one thread does all of it, as a program without threads would: the smallest input that says everything
         of it is far smaller than that of threads, and larger ones take long.
+    lifted_by : str
+        The name of the rung that lifts its limit, where that is not the next one. `Pattern.lifts` knows.
     """
 
     name: str
@@ -304,6 +306,7 @@ class Variant:
     file: str = ""
     library: str = ""
     alone: bool = False
+    lifted_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -428,7 +431,7 @@ class Pattern:
     Parameters
     ----------
     name, title, summary : str
-        The name on the command line, the one people read, and one sentence about it.
+        The name on the command line, the one people read, and what it does in a line of at most 45 characters.
     order : int
         Its place among the patterns, from 1; no two have the same.
     kernels : str
@@ -530,6 +533,18 @@ class Pattern:
         """Return what the textbook claims of a variant for n elements; None where it claims nothing."""
         claim = variant.textbook or self.textbook
         return claim(params, n) if claim is not None and not variant.library else None
+
+    @property
+    def first_rung(self) -> Variant:
+        """The rung that a ladder is begun at: the first one whose work threads share."""
+        return next(each for each in self.variants if not each.alone)
+
+    def lifts(self, variant: Variant) -> Variant | None:
+        """Return the rung that lifts a variant's limit; None where the hardware is the limit, or a library's ours."""
+        if variant.lifted_by:
+            return self.variant(variant.lifted_by)
+        following = self.variants[self.variants.index(variant) + 1 :][:1]
+        return next((each for each in following if not (each.library or each.cautionary or variant.library)), None)
 
     @property
     def size(self) -> Integer | None:

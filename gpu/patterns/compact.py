@@ -242,7 +242,7 @@ PATTERN = Pattern(
     name="compaction",
     order=5,
     title="Compaction",
-    summary="The elements that a predicate is true of, side by side; and back to where they were.",
+    summary="Some elements kept, side by side.",
     kernels=_FILE,
     presentation=ArrayPresentation(words=lambda params: ("put back",) if params["result"] == "split" else ()),
     parameters=(

@@ -308,7 +308,7 @@ PATTERN = Pattern(
     name="matmul",
     order=8,
     title="Matrix product",
-    summary="Each element of C becomes the product of a row of A and a column of B: alpha A B + beta C.",
+    summary="Rows times columns: alpha A B + beta C.",
     kernels=_FILE,
     presentation=MatrixPresentation(product=Product(left="A", right="B", result="C")),
     parameters=(

@@ -346,7 +346,7 @@ PATTERN = Pattern(
     name="scan",
     order=4,
     title="Scan",
-    summary="What all elements up to each one come to: prefix sums and products, least and greatest so far.",
+    summary="Running totals of an array.",
     kernels=_FILE,
     presentation=ArrayPresentation(words=lambda params: (params["kind"], params["operator"])),
     parameters=(

@@ -95,9 +95,9 @@ class SavedSettings:
         self._remember("image", str(path))
 
     def variant(self, pattern: Pattern) -> str:
-        """Return the variant that was chosen last."""
+        """Return the variant that was chosen last; before any was, the first rung."""
         names = {variant.name for variant in pattern.variants}
-        return self._word(f"patterns/{pattern.name}/variant", names, pattern.default_variant)
+        return self._word(f"patterns/{pattern.name}/variant", names, pattern.first_rung.name)
 
     def params(self, pattern: Pattern) -> dict[str, Any]:
         """Return the parameters as they were last; a value that is not allowed any more is the default again."""

@@ -74,7 +74,7 @@ class Workbench(QObject):
         jobs.ready.connect(self._take_device)
         self.patterns: dict[str, Pattern] = all_patterns()
         self.settings = {
-            name: Settings(pattern.default_variant, pattern.check({})) for name, pattern in self.patterns.items()
+            name: Settings(pattern.first_rung.name, pattern.check({})) for name, pattern in self.patterns.items()
         }
         self.chosen = next(iter(self.patterns))
         self.live = False

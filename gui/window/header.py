@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QStandardItemModel
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
     QMenu,
-    QStyle,
-    QStyleOptionComboBox,
-    QStylePainter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -20,13 +17,19 @@ from PyQt6.QtWidgets import (
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import Device
 from gui.painting.theme import look
-from gui.widgets.basic import ElidedLabel, button, label, role
+from gui.widgets.basic import ElidedLabel, button, column, label, role
+from gui.widgets.elided_box import ElidedBox
+from gui.window.ladder import LadderBox
 
 ENGINES = {
     "auto": ("Automatic", "The GPU where there is one, else the simulator"),
     "cuda": ("NVIDIA GPU", "The kernels compiled by nvcc, run on the GPU"),
     "simulator": ("CPU simulator", "The same kernels, run by a SIMT simulator"),
 }
+
+
+_ENGINE_WIDTHS, _VARIANT_WIDTHS = (140, 140), (230, 290)
+"""Pixels of the lists: the least, and the most at the normal size of text."""
 
 
 class ProgressLine(QWidget):
@@ -52,37 +55,6 @@ class ProgressLine(QWidget):
         painter.end()
 
 
-class ElidedBox(QComboBox):
-    """A list whose choice ends in an ellipsis where there is not enough room; its tool tip says all of it."""
-
-    def __init__(self, name: str, tip: str) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self._tip = tip
-        self.currentTextChanged.connect(self._show_tip)
-        self._show_tip("")
-
-    def shown_text(self) -> str:
-        """Return the choice as far as there is room."""
-        option = QStyleOptionComboBox()
-        self.initStyleOption(option)
-        style = self.style()
-        assert style is not None
-        box, field = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
-        room = style.subControlRect(box, option, field, self).width()
-        return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
-
-    def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter, option = QStylePainter(self), QStyleOptionComboBox()
-        self.initStyleOption(option)
-        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-        option.currentText = self.shown_text()
-        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
-
-    def _show_tip(self, text: str) -> None:
-        self.setToolTip(f"{text}\n{self._tip}".strip())
-
-
 class WindowHeader(QFrame):
     """Brand, title, engine and variant lists, Run and Stop."""
 
@@ -103,27 +75,28 @@ class WindowHeader(QFrame):
         self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.title = label("", "title", name="Pattern")
-        self.summary = ElidedLabel("muted", "What the pattern does")
+        self.summary = ElidedLabel("caption", "What the pattern does")
+        self.brand = label("Lockstep", "brand")
         self.engine = ElidedBox("Engine", "What runs the kernels")
         for name, (text, tip) in ENGINES.items():
             self.engine.addItem(text, name)
             self.engine.setItemData(self.engine.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         ladder = "Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
-        self.variant = ElidedBox("Variant", ladder)
+        self.variant = LadderBox("Variant", ladder)
         self.run = button("Run", "primary", tip="Run again (F5)")
         self.stop = button("Stop", tip="Stop at once (Esc)")
         self.stop.setEnabled(False)
         self.progress = ProgressLine()
 
         line = QHBoxLayout()
-        line.setContentsMargins(8, 8, 12, 5)
+        line.setContentsMargins(8, 6, 12, 4)
         line.setSpacing(8)
         line.addWidget(self.menu)
-        line.addWidget(label("Lockstep", "brand"))
-        line.addSpacing(20)
-        line.addWidget(self.title)
-        line.addSpacing(4)
-        line.addWidget(self.summary, 2)
+        line.addWidget(self.brand)
+        words = QWidget()
+        words.setLayout(column(0, self.title, self.summary, 0, spacing=0))
+        line.addSpacing(8)
+        line.addWidget(words, 2)
         line.addWidget(self.engine, 3)
         line.addWidget(self.variant, 5)
         for widget in (self.run, self.stop):
@@ -141,11 +114,27 @@ class WindowHeader(QFrame):
 
     def resize_with_text(self) -> None:
         """Take widths that go with the text's size."""
-        for box, least, most in ((self.engine, 140, 140), (self.variant, 230, 290)):
+        for box, least, most in ((self.engine, *_ENGINE_WIDTHS), (self.variant, *_VARIANT_WIDTHS)):
             box.setMinimumWidth(least)
             box.setMaximumWidth(look().px(most))
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Keep room for what the pattern does; where there is little, the window's name gives way to it."""
+        self.summary.ensurePolished()
+        wanted = self.summary.fontMetrics().horizontalAdvance(self.summary.toolTip()) + 2
+        shown = [each for each in (self.menu, self.engine, self.variant, self.run, self.stop) if not each.isHidden()]
+        taken = sum(each.minimumWidth() or each.sizeHint().width() for each in shown)
+        room = self.width() - taken - 8 * (len(shown) + 2) - 20
+        brand = self.brand.sizeHint().width() + 8
+        self.brand.setVisible(room - brand >= wanted)
+        self.summary.setMinimumWidth(max(0, min(wanted, room)))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_room()
 
     def show_pattern(self, pattern: Pattern, variant: str, device: Device | None = None) -> None:
         """Show a pattern's name and its ladder, on a device where that is known."""
@@ -153,23 +142,13 @@ class WindowHeader(QFrame):
         self.summary.say(pattern.summary)
         self.variant.show()
         self.engine.show()
-        self.variant.clear()
-        for number, each in enumerate(pattern.variants, 1):
-            mark = "  ⚠" if each.cautionary else ""
-            self.variant.addItem(f"{number}  {each.title}{mark}", each.name)
-            self.variant.setItemData(number - 1, each.cautionary or each.idea, Qt.ItemDataRole.ToolTipRole)
-        self.show_libraries(pattern, device.no_library if device is not None else "")
+        self.variant.show_ladder(pattern, device.no_library if device is not None else "")
         self.show_variant(variant)
+        self._share_room()
 
-    def show_libraries(self, pattern: Pattern, no_library: str) -> None:
+    def show_libraries(self, no_library: str) -> None:
         """Let a pattern's libraries be chosen, or show why they cannot be."""
-        model = self.variant.model()
-        assert isinstance(model, QStandardItemModel)
-        for number, each in enumerate(pattern.variants):
-            if each.library and (item := model.item(number)) is not None:
-                item.setEnabled(not no_library)
-                item.setToolTip(no_library or each.idea)
-                item.setText(f"{number + 1}  {each.title}" + (" · not here" if no_library else ""))
+        self.variant.show_libraries(no_library)
 
     def show_own(self, title: str, name: str) -> None:
         """Show that a file of the user's is open, which has no ladder and runs on the simulator, or not at all."""
@@ -177,6 +156,7 @@ class WindowHeader(QFrame):
         self.summary.say(name)
         self.variant.hide()
         self.engine.hide()
+        self._share_room()
 
     def show_variant(self, name: str) -> None:
         """Show which variant is chosen."""

@@ -165,7 +165,7 @@ class MainWindow(QMainWindow):
         bench, failed = self.bench, self.messages.show_failure
         self.jobs.ready.connect(self.status.show_device)
         self.jobs.noted.connect(self._notes.append)
-        self.jobs.ready.connect(lambda device: self.header.show_libraries(bench.pattern, device.no_library))
+        self.jobs.ready.connect(lambda device: self.header.show_libraries(device.no_library))
         self.jobs.broken.connect(self._show_no_engine)
         for jobs in (self.jobs, self._side):
             jobs.halted.connect(lambda process, jobs=jobs: self.messages.show_halt(process, jobs.stop))

@@ -35,6 +35,7 @@ from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row, split
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
+from gui.window.rung_card import RungCard
 from gui.window.views import shown_parameters, view_for
 
 
@@ -225,14 +226,8 @@ class PatternPage(Ground):
         column.addWidget(self.view, 1)
         right = Scrolled()
         column = right.column
-        self.idea = Card("", margins=(12, 10, 12, 10))
-        self.idea.setAccessibleName("Variant")
-        self.idea.title.setWordWrap(True)
-        self.idea_text = label("", "muted", wrap=True, name="Idea of the variant")
-        self.limit_text = label("", "caption", wrap=True, name="What limits the variant")
-        self.idea.body.setSpacing(4)
-        self.idea.body.addWidget(self.idea_text)
-        self.idea.body.addWidget(self.limit_text)
+        self.idea = RungCard(self.pattern)
+        self.idea.variant_wanted.connect(self.variant_wanted)
         column.addWidget(self.idea)
         column.addWidget(self.source, 1)
         column.addWidget(self.numbers)
@@ -255,10 +250,7 @@ class PatternPage(Ground):
     def show_variant(self, name: str) -> None:
         """Show a variant's kernel and idea."""
         self.variant = variant = self.pattern.variant(name)
-        number = self.pattern.variants.index(variant) + 1
-        self.idea.title.setText(f"{number}  {variant.title}")
-        self.idea_text.setText(variant.idea)
-        self.limit_text.setText(f"Limit: {variant.limit}")
+        self.idea.show_variant(variant)
         self.caution.show_variant(variant.cautionary)
         stepped = stepped_variant(self.pattern, variant)
         self.source.show_source(stepped.file, stepped.kernel, stepped.library)

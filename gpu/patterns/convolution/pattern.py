@@ -332,7 +332,7 @@ PATTERN = Pattern(
     name="convolution",
     order=1,
     title="Convolution",
-    summary="Each pixel becomes a weighted sum of its neighbors.",
+    summary="Weighted sums of neighboring pixels.",
     kernels=_FILE,
     presentation=ImagePresentation(Filter(filter_of, _words, why_not_separable)),
     parameters=(
@@ -406,6 +406,7 @@ PATTERN = Pattern(
             idea="A block fetches its pixels and a halo around them once, into shared memory.",
             limit="One shared load for each multiply-add.",
             kernels=("convolve_tiled",),
+            lifted_by="register-tiled",
         ),
         Variant(
             "separable",

@@ -214,7 +214,7 @@ PATTERN = Pattern(
     name="histogram",
     order=2,
     title="Histogram",
-    summary="How many pixels have each brightness; how often letters and numbers occur.",
+    summary="How often each level or letter occurs.",
     kernels=_FILE,
     presentation=CountsPresentation(counted.KINDS),
     parameters=(
@@ -337,6 +337,7 @@ PATTERN = Pattern(
             idea="A run of equal pixels is added at once.",
             limit="Gains on skies only; pixels are loaded one by one.",
             kernels=("histogram_aggregated",),
+            lifted_by="peak",
         ),
         Variant(
             "written-out",
@@ -345,6 +346,7 @@ PATTERN = Pattern(
             idea="Each block writes its histogram out, and a second kernel adds them: no global atomics.",
             limit="A second launch; within a block equal pixels queue as before.",
             kernels=("histogram_written_out", "histogram_merge"),
+            lifted_by="peak",
         ),
         Variant(
             "texture",
@@ -372,6 +374,7 @@ PATTERN = Pattern(
             limit="Updates are lost.",
             kernels=("histogram_racy",),
             cautionary="Two threads that read the same count both write it back plus one: an update is lost.",
+            lifted_by="block-partition",
         ),
     ),
     benchmark=BENCHMARK,

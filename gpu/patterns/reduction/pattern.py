@@ -269,7 +269,7 @@ PATTERN = Pattern(
     name="reduction",
     order=3,
     title="Reduction",
-    summary="One value from many: their sum, product, least or greatest.",
+    summary="One value from many, such as their sum.",
     kernels=_FILE,
     presentation=ArrayPresentation(folds=True, words=lambda params: (params["operator"],)),
     parameters=(
@@ -425,6 +425,7 @@ PATTERN = Pattern(
             kernels=("reduce_volatile",),
             cautionary="Nothing holds the lanes of the last warp together: one may read what another has changed.",
             textbook=_textbook,
+            lifted_by="last-warp",
         ),
     ),
     benchmark=BENCHMARK,

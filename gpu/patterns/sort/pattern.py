@@ -70,12 +70,12 @@ PATTERN = Pattern(
     name="sort",
     order=7,
     title="Sort",
-    summary="Keys in order, from the least to the greatest or the other way, and the places where they were.",
+    summary="Keys in order, from least to greatest.",
     kernels=FILE,
     presentation=ArrayPresentation(),
     parameters=(
         input_parameter(KINDS),
-        size_parameter(default=2**16, kinds=KINDS, on_gpu=elements(2**17)),
+        size_parameter(default=2**13, kinds=KINDS, on_gpu=elements(2**17)),
         values_parameter(),
         Choice(
             name="order",
@@ -162,6 +162,7 @@ PATTERN = Pattern(
             kernels=("sort_radix_count", "sort_radix_scatter"),
             threads=whole_warps,
             comparable=_comparable,
+            lifted_by="onesweep",
         ),
         Variant(
             "quicksort",

@@ -52,6 +52,28 @@ def test_the_table_at_the_head_of_a_file_is_the_ladder(pattern: Pattern, file: s
     assert len({*rows}) == len(rows)
 
 
+@pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
+def test_what_a_pattern_does_is_said_in_a_line(pattern: Pattern) -> None:
+    assert 10 < len(pattern.summary) <= 45
+    assert pattern.summary.endswith(".")
+
+
+@pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
+def test_limits_are_lifted_by_rungs_until_the_hardware_is_the_limit(pattern: Pattern) -> None:
+    assert pattern.first_rung.name == next(each.name for each in pattern.variants if each.name != "one-thread")
+    sound = [each for each in pattern.variants if not each.library and not each.cautionary]
+    assert pattern.lifts(sound[-1]) is None
+    for variant in sound[:-1]:
+        lifts = pattern.lifts(variant)
+        assert lifts is not None, variant.name
+        assert sound.index(lifts) > sound.index(variant), "by a rung above"
+    for variant in pattern.variants:
+        if variant.library:
+            assert pattern.lifts(variant) is None
+        if variant.cautionary:
+            assert pattern.lifts(variant) in sound
+
+
 def test_a_library_has_no_kernels_and_no_file() -> None:
     for pattern in PATTERNS:
         for variant in pattern.variants:

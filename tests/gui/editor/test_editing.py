@@ -62,7 +62,7 @@ def test_the_edited_text_runs_when_asked_and_the_original_after_revert(qtbot, wi
 def test_digits_and_brackets_are_typed_and_choose_nothing(qtbot, window):
     type_at(qtbot, window, "__syncthreads();", " int a[1]; // 2 [x]")
     assert "__syncthreads(); int a[1]; // 2 [x]" in window.page.source.document.text
-    assert window.bench.settings["convolution"].variant == "tiled"
+    assert window.bench.settings["convolution"].variant == "naive"
     assert window.bench.chosen == "convolution"
 
 

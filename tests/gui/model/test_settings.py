@@ -53,9 +53,9 @@ def test_parameters_come_back(memory, store):
     assert memory.variant(pattern) == "naive"
 
 
-def test_a_variant_that_is_gone_is_the_default(store):
+def test_a_variant_that_is_gone_is_the_first_rung(store):
     store.write_text(json.dumps({"patterns/convolution/variant": "gone"}))
-    assert SavedSettings(store).variant(find_pattern("convolution")) == "tiled"
+    assert SavedSettings(store).variant(find_pattern("convolution")) == "naive"
 
 
 def test_recent_files_are_unique_newest_first_and_few(memory, tmp_path, store):

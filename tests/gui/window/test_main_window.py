@@ -22,6 +22,7 @@ from gpu.errors import InputError
 from gpu.messages.requests import Failure, Halted, LoadImage, SaveArray, StepPattern
 from gui.model.settings import SavedSettings
 from gui.painting.theme import look
+from gui.window.ladder import _RUNG
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import FakeHost, settle
 
@@ -138,9 +139,9 @@ def test_digits_typed_into_a_field_choose_no_variant(qtbot, window):
     box = window.page.form.fields["size"].box
     box.setFocus()
     box.selectAll()
-    qtbot.keyClicks(box, "11")
-    assert window.bench.settings["convolution"].variant == "tiled"
-    assert box.value() == 11
+    qtbot.keyClicks(box, "23")
+    assert window.bench.settings["convolution"].variant == "naive"
+    assert box.value() == 23
 
 
 def test_digits_typed_into_the_filter_choose_no_variant(qtbot, window):
@@ -150,7 +151,7 @@ def test_digits_typed_into_the_filter_choose_no_variant(qtbot, window):
     editor.setCurrentIndex(editor.model().index(0, 0))
     qtbot.keyClick(editor, Qt.Key.Key_2)
     qtbot.keyClick(editor.focusWidget() if editor.findChildren(QWidget) else editor, Qt.Key.Key_Return)
-    assert window.bench.settings["convolution"].variant == "tiled"
+    assert window.bench.settings["convolution"].variant == "naive"
     settle(qtbot, window)
 
 
@@ -635,7 +636,7 @@ def test_tab_reaches_every_control_and_all_of_them_have_names(qtbot, window):
     settle(qtbot, window)
     reached, widget = set(), window.header.menu
     widget.setFocus()
-    for _ in range(200):
+    while widget not in reached:
         reached.add(widget)
         widget = widget.nextInFocusChain()
     page = window.page
@@ -726,7 +727,7 @@ def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows
     assert [page.tabs.tabText(2) for page in window.pages.made.values()].count("Compare") == 8
     assert window.pages.made["histogram"].atomics is not None
     rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
-    assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "tiled")]
+    assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "naive")]
     assert window.page.step.models is None
     assert not window.page.step.at_rest
 
@@ -826,6 +827,66 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     qtbot.wait(100)
     assert all(not column.verticalScrollBar().maximum() for column in (left, right))
     assert header.variant.shown_text() == header.variant.currentText()
+
+
+@pytest.mark.parametrize("size", ["normal", "large", "lecture hall"])
+def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtbot, window, size):
+    window.appearance.set_text_size(size)
+    window.resize(1024, 700)
+    for name, pattern in window.bench.patterns.items():
+        window.choose_pattern(name)
+        qtbot.waitUntil(lambda: window.width() == 1024)
+        qtbot.wait(20)
+        assert window.header.summary.text() == pattern.summary
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_the_ladder_is_listed_with_ideas_limits_and_what_lifts_them_below_its_box(qtbot, window):
+    window.choose_pattern("reduction")
+    settle(qtbot, window)
+    box, pattern = window.header.variant, window.bench.pattern
+    for across, down in ((1024, 700), (1280, 720)):
+        window.resize(across, down)
+        box.showPopup()
+        popup = box.view().window()
+        qtbot.waitUntil(popup.isVisible)
+        frame = popup.geometry().translated(-window.mapToGlobal(QPoint(0, 0)))
+        assert window.rect().contains(frame)
+        assert frame.top() >= box.mapTo(window, QPoint(0, box.height())).y() - 1
+        rungs = [box.view().model().index(row, 0).data(_RUNG) for row in range(box.count())]
+        assert [rung.idea for rung in rungs] == [variant.idea for variant in pattern.variants]
+        assert rungs[1].limit == f"Limit: {pattern.variants[1].limit} Rung 3 lifts it."
+        assert "lifts it" not in rungs[-2].limit, "the hardware's is the last limit"
+        widest = box.view().viewport().width()
+        assert all(box.view().visualRect(box.view().model().index(row, 0)).width() <= widest for row in range(3))
+        box.hidePopup()
+    box.showPopup()
+    view = box.view()
+    view.scrollTo(view.model().index(4, 0))
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(view.model().index(4, 0)).center())
+    settle(qtbot, window)
+    assert window.bench.outcomes["reduction"].variant == pattern.variants[4].name
+
+
+def test_a_first_visit_begins_at_the_first_rung_and_goes_up_from_there(qtbot, window):
+    window.choose_pattern("reduction")
+    settle(qtbot, window)
+    pattern, card = window.bench.pattern, window.page.idea
+    assert window.bench.outcomes["reduction"].variant == "neighbored"
+    assert card.lifts.text() == "Lifted by 3  Neighbored pairs, less divergence"
+    qtbot.mouseClick(card.lifts, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.bench.outcomes["reduction"].variant == "neighbored-less"
+    assert window.header.variant.currentData() == "neighbored-less"
+    qtbot.mouseClick(card.below, Qt.MouseButton.LeftButton)
+    settle(qtbot, window)
+    assert window.bench.outcomes["reduction"].variant == "neighbored"
+    for _ in pattern.variants[2:]:
+        qtbot.mouseClick(card.above, Qt.MouseButton.LeftButton)
+        settle(qtbot, window)
+    assert window.bench.outcomes["reduction"].variant == pattern.variants[-1].name
+    assert not card.above.isEnabled()
+    assert card.lifts.text() == "Lifted by 8  Last warp unrolled", "a cautionary one points to what is right"
 
 
 def test_an_engine_that_is_stopped_from_outside_is_told_until_it_goes_on_or_another_takes_over(qtbot, window):

@@ -115,7 +115,7 @@ def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp
     window.begin()
     view = window.page.view
     qtbot.waitUntil(lambda: view.note is not None and view.note.isVisible(), timeout=60_000)
-    assert view.note.text() == "Compiling convolve_tiled for this processor…"
+    assert view.note.text() == "Compiling convolve_naive for this processor…"
     qtbot.waitUntil(lambda: window.at_rest, timeout=60_000)
     assert not view.note.isVisible()
     assert window.status.device.toolTip().endswith("compiled executor")

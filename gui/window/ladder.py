@@ -1,0 +1,154 @@
+"""The list of a pattern's variants, seen as the ladder that it is: each rung's idea, its limit, and what lifts that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PyQt6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QStandardItemModel
+from PyQt6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from gpu.declaration.pattern import Pattern, Variant
+from gui.painting.theme import look
+from gui.widgets.elided_box import ElidedBox
+
+_RUNG = Qt.ItemDataRole.UserRole + 1
+_WIDTH = 600
+"""Pixels of the list, at the normal size of text."""
+_RAILS = (14, 46)
+"""Where the ladder's two sides are."""
+_MARGIN, _GAP = 8, 2
+_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignTop
+
+
+@dataclass(frozen=True)
+class Rung:
+    """What is painted of a rung: its number and title, its idea, and what limits it until another rung lifts that."""
+
+    number: int
+    title: str
+    idea: str
+    limit: str
+
+    @classmethod
+    def of(cls, pattern: Pattern, variant: Variant, no_library: str = "") -> Rung:
+        """Return a variant's; `no_library` is why its library cannot be chosen."""
+        number = pattern.variants.index(variant) + 1
+        title = variant.title + ("  ⚠" if variant.cautionary else "") + (" · not here" if no_library else "")
+        return cls(number, title, no_library or variant.idea, limit_of(pattern, variant))
+
+
+def limit_of(pattern: Pattern, variant: Variant) -> str:
+    """Return what limits a variant, and which rung lifts it."""
+    lifts = pattern.lifts(variant)
+    if lifts is None:
+        return f"Limit: {variant.limit}"
+    return f"Limit: {variant.limit} Rung {pattern.variants.index(lifts) + 1} lifts it."
+
+
+class _RungPainter(QStyledItemDelegate):
+    """Paints rungs between the two sides of a ladder."""
+
+    def _fonts(self, option: QStyleOptionViewItem) -> tuple[QFont, QFont]:
+        strong, small = QFont(option.font), QFont(option.font)
+        strong.setPixelSize(look().text_px)
+        strong.setWeight(QFont.Weight.DemiBold)
+        small.setPixelSize(look().small_px)
+        return strong, small
+
+    def _lines(self, option: QStyleOptionViewItem, rung: Rung, width: int) -> list[tuple[str, QFont, int]]:
+        """Return the texts of a rung with their fonts and heights."""
+        strong, small = self._fonts(option)
+        texts = ((rung.title, strong), (rung.idea, small), (rung.limit, small))
+        room = QRect(0, 0, width, 10_000)
+        return [(text, font, QFontMetrics(font).boundingRect(room, _WRAPPED, text).height()) for text, font in texts]
+
+    def _text_width(self) -> int:
+        return look().px(_WIDTH) - look().px(_RAILS[1]) - 3 * _MARGIN
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        lines = self._lines(option, index.data(_RUNG), self._text_width())
+        return QSize(look().px(_WIDTH), sum(height + _GAP for *_, height in lines) + 2 * _MARGIN)
+
+    def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        rung: Rung = index.data(_RUNG)
+        if painter is None:
+            return
+        theme, area = look().theme, QRectF(option.rect)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        usable = bool(option.state & QStyle.StateFlag.State_Enabled)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        if chosen:
+            painter.fillRect(area, QColor(theme.accent_soft))
+        left, right = (area.left() + look().px(place) for place in _RAILS)
+        line, _ = self._fonts(option)
+        height = QFontMetrics(line).height()
+        middle = area.top() + _MARGIN + height / 2
+        painter.setPen(QPen(QColor(theme.faint), 2))
+        for side in (left, right):
+            painter.drawLine(round(side), round(area.top()), round(side), round(area.bottom()) + 1)
+        step = QRectF(left, middle - height * 0.6, right - left, height * 1.2)
+        painter.setPen(QPen(QColor(theme.accent if chosen else theme.faint), 2))
+        painter.setBrush(QColor(theme.accent if chosen else theme.raised))
+        painter.drawRoundedRect(step, 4, 4)
+        painter.setFont(line)
+        painter.setPen(QColor(theme.on_accent if chosen else theme.text))
+        painter.drawText(step, Qt.AlignmentFlag.AlignCenter, str(rung.number))
+        y = area.top() + _MARGIN
+        colors = (theme.text, theme.text, theme.muted) if usable else (theme.faint,) * 3
+        for (text, font, high), color in zip(self._lines(option, rung, self._text_width()), colors, strict=True):
+            painter.setFont(font)
+            painter.setPen(QColor(color))
+            painter.drawText(QRectF(right + 2 * _MARGIN, y, self._text_width(), high), int(_WRAPPED), text)
+            y += high + _GAP
+        painter.restore()
+
+
+class LadderBox(ElidedBox):
+    """The variant that is chosen; its list is the ladder, as wide as its texts want."""
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__(name, tip)
+        self.setItemDelegate(_RungPainter(self))
+        self.setMaxVisibleItems(30)
+        self._pattern: Pattern | None = None
+
+    def show_ladder(self, pattern: Pattern, no_library: str) -> None:
+        """List a pattern's variants; libraries can be chosen unless `no_library` says why not."""
+        self._pattern = pattern
+        self.clear()
+        for variant in pattern.variants:
+            self.addItem("", variant.name)
+        self.show_libraries(no_library)
+
+    def show_libraries(self, no_library: str) -> None:
+        """Let libraries be chosen, or show why they cannot be."""
+        model, pattern = self.model(), self._pattern
+        assert isinstance(model, QStandardItemModel)
+        assert pattern is not None
+        for place, variant in enumerate(pattern.variants):
+            item, why = model.item(place), no_library if variant.library else ""
+            assert item is not None
+            rung = Rung.of(pattern, variant, why)
+            item.setText(f"{rung.number}  {rung.title}")
+            item.setEnabled(not why)
+            item.setToolTip(why or variant.cautionary or variant.idea)
+            item.setData(rung, _RUNG)
+
+    def showPopup(self) -> None:
+        """Open the ladder below the box, within the window."""
+        view, window = self.view(), self.window()
+        assert view is not None
+        assert window is not None
+        view.setMinimumWidth(min(look().px(_WIDTH) + 24, window.width() - 16))
+        super().showPopup()
+        popup = view.window()
+        assert popup is not None
+        corner = self.mapTo(window, self.rect().bottomRight())
+        wanted = sum(view.sizeHintForRow(row) for row in range(self.count())) + 12
+        height = min(wanted, window.height() - corner.y() - 8)
+        left = max(8, min(corner.x() + 1, window.width() - 8) - popup.width())
+        popup.setGeometry(QRect(window.mapToGlobal(corner), QSize(popup.width(), height)))
+        popup.move(window.mapToGlobal(corner).x() - corner.x() + left, popup.y())
+        view.scrollTo(view.currentIndex())
