@@ -9,14 +9,16 @@ import numpy as np
 
 from gpu.simulator.trace.packing import Array
 from gpu.stepping.provenance.writes import Writes
-from gpu.warp import WARP
+
+MOST = 8
+"""Turns that are told apart."""
 
 
 @dataclass(frozen=True, eq=False)
 class Turns:
     """How a launch's steps are told apart where threads queue for an element: a step for each place in the queue.
 
-    A queue that is longer than a warp is wide stays one step: nobody would find through so many.
+    A longer queue than `MOST` stays one step: its rows would fill the picture and say the same again and again.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class Turns:
         for each in writes:
             rows = np.flatnonzero(each.is_atomic)
             np.maximum.at(lengths, each.step[rows] - first, _turns(each, rows) + 1)
-        return cls(first, np.where(lengths > WARP, 1, lengths))
+        return cls(first, np.where(lengths > MOST, 1, lengths))
 
     @property
     def _starts(self) -> Array:

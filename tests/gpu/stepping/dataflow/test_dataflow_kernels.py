@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gpu.stepping.dataflow.compare import first_difference
 from gpu.stepping.dataflow.dataflow import Dataflow
+from gpu.stepping.provenance.turns import MOST
 from tests.gpu.simulator import statements
 from tests.gpu.stepping.dataflow.flows import check, columns_reached, edges, made_columns
 from tests.gpu.stepping.recordings import launch, record
@@ -266,9 +267,9 @@ def test_a_histogram_s_atomics_queue_in_their_bins():
         if (threadIdx.x < 4) atomicAdd(&bins[threadIdx.x], s[threadIdx.x]);
     }
     """
-    values = RANDOM.integers(0, 4, 96).astype(np.int32)
-    flow = check(Dataflow(launch(source, [values, np.zeros(4, np.int32)], grid=2, block=48)))
-    counts = [np.bincount(part, minlength=4) for part in values.reshape(2, 48)]
+    values = RANDOM.integers(0, 4, 24).astype(np.int32)
+    flow = check(Dataflow(launch(source, [values, np.zeros(4, np.int32)], grid=2, block=12)))
+    counts = [np.bincount(part, minlength=4) for part in values.reshape(2, 12)]
     deepest = int(np.max(counts))
     assert labels(flow) == ["in", "bins", "s", *(f"turn {turn}" for turn in range(2, deepest + 1)), "bins", "turn 2"]
     for turn, row in enumerate(flow.rows[2 : 2 + deepest], 1):
@@ -305,9 +306,9 @@ def test_threads_that_want_one_element_take_turns():
     assert edges(flow, 4) == {(1, 3, 1)}
 
 
-def test_a_queue_longer_than_a_warp_is_one_row():
+def test_a_queue_longer_than_one_would_follow_is_one_row():
     source = "__global__ void k(int *sum) { atomicAdd(sum, 1); }"
-    for block, rows in ((32, 33), (64, 2)):
+    for block, rows in ((MOST, MOST + 1), (MOST + 1, 2)):
         flow = check(Dataflow(launch(source, [np.zeros(1, np.int32)], block=block)))
         assert (len(flow.rows), int(flow.rows[-1].value[0])) == (rows, block)
 
