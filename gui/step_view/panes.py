@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout,
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
 from gui.step_view.arrays.view import MemoryView
+from gui.step_view.beside.variants import VariantsView
 from gui.step_view.cards.counters import ROWS, CountersCard
 from gui.step_view.cards.findings import FindingsLabel
 from gui.step_view.cards.lanes import LanesCard
@@ -46,12 +47,13 @@ class Panes(QWidget):
     player : Player
     source : SourcePane
     orders : OrdersView
+    beside : VariantsView
     """
 
-    def __init__(self, player: Player, source: SourcePane, orders: OrdersView) -> None:
+    def __init__(self, player: Player, source: SourcePane, orders: OrdersView, beside: VariantsView) -> None:
         super().__init__()
         self._has_phases = False
-        self._make_pictures(orders)
+        self._make_pictures(orders, beside)
         self.right = self._make_right(source)
         self.right.installEventFilter(self)
         self.time = self._make_time(player)
@@ -69,7 +71,7 @@ class Panes(QWidget):
         whole.addWidget(self.splitter, 1)
         whole.addWidget(self.time)
 
-    def _make_pictures(self, orders: OrdersView) -> None:
+    def _make_pictures(self, orders: OrdersView, beside: VariantsView) -> None:
         self.flow = FlowView()
         self.message = label("", "muted", wrap=True, name="Why there is no picture")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -82,12 +84,13 @@ class Panes(QWidget):
         self.launches = LaunchesView()
         self.pictures.addWidget(self.launches)
         self.pictures.addWidget(orders)
+        self.pictures.addWidget(beside)
         self.pictures.addWidget(self.message)
         self.picture = Card("Dataflow", margins=(1, 7, 1, 7))
         self.picture.body.setSpacing(4)
         self.picture.body.removeItem(self.picture.head)
         self.picture.title.hide()
-        self.kinds = Segments(("Flow", "Arrays", "Variables", "Launches", "Two orders"), "Picture")
+        self.kinds = Segments(("Flow", "Arrays", "Variables", "Launches", "Two orders", "Side by side"), "Picture")
         self.kinds.buttons["Launches"].hide()
         self.state = Badge()
         self.state.hide()
@@ -115,7 +118,8 @@ class Panes(QWidget):
         """Return the line above the picture; what is done with it goes below the kinds where there is little room."""
         head = WrappingLayout(across=8, down=2, spread=True)
         head.setContentsMargins(12, 0, 8, 0)
-        for items in ((self.kinds, self.state), (self.symbols, *self.zooms.values(), self.export)):
+        pairs = self.kinds.take_out("Two orders", "Side by side")
+        for items in ((self.kinds,), (pairs, self.state), (self.symbols, *self.zooms.values(), self.export)):
             together = QWidget()
             together.setLayout(row(*items))
             head.addWidget(together)

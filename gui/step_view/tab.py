@@ -22,6 +22,7 @@ from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
 from gui.qt.background import in_background
 from gui.qt.later import after
+from gui.step_view.beside.variants import VariantsView
 from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, ShownPicture
 from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
@@ -66,7 +67,8 @@ class StepTab(QWidget):
         self.player = Player(self)
         self.source = SourcePane(sources)
         self.orders = OrdersView(jobs, f"orders {stepped.subject}")
-        self.panes = Panes(self.player, self.source, self.orders)
+        self.beside = VariantsView(jobs, f"beside {stepped.subject}")
+        self.panes = Panes(self.player, self.source, self.orders, self.beside)
         self.settings = SettingsPanel(stepped, self)
         self.chosen = ElidedButton("What is recorded", "Size, input and order of what is recorded")
         whole = QVBoxLayout(self)
@@ -214,7 +216,7 @@ class StepTab(QWidget):
 
     def stop(self) -> bool:
         """Stop what is being recorded; return whether there was anything."""
-        return self.stepper.stop() or self.orders.stepper.stop()
+        return self.stepper.stop() or self.orders.stepper.stop() or self.beside.stepper.stop()
 
     def _describe_settings(self) -> None:
         self.chosen.say(f"{self.settings.text}  ▾")
@@ -240,6 +242,7 @@ class StepTab(QWidget):
         self.panes.memory.open(models)
         self.panes.launches.open(models.grids)
         self.panes.kinds.buttons["Launches"].setVisible(models.launching)
+        self.panes.kinds.buttons["Side by side"].setVisible(bool(self.stepped.others))
         if self._kind_chosen is None or (self._kind_chosen == "Launches" and not models.launching):
             self.panes.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
             self._kind_chosen = None
@@ -289,12 +292,18 @@ class StepTab(QWidget):
             "Variables": (self.panes.warp, VARIABLES_LEGEND),
             "Launches": (self.panes.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
+            "Side by side": (self.beside, FLOW_LEGEND),
         }[self.panes.kinds.chosen]
         self.panes.pictures.setCurrentWidget(shown)
         self.panes.legend.say(legend)
         models = self.models if shown is self.orders else None
         if models is not None and models is not self.orders.models[0] and isinstance(self.request, RunRequest):
             self.orders.show_first(self.request, models)
+        # It has the lines, lanes and counts of both: what there is of the one leaves its room.
+        self.panes.right.setVisible(shown is not self.beside)
+        models = self.models if shown is self.beside else None
+        if models is not None and models is not self.beside.models[0] and isinstance(self.request, RunRequest):
+            self.beside.show_first(self.stepped.title, self.request, models, self.stepped.others)
         for each in (self.panes.symbols, *self.panes.zooms.values()):
             each.setVisible(self.shows_flow)
 
@@ -327,6 +336,8 @@ class StepTab(QWidget):
         shown = self.panes.pictures.currentWidget()
         if shown is self.orders:
             self.orders.show_moment(self.player.moment)
+        elif shown is self.beside:
+            self.beside.show_moment(self.player.moment)
         elif shown is self.panes.warp:
             self._show_warp(self.player.moment, self.snapshot(self.player.moment))
 
@@ -391,8 +402,9 @@ class StepTab(QWidget):
             self.panes.flow.show_moment(moment)
         self.panes.launches.show_moment(moment)
         self.panes.timeline.show_moment(moment)
-        if self.panes.pictures.currentWidget() is self.orders:
-            self.orders.show_moment(moment)
+        for each in (self.orders, self.beside):
+            if self.panes.pictures.currentWidget() is each:
+                each.show_moment(moment)
         event = max(moment - 1, 0)
         file = models.files[event] if moment else self.stepped.file
         # What a header of the simulator's own does has no text to be shown.

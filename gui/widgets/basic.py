@@ -257,10 +257,7 @@ class Segments(QWidget):
         self.setAccessibleName(accessible)
         self.group = QButtonGroup(self)
         self.buttons = {}
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetFixedSize)
+        layout = self._line(self)
         for name in names:
             made = button(name, "segment", name=f"{accessible}: {name}")
             made.setCheckable(True)
@@ -269,6 +266,22 @@ class Segments(QWidget):
             layout.addWidget(made)
         self.buttons[names[0]].setChecked(True)
         self.group.buttonToggled.connect(lambda _, on: self.picked.emit(self.chosen) if on else None)
+
+    @staticmethod
+    def _line(widget: QWidget) -> QHBoxLayout:
+        layout = QHBoxLayout(widget)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetFixedSize)
+        return layout
+
+    def take_out(self, *names: str) -> QWidget:
+        """Return some of the choices as a part of their own, which may stand on another line."""
+        part = QWidget()
+        layout = self._line(part)
+        for name in names:
+            layout.addWidget(self.buttons[name])
+        return part
 
     def choose(self, name: str) -> None:
         """Choose `name` as a click would."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu.declaration.pattern import (
     Choice,
@@ -109,6 +109,13 @@ def _no_text(request: StepRequest) -> CountedText | None:
     return None
 
 
+class OtherVariant(NamedTuple):
+    """A variant of the same pattern, which takes the same parameters."""
+
+    name: str
+    title: str
+
+
 @dataclass(frozen=True)
 class Steppable:
     """Something that can be stepped through; what is called and shown alike is the same.
@@ -129,6 +136,8 @@ class Steppable:
         The library whose routine it is, which cannot be stepped through; "" for a kernel.
     parameters : tuple of Parameter
         What can be chosen, within what can be watched.
+    others : tuple of OtherVariant
+        What it can be compared with on the same input, the nearest first.
     random : bool
         Whether another seed makes another input.
     threads : callable
@@ -151,6 +160,7 @@ class Steppable:
     request: Callable[[Chosen], StepRequest] = field(compare=False)
     library: str = ""
     parameters: tuple[Parameter, ...] = field(default=(), compare=False)
+    others: tuple[OtherVariant, ...] = ()
     random: bool = False
     threads: Callable[[Params], int | None] = field(default=_asked_for, compare=False)
     takes_image: Callable[[Params], bool] = field(default=_no_image, compare=False)
@@ -168,6 +178,13 @@ def _elements(pattern: Pattern, request: StepPattern) -> int | None:
         case "text" if text is not None:
             return len(request.params[text.name])
     return pattern.elements(request.params)
+
+
+def _others(pattern: Pattern, variant: Variant) -> tuple[OtherVariant, ...]:
+    """Return the other rungs of a ladder that can be stepped, the one below first: that is what a rung improves on."""
+    place = pattern.variants.index(variant)
+    found = [each for each in (*pattern.variants[:place][::-1], *pattern.variants[place + 1 :]) if not each.library]
+    return tuple(OtherVariant(each.name, each.title) for each in found)
 
 
 def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
@@ -198,6 +215,7 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         ),
         library=variant.library,
         parameters=tuple(_watchable(parameter, pattern) for parameter in pattern.parameters),
+        others=_others(pattern, variant),
         random=pattern.make_input is not None,
         threads=variant.threads or _asked_for,
         takes_image=lambda params: pattern.takes(params) == "image",

@@ -1,0 +1,274 @@
+"""Two variants side by side on the same input, on one time line; their lanes, banks and counts beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
+
+from gpu.messages.requests import Failure, StepPattern
+from gui.model.jobs import Jobs
+from gui.painting.theme import look
+from gui.step_view.cards.lanes import LaneGrid
+from gui.step_view.cards.traffic import BankRow
+from gui.step_view.dataflow.view import FlowView
+from gui.step_view.recording.models import Models
+from gui.step_view.recording.steppable import OtherVariant, RunRequest
+from gui.step_view.recording.stepper import Stepper
+from gui.step_view.time.snapshots import Snapshots, snapshots_of
+from gui.widgets.basic import ElidedLabel, Segments, as_count, label, restyle, row
+
+if TYPE_CHECKING:
+    from gpu.stepping.alignment import Alignment
+    from gpu.stepping.tally import Counts
+
+_FIRST_TO_GO = ((34, "words"), (30, "banks"), (27, "line"), (24, "grid"))
+"""Lines of text that the view has at least where these are shown: the figures come first."""
+
+BY_PHASE, BY_BARRIER = "by phase", "by barrier"
+
+_FIGURES: Mapping[str, tuple[str, Callable[[Counts], float | None], Callable[[float], str]]] = {
+    "steps": ("Operations that follow each other", lambda counts: counts.steps, as_count),
+    "operations": ("Operations on data, of all threads together", lambda counts: counts.operations, as_count),
+    "barriers": ("Barriers passed, each once for every block", lambda counts: counts.barriers, as_count),
+    "idle lanes": ("Of the lanes of warps that execute a statement which operates on data", lambda counts: (
+        counts.idle_fraction), lambda value: f"{value:.0%}"),
+    "divergent": ("Branches that parted the lanes of a warp", lambda counts: counts.divergent_branches, as_count),
+    "sectors": ("32-byte sectors of global memory that were moved", lambda counts: counts.sectors, as_count),
+    "conflicts": ("Passes over the banks of shared memory beyond the least possible", lambda counts: (
+        counts.bank_conflicts), as_count),
+}  # fmt: skip
+
+
+class VariantSide(QWidget):
+    """A variant: its dataflow, its line, its lanes and its banks."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.title = ElidedLabel("card-title", f"{name} variant")
+        self.flow = FlowView()
+        self.flow.setMinimumSize(120, 90)
+        self.flow.setAccessibleName(f"Dataflow of the {name} variant")
+        self.line = ElidedLabel("code", f"Line of the {name} variant")
+        self.words = ElidedLabel("caption", f"Lanes of the {name} variant")
+        self.grid = LaneGrid()
+        self.grid.most_rows = 2
+        self.banks = BankRow()
+        self.models: Models | None = None
+        self.moment = 0
+        self._lines = 99.0
+        self._title = ""
+        self._snapshots: Snapshots | None = None
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(3)
+        below = QWidget()
+        foot = QVBoxLayout(below)
+        foot.setContentsMargins(14, 0, 14, 0)
+        foot.setSpacing(4)
+        for each in (self.line, self.grid, self.banks, self.words):
+            foot.addWidget(each)
+        self.title.setContentsMargins(14, 0, 14, 0)
+        layout.addWidget(self.title)
+        layout.addWidget(self.flow, 1)
+        layout.addWidget(below)
+
+    def open(self, title: str, models: Models | None) -> None:
+        """Show a variant's recording; None shows none yet."""
+        self._title, self.models = title, models
+        self._snapshots = snapshots_of(models) if models is not None else None
+        self.title.say(title)
+        if models is None:
+            self.flow.open(None, (1,), several_blocks=False)
+            self.grid.show_lanes(None, 0, 1, -1)
+        else:
+            self.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
+        for each in (self.line, self.words):
+            each.say("")
+        self.share_room(self._lines)
+
+    def share_room(self, lines: float) -> None:
+        """Leave out what comes last, where the view is so many lines of text high."""
+        self._lines = lines
+        for least, name in _FIRST_TO_GO:
+            wanted = name != "banks" or (self.models is not None and "shared" in self.models.spaces)
+            getattr(self, name).setVisible(lines >= least and wanted)
+
+    def show_moment(self, moment: int) -> None:
+        """Show it as it is just before a moment."""
+        models, self.moment = self.models, moment
+        if models is None or self._snapshots is None or not models.recording.moments:
+            return
+        now = self._snapshots(moment, None)
+        step = f"step {moment} of {models.recording.moments}"
+        self.title.say("  ·  ".join(part for part in (self._title, now.phase, step) if part))
+        self.flow.show_moment(moment)
+        line = int(models.lines[moment - 1]) if moment else 0
+        self.line.say(f"{line}  {now.code.strip()}" if line else "")
+        self.grid.show_lanes(now.lanes, now.block, now.threads, -1)
+        self.banks.show_threads(now.traffic.banks if now.traffic is not None else None)
+        self.words.say("  ·  ".join(group.text for group in now.lanes.groups(now.block)))
+
+
+class CountsBeside(QWidget):
+    """What two variants have counted, a row each: so far, and in all. The lesser of two in all stands out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Counts of both variants")
+        self.setToolTip("So far / in all: exact numbers from the recordings")
+        grid = QGridLayout(self)
+        grid.setContentsMargins(14, 0, 14, 0)
+        grid.setHorizontalSpacing(look().px(10))
+        grid.setVerticalSpacing(1)
+        self.names = (ElidedLabel("caption", "First of the counts"), ElidedLabel("caption", "Second of the counts"))
+        self.cells: dict[tuple[int, str], ElidedLabel] = {}
+        for column, (name, (tip, _, _)) in enumerate(_FIGURES.items(), 1):
+            head = label(name, "caption")
+            head.setToolTip(tip)
+            grid.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
+            grid.setColumnStretch(column, 1)
+            for place in (0, 1):
+                cell = self.cells[place, name] = ElidedLabel("code", f"{name} of variant {place + 1}", right=True)
+                grid.addWidget(cell, place + 1, column)
+        for place, each in enumerate(self.names, 1):
+            grid.addWidget(each, place, 0)
+        grid.setColumnStretch(0, 1)
+
+    def show_counts(self, place: int, name: str, so_far: Counts, total: Counts) -> None:
+        """Show what a variant has counted."""
+        self.names[place].say(name)
+        for figure, (_, count, told) in _FIGURES.items():
+            values = (count(so_far), count(total))
+            self.cells[place, figure].say(" / ".join("–" if value is None else told(value) for value in values))
+
+    def compare(self, totals: Sequence[Counts]) -> None:
+        """Let the lesser of two figures stand out."""
+        for figure, (_, count, _) in _FIGURES.items():
+            one, other = (count(each) for each in totals)
+            for place, (mine, theirs) in enumerate(((one, other), (other, one))):
+                better = mine is not None and theirs is not None and mine < theirs
+                restyle(self.cells[place, figure], "tone", "best" if better else "")
+
+    def clear(self) -> None:
+        """Show nothing."""
+        for each in (*self.names, *self.cells.values()):
+            each.say("")
+
+
+class VariantsView(QWidget):
+    """What is played, and beside it another variant of the same pattern.
+
+    Parameters
+    ----------
+    jobs : callable
+        Returns the queue of the simulator that records.
+    channel : str
+        Where its requests wait.
+    """
+
+    said = pyqtSignal(str)
+
+    def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
+        super().__init__()
+        self.setAccessibleName("Side by side")
+        self.stepper = Stepper(jobs, channel, self)
+        self.sides = (VariantSide("first"), VariantSide("second"))
+        self.counts = CountsBeside()
+        self.other = QComboBox()
+        self.other.setAccessibleName("Other variant")
+        self.other.setToolTip("The variant beside it, on the same input")
+        self.other.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.align = Segments((BY_PHASE, BY_BARRIER), "Aligned")
+        self.state = ElidedLabel("muted", "What is recorded beside it")
+        self.alignment: Alignment | None = None
+        self._request: RunRequest | None = None
+        self._moment = 0
+        head = row(label("beside", "caption"), self.other, label("aligned", "caption"), self.align, self.state)
+        head.setContentsMargins(14, 0, 14, 0)
+        head.setStretch(4, 1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(4)
+        whole.addLayout(head)
+        both = row(*self.sides, spacing=4)
+        for place in (0, 1):
+            both.setStretch(place, 1)
+        whole.addLayout(both, 1)
+        whole.addWidget(self.counts)
+        self.other.activated.connect(lambda _: self._record())
+        self.align.picked.connect(lambda _: self._align())
+        self.stepper.loaded.connect(self._take)
+        self.stepper.failed.connect(self._fail)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        for side in self.sides:
+            side.share_room(self.height() / look().text_px)
+
+    @property
+    def models(self) -> tuple[Models | None, Models | None]:
+        """What is shown."""
+        return self.sides[0].models, self.sides[1].models
+
+    def show_first(self, title: str, request: RunRequest, models: Models, others: Sequence[OtherVariant]) -> None:
+        """Take what is played, and record another one: that which was chosen, else the first of `others`."""
+        chosen = self.other.currentData()
+        self._request = request
+        self.other.clear()
+        for each in others:
+            self.other.addItem(each.title, each.name)
+        self.other.setCurrentIndex(max(self.other.findData(chosen), 0))
+        self.counts.clear()
+        self.alignment = None
+        self.sides[0].open(title, models)
+        self.sides[1].open("", None)
+        self._record()
+
+    def choose(self, name: str) -> None:
+        """Show another variant beside it."""
+        self.other.setCurrentIndex(self.other.findData(name))
+        self._record()
+
+    def _record(self) -> None:
+        request: Any = self._request
+        if isinstance(request, StepPattern) and self.other.currentData():
+            self.state.say("recording…")
+            self.stepper.record(replace(request, variant=self.other.currentData()))
+
+    def _take(self, request: RunRequest, models: Models) -> None:
+        self.state.say("" if models.recording.moments else models.recording.failure)
+        self.sides[1].open(self.other.currentText(), models)
+        self._align()
+
+    def _fail(self, failure: Failure) -> None:
+        self.sides[1].open("", None)
+        self.state.say(failure.message)
+
+    def _align(self) -> None:
+        from gpu.stepping.alignment import by_barrier, by_phase
+
+        one, other = self.models
+        if one is None or other is None:
+            return
+        ends = (one.recording.moments, other.recording.moments)
+        found = by_phase(one.phases, other.phases, ends) if self.align.chosen == BY_PHASE else None
+        mine, theirs = ([segment.first for segment in models.segments] for models in (one, other))
+        self.alignment = found or by_barrier(mine, theirs, ends)
+        self.counts.compare([models.tally.at(end) for models, end in zip((one, other), ends, strict=True)])
+        self.show_moment(self._moment)
+
+    def show_moment(self, moment: int) -> None:
+        """Show the first variant at a moment, and the other one where it is by then."""
+        self._moment = moment
+        moments = (moment, self.alignment.other(moment) if self.alignment is not None else 0)
+        for place, (side, own) in enumerate(zip(self.sides, moments, strict=True)):
+            if side.models is None:
+                continue
+            side.show_moment(own)
+            tally, end = side.models.tally, side.models.recording.moments
+            self.counts.show_counts(place, side.title.text().partition("  ·  ")[0], tally.at(own), tally.at(end))
