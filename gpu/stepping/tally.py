@@ -106,8 +106,8 @@ class Tally:
         numbers = np.where(step >= 0, np.arange(1, step.size + 1), 0)
         self._latest = np.concatenate([[0], np.maximum.accumulate(numbers)])
         self._of_step = np.concatenate([np.zeros((1, columns), np.int64), _within_steps(counted, step)])
-        done = np.where(step >= 0, self._of_step[1:, _COLUMNS.index("operations")], 0)
-        self._peak = np.concatenate([[0], np.maximum.accumulate(done)])
+        self._done = np.where(step >= 0, self._of_step[1:, _COLUMNS.index("operations")], 0)
+        self._peak = np.concatenate([[0], np.maximum.accumulate(self._done)])
 
     def at(self, moment: int) -> Counts:
         """Return what had been counted from the beginning until just before an event, or the end.
@@ -119,6 +119,19 @@ class Tally:
         """
         self._recording.at(moment)
         return Counts.of(dict(zip(_COLUMNS, self._sums[moment].tolist(), strict=True)), int(self._peak[moment]))
+
+    def between(self, first: int, last: int) -> Counts:
+        """Return what was counted from one moment to another.
+
+        Raises
+        ------
+        InputError
+            There is no such moment.
+        """
+        for moment in (first, last):
+            self._recording.at(moment)
+        sums = dict(zip(_COLUMNS, (self._sums[last] - self._sums[first]).tolist(), strict=True))
+        return Counts.of(sums, int(self._done[first:last].max(initial=0)))
 
     def step_at(self, moment: int) -> Counts:
         """Return what was counted in the step that was done last, with all that led to it since the step before.

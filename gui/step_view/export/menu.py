@@ -16,11 +16,13 @@ from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.export.files import FRAME, Caption, Film, FlowPicture, PaintFrame, frames_of, paint_footer, write_svg
+from gui.step_view.export.handout import Handout
 from gui.step_view.recording.models import Models
 from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
 
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
 _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
+_HANDOUTS = "PDF document (*.pdf);;SVG drawing (*.svg)"
 _RECORDINGS = "Recording (*.lockstep)"
 _ADVICE = "Choose a folder that you may write to"
 _FOOTER = 84
@@ -88,6 +90,7 @@ class Exports(QObject):
         for text, do in (
             ("Picture…", self.ask_picture),
             ("Animation…", self.ask_film),
+            ("Handout…", self.ask_handout),
             ("Recording…", self.ask_recording),
             ("Copy picture", self.copy),
         ):
@@ -151,6 +154,26 @@ class Exports(QObject):
         else:
             clipboard.setPixmap(shown.picture.grab())
         self.said.emit("Copied the picture")
+
+    # --- a handout
+
+    def ask_handout(self) -> None:
+        """Ask where to, and save a strip of all phases."""
+        path = self._ask("Save handout", _HANDOUTS)
+        if path is not None:
+            self.write_handout(path)
+
+    def write_handout(self, path: Path) -> bool:
+        """Write a strip of all phases, whatever moment is shown; say so, or why not."""
+        shown = self._what_is_shown()
+        if shown is None:
+            return False
+        known = path.suffix.lower() in (".pdf", ".svg")
+        if not known or not Handout(_layout(shown), shown.models, shown.caption).write(path):
+            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE}, and .pdf or .svg.")
+            return False
+        self.said.emit(f"Saved {path.name}")
+        return True
 
     # --- the recording
 

@@ -1,0 +1,246 @@
+"""A handout: a strip of a recording's phases, each with its picture, its lines and what was counted; always light."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from PyQt6.QtCore import QBuffer, QIODevice, QMarginsF, QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QFont, QPageLayout, QPageSize, QPainter, QPdfWriter, QPen
+
+from gpu.stepping.phases import Phase
+from gpu.stepping.tally import Counts
+from gui.painting.theme import FONT_SIZES, LIGHT, Look, code_font
+from gui.step_view.dataflow.labels import label_font, label_width
+from gui.step_view.dataflow.layout import DataflowLayout, metrics
+from gui.step_view.dataflow.paint import FlowPainter
+from gui.step_view.export.files import Caption, write_svg
+from gui.step_view.recording.models import Models
+from gui.widgets.basic import as_count
+
+WIDTH = 1000
+"""Units that a strip is wide."""
+_SIDE, _GAP = 14, 16
+_WIDEST = 52.0
+_MOST_LINES = 3
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+Paint = Callable[[QPainter], None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a strip that no page divides: how high it is, and what paints it from its top left corner."""
+
+    height: float
+    paint: Paint
+
+
+class Handout:
+    """The strip of a recording.
+
+    Parameters
+    ----------
+    layout : DataflowLayout
+        Its dataflow, with the texts that are to be written.
+    models : Models
+    caption : Caption
+    """
+
+    def __init__(self, layout: DataflowLayout, models: Models, caption: Caption) -> None:
+        self._look = Look(LIGHT, FONT_SIZES["normal"])
+        self._layout, self._models, self._caption = layout, models, caption
+        label = label_width(layout, self._look, 180)
+        column = min(_WIDEST, (WIDTH - label - 2 * _SIDE) / max(layout.columns, 1))
+        sizes = metrics(self._look, column, label)
+        self._flow = FlowPainter(layout, sizes, self._look, models.warps, models.several_blocks)
+        self.panels = [self._head(), *(self._panel(number, phase) for number, phase in enumerate(self.phases, 1))]
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """What there is a picture of each: the phases that have names, else what lies between barriers."""
+        named = tuple(phase for phase in self._models.phases.stretches if phase.name)
+        return named or tuple(
+            Phase(each.first, each.last, each.label or "…", each.launch) for each in self._models.segments
+        )
+
+    # --- parts
+
+    def _head(self) -> Panel:
+        def paint(painter: QPainter) -> None:
+            self._write(painter, QRectF(_SIDE, 0, WIDTH / 2, 34), self._caption.title, size=17, bold=True)
+            self._write(painter, QRectF(WIDTH / 2, 0, WIDTH / 2 - _SIDE, 34), self._caption.settings, muted=True,
+                        right=True)  # fmt: skip
+            counts = self._models.tally.at(self._models.recording.moments)
+            self._write(painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"In all: {_told(counts)}", muted=True)
+
+        return Panel(60, paint)
+
+    def _rows(self, phase: Phase) -> range:
+        """Return the rows that a phase made, and the one before; where it made none, the one that is there."""
+        mine = [number for number, row in enumerate(self._layout.rows)
+                if row.made.any() and phase.first <= row.first < phase.last]  # fmt: skip
+        if mine:
+            return range(max(mine[0] - 1, 0), mine[-1] + 1)
+        latest = max(self._layout.row_at(phase.last), 0)
+        return range(latest, latest + 1) if self._layout.rows else range(0)
+
+    def _panel(self, number: int, phase: Phase) -> Panel:
+        rows, sizes = self._rows(phase), self._flow.sizes
+        figure = len(rows) * sizes.pitch - (sizes.pitch - sizes.cell) + self._above + 6
+        lines = self._lines(phase, rows)
+        below = 20 * (len(lines) + 1)
+        counts = self._models.tally.between(phase.first, phase.last)
+        steps = f"steps {phase.first + 1} to {phase.last}"
+
+        def paint(painter: QPainter) -> None:
+            painter.setPen(QPen(QColor(LIGHT.border), 1))
+            painter.drawLine(QPointF(_SIDE, 0), QPointF(WIDTH - _SIDE, 0))
+            title = f"{number}   {phase.name}"
+            self._write(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), title, size=15, bold=True)
+            self._write(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), steps, muted=True, right=True)
+            painter.save()
+            painter.translate(0, 34)
+            self._paint_rows(painter, rows, phase.last, figure)
+            painter.restore()
+            top = 34 + figure
+            for place, line in enumerate(lines):
+                self._write(painter, QRectF(_SIDE, top + 20 * place, WIDTH - 2 * _SIDE, 20), line, code=True)
+            box = QRectF(_SIDE, top + 20 * len(lines), WIDTH - 2 * _SIDE, 20)
+            self._write(painter, box, _told(counts), muted=True)
+
+        return Panel(34 + figure + below + _GAP, paint)
+
+    @property
+    def _above(self) -> float:
+        """The room of the operations above the first row of a picture."""
+        return min(self._flow.sizes.pitch - self._flow.sizes.cell, 17.0)
+
+    def _lines(self, phase: Phase, rows: range) -> list[str]:
+        """Return the lines of code that made a phase's values, with their numbers; without any, its first one."""
+        recording, models = self._models.recording, self._models
+        made = [int(self._layout.rows[row].first) for row in rows if self._layout.rows[row].first >= phase.first]
+        found: dict[str, None] = {}
+        for event in made or range(phase.first, min(phase.first + 1, phase.last)):
+            text, line = recording.text(models.files[event]).split("\n"), int(models.lines[event])
+            if 0 < line <= len(text):
+                found[f"{line}  {text[line - 1].strip()}"] = None
+        return list(found)[:_MOST_LINES]
+
+    def _paint_rows(self, painter: QPainter, rows: range, moment: int, height: float) -> None:
+        if not rows:
+            return
+        flow, layout = self._flow, self._layout
+        sizes = flow.sizes
+        gap = sizes.pitch - sizes.cell
+        top = sizes.top(rows.start) - self._above
+        painter.translate(0, -top)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        flow.labels.paint(painter, rows, moment, -1, 0, WIDTH)
+        painter.translate(sizes.label, 0)
+        phases, done = layout.phases(moment)
+        right = layout.width(sizes)
+        for number in rows:
+            painter.save()
+            # Where lines to the first row come from is not told here.
+            above = self._above if number == rows.start else gap
+            painter.setClipRect(QRectF(-2, sizes.top(number) - above, right + 4, sizes.cell + above + 1))
+            flow.paint_row(painter, number, int(phases[number]), done, 0, right)
+            painter.restore()
+
+    def _write(
+        self, painter: QPainter, box: QRectF, text: str, *, size: int = 12, bold: bool = False, muted: bool = False,
+        right: bool = False, code: bool = False,
+    ) -> None:  # fmt: skip
+        font = code_font(size) if code else QFont(label_font(self._look))
+        font.setPixelSize(size)
+        font.setBold(bold)
+        painter.setFont(font)
+        painter.setPen(QColor(LIGHT.muted if muted else LIGHT.text))
+        painter.drawText(box, _RIGHT if right else _LEFT, text)
+
+    # --- files
+
+    @property
+    def size(self) -> QSize:
+        """The whole strip, in one piece."""
+        return QSize(WIDTH, round(sum(panel.height for panel in self.panels)) + _GAP)
+
+    def paint(self, painter: QPainter) -> None:
+        """Paint the whole strip."""
+        painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), QColor(LIGHT.surface))
+        self._paint_panels(painter, self.panels)
+
+    @staticmethod
+    def _paint_panels(painter: QPainter, panels: list[Panel]) -> None:
+        top = float(_GAP) / 2
+        for panel in panels:
+            painter.save()
+            painter.translate(0, top)
+            panel.paint(painter)
+            painter.restore()
+            top += panel.height
+
+    def pages(self, height: float) -> Iterator[list[Panel]]:
+        """Yield the panels of each page of a height, in units; one that is higher has a page of its own."""
+        page: list[Panel] = []
+        for panel in self.panels:
+            if page and sum(each.height for each in page) + panel.height + _GAP > height:
+                yield page
+                page = []
+            page.append(panel)
+        yield page
+
+    def write(self, path: Path) -> bool:
+        """Write an .svg drawing, or a .pdf document of pages; return whether that went well."""
+        if path.suffix.lower() == ".svg":
+            return write_svg(path, self.size, self.paint)
+        made = QBuffer()
+        made.open(QIODevice.OpenModeFlag.WriteOnly)
+        document = QPdfWriter(made)
+        document.setTitle(self._caption.title)
+        document.setCreator("Lockstep")
+        document.setPageLayout(
+            QPageLayout(QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, QMarginsF(12, 12, 12, 12),
+                        QPageLayout.Unit.Millimeter)
+        )  # fmt: skip
+        document.setResolution(144)
+        room = document.pageLayout().paintRectPixels(144)
+        scale = room.width() / WIDTH
+        painter = QPainter(document)
+        for number, page in enumerate(self.pages(room.height() / scale)):
+            if number:
+                document.newPage()
+            painter.save()
+            shrink = min(1.0, room.height() / scale / (sum(panel.height for panel in page) + _GAP))
+            painter.scale(scale * shrink, scale * shrink)
+            self._paint_panels(painter, page)
+            painter.restore()
+        painter.end()
+        try:
+            path.write_bytes(made.data().data())
+        except OSError:
+            return False
+        return True
+
+
+def _told(counts: Counts) -> str:
+    """Return counts in words; what is nothing is left out, but for the first two."""
+    parts = [_some(counts.steps, "step"), _some(counts.operations, "operation")]
+    if counts.idle_fraction is not None and counts.operations:
+        parts.append(f"{counts.idle_fraction:.0%} idle lanes")
+    parts += [
+        _some(number, name)
+        for number, name in (
+            (counts.barriers, "barrier"), (counts.divergent_branches, "divergent branch"), (counts.sectors, "sector"),
+            (counts.bank_conflicts, "bank conflict"),
+        )
+        if number
+    ]  # fmt: skip
+    return "  ·  ".join(parts)
+
+
+def _some(number: int, name: str) -> str:
+    return f"{as_count(number)} {name}{'' if number == 1 else 'es' if name.endswith('ch') else 's'}"

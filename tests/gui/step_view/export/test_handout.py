@@ -1,0 +1,118 @@
+"""The strip of a recording's phases as SVG and PDF."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from PyQt6.QtCore import QSize
+from PyQt6.QtGui import QColor, QImage
+from PyQt6.QtPdf import QPdfDocument
+
+from gui.painting.theme import LIGHT
+from gui.step_view.export.handout import Handout
+
+
+def written(tab, path):
+    assert tab.exports.write_handout(path)
+    return path
+
+
+def pages(path):
+    """Return a PDF, and the text of its pages as it is read."""
+    document = QPdfDocument(None)
+    assert document.load(str(path)) == QPdfDocument.Error.None_
+    return document, [document.getAllText(number).text() for number in range(document.pageCount())]
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_every_phase_has_its_picture_its_lines_and_its_counts(stepping, tmp_path, theme):
+    window = stepping("scan", "brent-kung")
+    window.appearance.set_theme(theme)
+    tab = window.page.step
+    document, texts = pages(written(tab, tmp_path / "scan.pdf"))
+    text = "\n".join(texts)
+    models = tab.models
+    for number, name in enumerate(("load", "up-sweep", "down-sweep", "write"), 1):
+        assert re.search(rf"^{number}\s+{name}", text, re.MULTILINE)
+    assert "Brent-Kung" in text
+    assert "16 elements" in text
+    # 4 steps up and 3 down: 15 and 11 operations, 26 in all.
+    for words in ("4 steps", "15 operations", "3 steps", "11 operations", "In all: 7 steps", "26 operations"):
+        assert words in text
+    assert str(int(models.layout.rows[0].value.sum())) in text
+    made = next(row for row in models.layout.rows if row.made.any())
+    assert f"{made.line}  " in text
+    image = document.render(0, QSize(600, 850))
+    assert image.pixelColor(300, 845).name() in ("#ffffff", "#000000")  # nothing is painted on the paper there
+
+
+def test_it_is_light_whatever_the_window_is(stepping, tmp_path):
+    window = stepping("scan", "brent-kung")
+    window.appearance.set_theme("dark")
+    tab = window.page.step
+    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    image = QImage(handout.size, QImage.Format.Format_RGB32)
+    from PyQt6.QtGui import QPainter
+
+    painter = QPainter(image)
+    handout.paint(painter)
+    painter.end()
+    assert image.pixelColor(2, 2) == QColor(LIGHT.surface)
+    dark = [image.pixelColor(x, y).lightness() < 100
+            for x in range(0, image.width(), 5) for y in range(0, image.height(), 5)]  # fmt: skip
+    assert 0 < sum(dark) < 0.1 * len(dark)
+
+
+def test_a_drawing_is_one_strip_with_all_phases(stepping, tmp_path):
+    tab = stepping("sort", "block-radix").page.step
+    text = written(tab, tmp_path / "sort.svg").read_text()
+    assert "<svg" in text
+    names = [phase.name for phase in tab.models.phases.stretches if phase.name]
+    assert len(names) > 6
+    for name in names:
+        assert name in text
+
+
+def test_many_phases_go_on_over_pages_and_none_is_cut(stepping, tmp_path):
+    tab = stepping("sort", "odd-even").page.step
+    _, texts = pages(written(tab, tmp_path / "sort.pdf"))
+    assert len(texts) > 1
+    names = [phase.name for phase in tab.models.phases.stretches if phase.name]
+    assert [
+        name for text in texts for name in re.findall(r"^\d+\s+(load|round \d+|write)\b", text, re.MULTILINE)
+    ] == names
+
+
+def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(stepping, tmp_path):
+    tab = stepping("histogram", "racy").page.step
+    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    assert len(handout.panels) == 1 + len(tab.models.segments)
+    assert tab.exports.write_handout(tmp_path / "racy.pdf")
+
+
+def test_a_wide_figure_fits_the_page(stepping, tmp_path):
+    tab = stepping("scan", "kogge-stone", n=256, block="256").page.step
+    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    flow = handout._flow
+    assert flow.sizes.label + tab.models.layout.width(flow.sizes) <= handout.size.width()
+    assert "warp 7" in written(tab, tmp_path / "wide.svg").read_text()
+
+
+@pytest.mark.parametrize("name", ["nowhere/scan.pdf", "nowhere/scan.svg", "scan.png"])
+def test_what_cannot_be_written_is_said(stepping, tmp_path, name):
+    tab = stepping().page.step
+    seen = []
+    tab.exports.failed.connect(lambda message, advice: seen.append(message))
+    assert not tab.exports.write_handout(tmp_path / name)
+    assert name.rpartition("/")[2] in seen[0]
+
+
+def test_what_lies_between_two_moments_adds_up(stepping):
+    tab = stepping("scan", "brent-kung").page.step
+    tally, end = tab.models.tally, tab.models.recording.moments
+    parts = [tally.between(phase.first, phase.last) for phase in tab.models.phases.stretches]
+    assert sum(part.operations for part in parts) == tally.at(end).operations
+    assert sum(part.steps for part in parts) == tally.at(end).steps
+    assert max(part.peak for part in parts) == tally.at(end).peak
+    assert tally.between(0, end) == tally.at(end)
