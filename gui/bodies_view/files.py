@@ -68,7 +68,15 @@ class BodyFiles(QObject):
         menu.aboutToShow.connect(lambda: back.setEnabled(self.opened is not None))
 
     def ask(self, title: str, kinds: str, suffix: str) -> Path | None:
-        """Ask for the name of a new file."""
+        """Ask for the name of a new file; time stands still meanwhile."""
+        simulation, playing = self._simulation, self._simulation.playing
+        simulation.play(False)
+        try:
+            return self._named(title, kinds, suffix)
+        finally:
+            simulation.play(playing)
+
+    def _named(self, title: str, kinds: str, suffix: str) -> Path | None:
         pattern = self._simulation.pattern
         made = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
         stem = self.opened.stem if self.opened is not None else made

@@ -80,6 +80,9 @@ class Plots(QWidget):
         self.setMinimumSize(240, 260)
         self.setMouseTracking(True)
         self.histories = (TimeSeries(10), TimeSeries(1))
+        self.kernel = ""
+        """What moves the bodies from now on; where it changes, a line says what it is."""
+        self.changes: list[tuple[float, str]] = []
         self.read_at: float | None = None
         self.peak = 0.0
         """The device's roof in GFLOP/s; 0 where it is not known."""
@@ -92,7 +95,18 @@ class Plots(QWidget):
         """Begin anew."""
         for history in self.histories:
             history.clear()
+        self.changes.clear()
         self.read_at = None
+        self.update()
+
+    def change_kernel(self, name: str) -> None:
+        """Mark the time at which another kernel takes over; the first one has none."""
+        before, self.kernel = self.kernel, name
+        times = [history.times[-1] for history in self.histories if len(history.times)]
+        if not times or name == before:
+            return
+        now = float(max(times))
+        self.changes = [each for each in self.changes if each[0] < now] + ([(now, name)] if now > 0 else [])
         self.update()
 
     def add(self, figures: BodyFigures) -> None:
@@ -174,10 +188,25 @@ class Plots(QWidget):
             y = plot.bottom() - (history.rows[:, curve.column] - low) * scale
             painter.setPen(QPen(_color(theme, curve.color), 1.6))
             _paint_curve(painter, x, y)
+        self._paint_changes(painter, plot, first, last, named=strip is STRIPS[-1])
         if self.read_at is not None:
             at = plot.left() + (self.read_at - first) / (last - first) * plot.width()
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
+
+    def _paint_changes(self, painter: QPainter, plot: QRectF, first: float, last: float, *, named: bool) -> None:
+        """Paint a line wherever the kernel changed, and what it changed to as far as the next line."""
+        theme = look().theme
+        painter.setFont(tick_font())
+        places = [plot.left() + (time - first) / (last - first) * plot.width() for time, _ in self.changes]
+        for at, after, (_, name) in zip(places, [*places, plot.right()][1:], self.changes, strict=True):
+            painter.setPen(QPen(QColor(theme.accent), 1, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
+            if named:
+                room = max(0.0, after - at - 6)
+                text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, round(room))
+                painter.setPen(QColor(theme.accent))
+                painter.drawText(QPointF(at + 4, plot.bottom() - 4), text if room > 8 else "")
 
     def _paint_head(self, painter: QPainter, strip: StripPlot, history: TimeSeries, box: QRectF) -> None:
         theme = look().theme

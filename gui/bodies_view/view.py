@@ -115,6 +115,14 @@ class BodiesView(RunView):
 
     def show_variant(self, name: str) -> None:
         self.simulation.variant = name
+        self._name_kernel()
+
+    def _name_kernel(self) -> None:
+        """Let the plots know what moves the bodies: another rung, or another text of it."""
+        variant = self._pattern.variant(self.simulation.variant)
+        number = self._pattern.variants.index(variant) + 1
+        edited = ", edited" if self._pattern.file_of(variant.name) in self.simulation.sources else ""
+        self.plots.change_kernel(f"{number} {variant.title}{edited}")
 
     def show_params(self, params: dict[str, Any]) -> None:
         if self.simulation.params and self.simulation.begins_anew(params):
@@ -146,6 +154,7 @@ class BodiesView(RunView):
     def show_outcome(self, outcome: FinishedRun) -> None:
         # An edited kernel moves bodies once it has come through a run of its own.
         self.simulation.sources = dict(outcome.sources)
+        self._name_kernel()
 
     @property
     def playing(self) -> bool:

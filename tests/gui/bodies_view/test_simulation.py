@@ -68,16 +68,16 @@ def test_the_next_frame_has_what_is_chosen_by_then(qtbot, bodies):
     bodies.host.patient = True
     play(bodies)
     qtbot.waitUntil(lambda: len(bodies.host.open) == 1)
-    bodies.choose_variant("naive")
+    bodies.choose_variant("tiled")
     bodies.page.form.change(dt=0.25, softening=0.5)
     bodies.view.controls.speed.setCurrentIndex(3)
     bodies.view.controls.color.choose("origin")
     number = asked(bodies)[-1].simulation
-    assert asked(bodies)[-1].variant == bodies.page.pattern.default_variant
+    assert asked(bodies)[-1].variant == bodies.page.pattern.first_rung.name
     bodies.host.answer()
     qtbot.waitUntil(lambda: len(bodies.host.open) == 1)
     request = asked(bodies)[-1]
-    assert (request.variant, request.params["dt"], request.params["softening"]) == ("naive", 0.25, 0.5)
+    assert (request.variant, request.params["dt"], request.params["softening"]) == ("tiled", 0.25, 0.5)
     assert (request.steps, request.color, request.simulation) == (10, "origin", number)
     play(bodies)
 
@@ -205,12 +205,12 @@ def test_a_kernel_is_verified_when_the_bodies_stand_still(qtbot, bodies):
 
     play(bodies)
     before = len(verified())
-    bodies.choose_variant("naive")
+    bodies.choose_variant("tiled")
     qtbot.wait(100)
     assert len(verified()) == before, "not while it is played"
     play(bodies)
     qtbot.waitUntil(lambda: len(verified()) == before + 1)
-    assert (verified()[-1].variant, verified()[-1].verify) == ("naive", True)
+    assert (verified()[-1].variant, verified()[-1].verify) == ("tiled", True)
 
 
 def test_an_edited_kernel_counts_once_it_has_run(qtbot, bodies):

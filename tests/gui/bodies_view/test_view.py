@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
-from PyQt6.QtGui import QWheelEvent
+from PyQt6.QtGui import QColor, QWheelEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, LoadBodies, SaveArray, SaveBodies
 from gui.bodies_view.canvas import BodiesCanvas
+from gui.painting.theme import look
 from tests.gui.bodies_view.conftest import asked, rest
 
 BODIES = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n1,0,0,0,1,0,0.5\n0,2,0,1,0,0,0.25\n"
@@ -401,3 +402,57 @@ def test_the_speed_of_other_bodies_is_not_left_standing(qtbot, bodies):
 def test_what_makes_a_run_that_ends_is_not_asked_for(bodies):
     assert set(bodies.page.form.fields) == {"preset", "bodies", "dt", "softening"}
     assert set(bodies.bench.settings["nbody"].params) > {"steps", "block"}
+
+
+def test_plots_mark_where_the_kernel_changed(qtbot, bodies):
+    view, window = bodies.view, bodies
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    assert not view.plots.changes, "the first kernel is no change"
+    qtbot.keyClick(view.canvas, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: view.frame.figures.steps > 3)
+    qtbot.keyClick(view.canvas, Qt.Key.Key_3)
+    first = view.frame.figures.time
+    qtbot.waitUntil(lambda: view.frame.figures.time > first + 0.02)
+    qtbot.keyClick(view.canvas, Qt.Key.Key_4)
+    qtbot.waitUntil(lambda: len(view.plots.changes) == 2)
+    titles = [variant.title for variant in window.page.pattern.variants]
+    (before, third), (after, fourth) = view.plots.changes
+    assert (third, fourth) == (f"3 {titles[2]}", f"4 {titles[3]}")
+    assert 0 < before <= first < after
+    qtbot.waitUntil(lambda: view.plots._span()[1] > 1.1 * after)
+    qtbot.keyClick(view.canvas, Qt.Key.Key_Space)
+    rest(qtbot, window)
+    picture = view.plots.grab().toImage()
+    span_first, span_last = view.plots._span()
+    room = view.plots.width() - view.plots._left - 1
+    column = round(view.plots._left + (after - span_first) / (span_last - span_first) * room)
+    accent = QColor(look().theme.accent)
+    near = [picture.pixelColor(x, y) for x in (column - 1, column, column + 1) for y in range(picture.height())]
+    assert sum(abs(each.blue() - accent.blue()) < 60 and each.blue() > each.red() + 40 for each in near) > 60
+    qtbot.keyClick(view.canvas, Qt.Key.Key_R)
+    qtbot.waitUntil(lambda: not view.plots.changes)
+
+
+@pytest.mark.parametrize("ask", ["toggle_film", "ask_picture", "ask_save"])
+def test_time_stands_still_behind_a_question_for_a_name(qtbot, bodies, monkeypatch, ask):
+    view, seen = bodies.view, []
+
+    def name(*_):
+        before = view.frame.figures.steps
+        qtbot.wait(200)
+        seen.append((view.playing, view.frame.figures.steps - before))
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", staticmethod(name))
+    view.simulation.play(True)
+    qtbot.waitUntil(lambda: view.frame.figures.steps > 3)
+    (view.toggle_film if ask == "toggle_film" else getattr(view.files, ask))()
+    assert len(seen) == 1
+    assert not seen[0][0]
+    assert seen[0][1] <= 2, "a frame may have been on its way"
+    assert view.playing
+    steps = view.frame.figures.steps
+    qtbot.waitUntil(lambda: view.frame.figures.steps > steps)
+    view.simulation.play(False)
+    rest(qtbot, bodies)
