@@ -22,7 +22,7 @@ _MISTAKES = {
     "invalid-free": "frees what was never allocated",
     "warp-mask": "names the wrong lanes in a mask",
     "use-after-scope": "uses a variable that is gone",
-    "stack-overflow": "calls itself too often",
+    "stack-overflow": "nests calls too deep",
     "assertion": "fails an assertion",
 }
 """What a kernel does, by the kind of a finding."""

@@ -522,7 +522,8 @@ def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, positio
     """Raise LaunchError for a call of `function` from a frame that is as deep as one may be, or has had its time."""
     if frame.depth >= MAXIMUM_DEPTH:
         kind = "stack-overflow"
-        what = f"Stack overflow: {function.name} calls itself more than {MAXIMUM_DEPTH} levels deep."
+        levels = f"calls within calls, more than {MAXIMUM_DEPTH} levels deep"
+        what = f"Stack overflow: {levels}, that of {function.name} the last."
     elif frame.batch.patience.is_over:
         kind = "endless"
         what = f"{function.name} is still called after {frame.batch.patience.spent}: its calls do not end."
@@ -531,7 +532,7 @@ def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, positio
     raise LaunchError(
         f"{position}: {what}",
         position=position,
-        advice="Check what ends the recursion.",
+        advice="Check what ends a recursion.",
         kind=kind,
         thread=frame.batch.describe(int(mask.lanes[0])),
     )
