@@ -288,6 +288,8 @@ class Variant:
     alone : bool
         Whether one thread does all of it, as a program without threads would: the smallest input that says everything
         of it is far smaller than that of threads, and larger ones take long.
+    most : int
+        The most of `Pattern.growing` that it is begun with, where its work grows faster than that; 0 for any.
     lifted_by : str
         The name of the rung that lifts its limit, where that is not the next one. `Pattern.lifts` knows.
     """
@@ -306,6 +308,7 @@ class Variant:
     file: str = ""
     library: str = ""
     alone: bool = False
+    most: int = 0
     lifted_by: str = ""
 
 

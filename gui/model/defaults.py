@@ -11,14 +11,17 @@ from gui.model.records import Settings
 
 
 def suit(patterns: Mapping[str, Pattern], settings: Mapping[str, Settings], device: Device | None) -> list[str]:
-    """Let what nobody has chosen be as suits a device, or no device; return the patterns whose settings changed."""
+    """Let what nobody has chosen suit the variant and a device, or none; return the patterns whose settings changed."""
     changed = []
     for name, pattern in patterns.items():
         suited = (pattern if device is None else pattern.on(device)).growing
         of = settings[name]
-        if suited is None or suited.name in of.chosen or of.params[suited.name] == suited.default:
+        if suited is None or suited.name in of.chosen:
             continue
-        of.params[suited.name] = suited.default
+        default = min(suited.default, pattern.variant(of.variant).most or suited.default)
+        if of.params[suited.name] == default:
+            continue
+        of.params[suited.name] = default
         changed.append(name)
     return changed
 

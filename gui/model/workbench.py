@@ -333,6 +333,8 @@ class Workbench(QObject):
     def choose_variant(self, name: str) -> None:
         """Run another variant."""
         self.settings[self.chosen].variant = self.pattern.variant(name).name
+        if self.jobs.device is not None:
+            self._suit(self.jobs.device)
         self.run_soon()
 
     def choose_params(self, params: Mapping[str, Any]) -> None:

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from PyQt6.QtGui import QFont, QFontMetrics
 from PyQt6.QtWidgets import QWidget
 
 from gpu import __version__
 from gui.painting.theme import look
 from gui.widgets.notice import Notice
 
-_COLUMN = 325
-"""Pixels that a column of keys takes, at the normal size of text."""
+_GAP = 18
+"""Pixels between a key and what it does."""
+_FRAME = 170
+"""Pixels around columns, and between them, at most."""
+
+Rows = list[tuple[str, str]]
 
 
-def show_shortcuts(window: QWidget, groups: dict[str, list[tuple[str, str]]]) -> None:
-    """List the keys: what each does, under the titles of their groups."""
-    columns = min(3, max(1, window.width() // look().px(_COLUMN)))
-    Notice(window, "Keyboard", *(f"<table>{column}</table>" for column in _shared_out(groups, columns))).open()
+def show_shortcuts(window: QWidget, groups: dict[str, Rows]) -> None:
+    """List the keys: what each does, under the titles of their groups, in as many columns as have room."""
+    font = QFont(window.font())
+    font.setPixelSize(look().text_px)
+    strong = QFont(font)
+    strong.setBold(True)
+
+    def width(titles: list[str]) -> int:
+        rows = [row for title in titles for row in groups[title]]
+        keys, texts = zip(*rows, strict=True) if rows else ((), ())
+        return _GAP + _widest(strong, keys) + _widest(font, texts)
+
+    room = window.width() - _FRAME
+    shared = (_shared_out(groups, columns) for columns in (3, 2))
+    columns = next((each for each in shared if sum(map(width, each)) <= room), _shared_out(groups, 1))
+    tables = ("".join(_listed(title, groups[title]) for title in titles) for titles in columns)
+    Notice(window, "Keyboard", *(f"<table>{table}</table>" for table in tables)).open()
 
 
-def _shared_out(groups: dict[str, list[tuple[str, str]]], columns: int) -> list[str]:
-    """Return the rows of tables that are about as long as each other; groups stay whole, and in their order."""
+def _widest(font: QFont, texts: Iterable[str]) -> int:
+    metrics = QFontMetrics(font)
+    return max(map(metrics.horizontalAdvance, texts), default=0)
+
+
+def _shared_out(groups: dict[str, Rows], columns: int) -> list[list[str]]:
+    """Return the titles of columns that are about as long as each other; groups stay whole, and in their order."""
     lines, done = sum(len(rows) + 1 for rows in groups.values()), 0
-    made = [""] * columns
+    made: list[list[str]] = [[] for _ in range(columns)]
     for title, rows in groups.items():
         middle = done + (len(rows) + 1) / 2
-        made[min(columns - 1, int(columns * middle / lines))] += _listed(title, rows)
+        made[min(columns - 1, int(columns * middle / lines))].append(title)
         done += len(rows) + 1
     return made
 

@@ -122,6 +122,7 @@ PATTERN = Pattern(
             kernels=("sort_odd_even",),
             comparable=_comparable,
             textbook=_odd_even,
+            most=2**13,
         ),
         Variant(
             "bitonic",

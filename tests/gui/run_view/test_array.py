@@ -44,7 +44,7 @@ def test_the_result_of_a_reduction_is_shown_as_a_number(qtbot, reducing):
     assert view.value.text() == "10"
     assert view.result.currentWidget().isAncestorOf(view.value)
     assert view._about_input.toolTip() == "5 × int32, ramp"
-    assert view._about_result.toolTip() == "sum, shuffle"
+    assert view._about_result.toolTip() == "sum, neighbored"
     reducing.page.form.change(operator="max", n=2**31 // 1000, input="random")
     settle(qtbot, reducing)
     assert view.value.text() == str(int(reducing.bench.outcomes["reduction"].arrays["result"][0]))
@@ -148,7 +148,7 @@ def test_the_result_is_saved_as_values(qtbot, reducing, tmp_path, monkeypatch):
     reducing.files.ask_save()
     qtbot.waitUntil(lambda: (tmp_path / "sum.npy").exists())
     ((suggested, kinds),) = asked
-    assert suggested.endswith("random-reduction-shuffle.csv")
+    assert suggested.endswith("random-reduction-neighbored.csv")
     assert "image" not in kinds.lower()
     (save,) = [request for request in reducing.host.requests if isinstance(request, SaveArray)]
     assert save.array.path == reducing.bench.outcomes["reduction"].handles["result"].path

@@ -63,7 +63,7 @@ def test_factors_frame_what_they_make(qtbot, multiplying):
 
 def test_each_run_of_square_matrices_is_a_point_of_its_variants_curve(qtbot, multiplying):
     rates = multiplying.page.view.rates
-    assert rates.points == {2: {512: 12.5}}, "6 x 5 x 4 is none"
+    assert rates.points == {1: {512: 12.5}}, "6 x 5 x 4 is none"
     assert rates.title.text() == "Mpixel/s over n", "which is what the pretended engine says"
     multiplying.page.form.change(n=32, m=0, k=0)
     settle(qtbot, multiplying)
@@ -71,11 +71,11 @@ def test_each_run_of_square_matrices_is_a_point_of_its_variants_curve(qtbot, mul
     settle(qtbot, multiplying)
     multiplying.page.form.change(n=16384 // 8)
     settle(qtbot, multiplying)
-    assert rates.points == rates.curves.points == {2: {512: 12.5, 32: 12.5}, 6: {32: 12.5, 2048: 12.5}}
+    assert rates.points == rates.curves.points == {1: {512: 12.5, 32: 12.5}, 7: {32: 12.5, 2048: 12.5}}
     low, high = rates.curves.plot.getViewBox().viewRange()[0]
     assert low <= 5 < 11 <= high
-    assert "<b>7</b>" in rates.legend.text()
-    assert "3  Tiled in shared memory: 12.5 at 32, 12.5 at 512" in rates.legend.toolTip()
+    assert "<b>8</b>" in rates.legend.text()
+    assert "2  Naive: 12.5 at 32, 12.5 at 512" in rates.legend.toolTip()
 
 
 def test_wrong_runs_are_no_points_and_another_engine_begins_anew(qtbot, multiplying):
@@ -87,9 +87,9 @@ def test_wrong_runs_are_no_points_and_another_engine_begins_anew(qtbot, multiply
     settle(qtbot, multiplying)
     wrong = replace(made[-1], report=replace(made[-1].report, verified=False))
     add(wrong, 64)
-    assert rates.points == {2: {512: 12.5, 32: 12.5}}
+    assert rates.points == {1: {512: 12.5, 32: 12.5}}
     add(replace(made[-1], report=replace(made[-1].report, device="another")), 128)
-    assert rates.points == rates.curves.points == {2: {128: 12.5}}
+    assert rates.points == rates.curves.points == {1: {128: 12.5}}
 
 
 def test_a_wide_matrix_has_its_title_above_and_others_beside(multiplying):
