@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import sys
 from pathlib import Path
 
 
 def _open_window() -> int:
-    if complaint := _no_display():
+    if complaint := _no_display() or _missing_libraries():
         print(f"lockstep: {complaint}", file=sys.stderr)
         return 2
     try:
@@ -45,6 +46,24 @@ def _no_display() -> str:
         "There is no display to open a window on. `python main.py tour DIR` saves pictures of the window instead, and "
         "`python main.py run convolution` runs without one."
     )
+
+
+def _missing_libraries() -> str:
+    """Return which of the system's libraries Qt wants and this machine lacks, all at once; "" where none is missing.
+
+    Qt itself ends the process at the first that it misses, and names another one.
+    """
+    from tools import probe
+
+    on_x = "DISPLAY" in os.environ and "WAYLAND_DISPLAY" not in os.environ and "QT_QPA_PLATFORM" not in os.environ
+    wanted = probe.WINDOW_LIBRARIES if on_x else probe.OFFSCREEN_LIBRARIES
+    missing = probe.missing_libraries(wanted)
+    if not missing:
+        return ""
+    said = f"The window needs system libraries that are not here: {', '.join(missing)}."
+    if not shutil.which("apt-get"):
+        return f"{said} Install them as this system does that."
+    return f"{said} Type: {probe.apt_line(tuple(missing.values()))}"
 
 
 def _cannot_open(error: ImportError) -> int:

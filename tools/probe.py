@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import sysconfig
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,11 +63,24 @@ def loads(library: str) -> bool:
     return True
 
 
+def missing_libraries(libraries: Mapping[str, str], can_load: Callable[[str], bool] | None = None) -> dict[str, str]:
+    """Return those of some libraries that do not load, and their packages."""
+    if platform.system() != "Linux":
+        return {}
+    can_load = can_load or loads
+    return {library: package for library, package in libraries.items() if not can_load(library)}
+
+
+def apt_line(packages: Sequence[str]) -> str:
+    """Return what a user types to install packages."""
+    return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
+
+
 def missing_qt_packages(libraries: Mapping[str, str], can_load: Callable[[str], bool] = loads) -> list[str]:
     """Return the packages of those libraries that do not load, and of a font where there is none."""
     if platform.system() != "Linux":
         return []
-    missing = [package for library, package in libraries.items() if not can_load(library)]
+    missing = list(missing_libraries(libraries, can_load).values())
     return missing if _has_font() else [*missing, FONT_PACKAGE]
 
 

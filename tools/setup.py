@@ -43,11 +43,6 @@ def venv_python(venv: Path) -> Path:
     return venv / "Scripts" / "python.exe" if platform.system() == "Windows" else venv / "bin" / "python"
 
 
-def apt_line(packages: Sequence[str]) -> str:
-    """Return what to type to install packages by hand."""
-    return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
-
-
 def apt_install(packages: Sequence[str], prefix: Sequence[str] | None) -> bool:
     """Install system packages where that is allowed; return whether it worked. The caller says what to do if not."""
     if prefix is None:
@@ -80,7 +75,7 @@ def ensure_venv(venv: Path = VENV) -> Path:
         if shutil.which("apt-get"):
             say(f"installing {packages[0]}")
         if not apt_install(packages, probe.apt_prefix()):
-            raise SetupError(f"Python's venv module is not complete here. Type: {apt_line(packages)}")
+            raise SetupError(f"Python's venv module is not complete here. Type: {probe.apt_line(packages)}")
     # From a broken environment's own Python, the one it was made with makes it again.
     maker = getattr(sys, "_base_executable", sys.executable)
     done = subprocess.run([maker, "-m", "venv", "--clear", str(venv)], capture_output=True, text=True, check=False)
@@ -123,7 +118,7 @@ def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
     if prefix is not None:
         say(f"installing Qt's system libraries: {' '.join(packages)}")
     if not apt_install(packages, prefix):
-        raise SetupError(f"{purpose} needs system libraries that are missing here. Type: {apt_line(packages)}")
+        raise SetupError(f"{purpose} needs system libraries that are missing here. Type: {probe.apt_line(packages)}")
 
 
 def ensure_pycuda(python: Path, venv: Path = VENV, *, again: bool = False) -> None:
@@ -154,7 +149,7 @@ def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
         needed = probe.missing_build_packages()
     how = gpu_support.plan(driver, probe.toolkits(), needed)
     if how.obstacle:
-        return how.obstacle + (f" (type: {apt_line(needed)})" if needed and shutil.which("apt-get") else "")
+        return how.obstacle + (f" (type: {probe.apt_line(needed)})" if needed and shutil.which("apt-get") else "")
     source = f"the CUDA toolkit in {how.toolkit.folder}" if how.toolkit else "CUDA's compiler from PyPI"
     say(f"building PyCUDA with {source}; this takes about two minutes, once")
     return gpu_support.install(python, CUDA_REQUIREMENTS, how, probe.driver_library(), venv)

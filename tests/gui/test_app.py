@@ -48,3 +48,27 @@ def test_a_mistake_in_a_part_of_the_window_is_said_and_does_not_end_it(tmp_path)
     ]
     assert "out of luck" in done.stderr
     assert done.returncode == 0
+
+
+def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_command(monkeypatch, capsys):
+    import main
+    from tools import probe
+
+    gone = {"libxcb-icccm.so.4", "libxcb-keysyms.so.1"}
+    monkeypatch.setattr(probe.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(probe, "loads", lambda library: library not in gone)
+    monkeypatch.setattr(main.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setenv("DISPLAY", ":0")
+    for name in ("WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert main._open_window() == 2
+    said = capsys.readouterr().err
+    assert all(library in said for library in gone)
+    assert said.rstrip().endswith("sudo apt-get install -y --no-install-recommends libxcb-icccm4 libxcb-keysyms1")
+    monkeypatch.setattr(main.shutil, "which", lambda name: None)
+    assert main._open_window() == 2
+    said = capsys.readouterr().err
+    assert all(library in said for library in gone)
+    assert "apt-get" not in said
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert main._missing_libraries() == "", "on Wayland nothing of X is wanted"
