@@ -42,8 +42,9 @@ class Judged:
         return verdict_of(right, edited=bool(self.sources), check=self.check, lesson=variant.cautionary)
 
     def data(self, verdict: Verdict) -> dict[str, Any]:
-        """Return findings and verdict as JSON takes them."""
-        return {"findings": findings_data(self.findings), "verdict": asdict(verdict)}
+        """Return findings and verdict as JSON takes them; of an edited text also whether it is "verified"."""
+        found = {"findings": findings_data(self.findings), "verdict": asdict(verdict)}
+        return {**found, "verified": verdict.kind == "verified"} if self.sources else found
 
     def text(self) -> str:
         """Return the findings with their lines, and what mends them; "" where there are none."""

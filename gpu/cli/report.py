@@ -274,6 +274,8 @@ def verdict_text(verdict: Verdict) -> str:
             return f"no; this variant is wrong by design: {verdict.sentence}"
         case "lucky":
             return f"right this time; this variant is wrong by design: {verdict.sentence}"
+        case "flawed":
+            return f"NO: {verdict.words}"
         case "wrong":
             return f"NO: {verdict.words.removeprefix('✗ ').removeprefix('wrong: ')}"
     return verdict.words

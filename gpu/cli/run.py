@@ -152,7 +152,7 @@ def refused(pattern: Pattern, variant: Variant, edited: Judged, *, as_json: bool
     """Print why a kernel was not run, and return that it is not right."""
     verdict = edited.verdict(None, variant)
     if as_json:
-        about = {"pattern": pattern.name, "variant": variant.name, "verified": False}
+        about = {"pattern": pattern.name, "variant": variant.name}
         print(cli_text.as_json({**about, **edited.data(verdict)}))
     else:
         print(f"{pattern.title}\n{cli_text.rows_as_text([('verified', cli_text.verdict_text(verdict))])}")

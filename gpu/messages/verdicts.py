@@ -16,7 +16,7 @@ _MISTAKES = {
     "null-pointer": "follows a null pointer",
     "misaligned": "accesses memory out of alignment",
     "barrier": "has a barrier that not all threads reach",
-    "endless": "does not end",
+    "endless": "does not end in time",
     "use-after-free": "uses memory that was freed",
     "double-free": "frees memory twice",
     "invalid-free": "frees what was never allocated",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
+from gpu.declaration.roles import Role
 from gpu.engines.base import KERNELS, kernel_text
 from gpu.errors import KernelError, LaunchError
 from gpu.messages.requests import CheckPattern
@@ -28,9 +31,10 @@ class Small:
     Parameters
     ----------
     elements, bodies, rows, columns : int
-        At most so many, by the units of a pattern's parameters.
+        At most so many, by the units of a pattern's parameters; of what is given in two dimensions and is no image, at
+        most `columns` either way, so that factors still fit together.
     image : tuple of int
-        At most so many rows and columns of an image that is given, or of what else has two dimensions.
+        At most so many rows and columns of an image that is given.
     """
 
     elements: int
@@ -51,7 +55,8 @@ ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
 _AROUND = 3
 """So many lines around those that race a barrier is tried before."""
 _MOST_TRIES = 12
-_BARRIER = "__syncthreads();"
+_ORDERING = re.compile(r"\s*((?:__sync\w+|__threadfence\w*|\w+(?:\.|::)sync)\s*\([^;]*\)\s*;)\s*(?://.*)?")
+"""A line that does nothing but order what threads do."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ def check_pattern(
     KernelError
         Where a kernel does not compile, or is launched as no GPU would.
     """
-    return _checked(pattern, variant, inputs, given, tell, sources or {}, seed)[1].findings
+    return _checked(pattern, variant, inputs, given, tell, sources or {}, seed)[2].findings
 
 
 def check_edited(
@@ -106,7 +111,7 @@ def check_edited(
     """
     from gpu.simulator.checkers.report import diagnostics_of
 
-    params, found = _checked(pattern, variant, inputs, given, tell, sources, seed)
+    params, checked, found = _checked(pattern, variant, inputs, given, tell, sources, seed)
     file = pattern.file_of(variant.name)
     text = kernel_text(file, sources)
     mistakes = mistakes_of(found.findings, file)
@@ -120,10 +125,14 @@ def check_edited(
     def mends(edited: str) -> bool:
         changed = {**sources, file: edited}
         try:
-            again = _watched(pattern, variant, small, fewer, tell, changed)
+            # First on little, which is quick; what is offered has mended what was seen.
+            for some, values in ((small, fewer), (checked, params)):
+                again = _watched(pattern, variant, some, values, tell, changed)
+                if again.findings or not again.right:
+                    return False
         except KernelError:
             return False
-        return again.right and not again.findings
+        return True
 
     orders = () if found.ended else ORDERS
     return found.findings, Check(
@@ -134,7 +143,7 @@ def check_edited(
         orders=orders,
         ordered_input=_in_words(pattern, fewer),
         differing=tuple(schedule for schedule in orders if not right_in(schedule)),
-        remedy=remedy_of(mistakes, text, mends),
+        remedy=remedy_of(found.findings, mistakes, text, mends, kernel_text(file, {})),
     )
 
 
@@ -155,19 +164,41 @@ def small_params(pattern: Pattern, params: Mapping[str, Any], part: Small = _CHE
     return {name: min(value, most[name]) if name in most else value for name, value in params.items()}
 
 
-def remedy_of(mistakes: Sequence[Mistake], text: str, mends: Callable[[str], bool]) -> Remedy | None:
-    """Return a barrier with which nothing is found any more, where races are all that was found and one does that."""
+def remedy_of(
+    findings: Sequence[Finding],
+    mistakes: Sequence[Mistake],
+    text: str,
+    mends: Callable[[str], bool],
+    original: str = "",
+) -> Remedy | None:
+    """Return a line with which nothing is found any more, where races are all that was found and one does that.
+
+    What was taken out of `original` is put back where that helps; else a barrier is tried around what races.
+    """
     if not mistakes or {each.kind for each in mistakes} != {"race"}:
         return None
     lines = text.split("\n")
-    for number in _places({line for each in mistakes for line in each.lines}, len(lines)):
-        before = lines[number - 1]
-        if not before.strip():
-            continue
-        inserted = before[: len(before) - len(before.lstrip())] + _BARRIER
+    barrier = "__syncwarp();" if all("__syncwarp()" in each.message for each in findings) else "__syncthreads();"
+    around = (
+        (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + barrier)
+        for number in _places({line for each in mistakes for line in each.lines}, len(lines))
+        if lines[number - 1].strip()
+    )
+    for number, inserted in (*_taken_out(original.split("\n"), lines), *around):
         if mends("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
-            return Remedy(f"Insert {_BARRIER} before line {number}", number, inserted)
+            return Remedy(f"Insert {inserted.strip()} before line {number}", number, inserted)
     return None
+
+
+def _taken_out(original: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield lines that only order threads and are not there any more, and before which line each stood."""
+    for _, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
+        for place in range(begin, end):
+            if original[place : place + 1] == lines[first + place - begin : first + place - begin + 1]:
+                continue
+            if found := _ORDERING.fullmatch(original[place]):
+                indent = original[place][: -len(original[place].lstrip())]
+                yield min(first + place - begin, last) + 1, indent + found[1]
 
 
 def _places(racing: Collection[int], last: int) -> Iterator[int]:
@@ -186,13 +217,13 @@ def _checked(
     tell: Tell,
     sources: Mapping[str, str],
     seed: int,
-) -> tuple[dict[str, Any], _Watched]:
-    """Run a variant on a small part of its input before the checkers' eyes; return its parameters too."""
+) -> tuple[dict[str, Any], Inputs, _Watched]:
+    """Run a variant on a small part of its input before the checkers' eyes; return its parameters and that part too."""
     refuse_library(variant)
     part = _ALONE if variant.alone else _CHECKED
     params = small_params(pattern, pattern.check(given), part)
     small = small_inputs(pattern, inputs, params, seed, part)
-    return params, _watched(pattern, variant, small, params, tell, sources)
+    return params, small, _watched(pattern, variant, small, params, tell, sources)
 
 
 def _watched(
@@ -250,7 +281,7 @@ def _is_right(
 
 def small_inputs(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, part: Small) -> Inputs:
     """Return inputs for a check: the beginnings of arrays, and of what has two dimensions a corner."""
-    rows, columns = part.image
+    rows, columns = part.image if pattern.takes(params) == "image" else (part.columns, part.columns)
 
     def corner(values: Array) -> Array:
         if values.ndim >= 2:
@@ -262,6 +293,5 @@ def small_inputs(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], se
 
 def _in_words(pattern: Pattern, params: Mapping[str, Any]) -> str:
     """Return what a pattern was checked on."""
-    if pattern.size is not None and pattern.size.name in params:
-        return f"{pattern.size.name} = {params[pattern.size.name]}"
-    return ""
+    said = (pattern.size, pattern.parameter(Role.BLOCK))
+    return ", ".join(f"{each.name} = {params[each.name]}" for each in said if each is not None and each.name in params)

@@ -31,9 +31,6 @@ _PART = Small(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64))
 _ALONE = Small(elements=128, bodies=128, rows=16, columns=16, image=(32, 32))
 """As quick for one thread."""
 
-_BODY = 7
-"""Numbers of a body."""
-
 
 def count_pattern(
     pattern: Pattern,
@@ -73,7 +70,7 @@ def count_pattern(
         part = _ALONE if variant.alone else _PART
         params = small_params(pattern, params, part)
         if pattern.presentation.kind == "bodies":
-            part = replace(part, image=(part.bodies, _BODY))
+            part = replace(part, columns=part.bodies)
         inputs = small_inputs(pattern, inputs, params, seed, part)
     accept(pattern, variant, inputs, params)
     counters = Counters()

@@ -124,7 +124,7 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
         ended=simulation.ended,
         orders=orders,
         differing=tuple(schedule for schedule in orders if gives_another(schedule)),
-        remedy=remedy_of(mistakes, launch.text, mends) if small else None,
+        remedy=remedy_of(findings, mistakes, launch.text, mends) if small else None,
     )
 
 

@@ -628,7 +628,7 @@ def test_a_pattern_runs_with_another_text_and_is_checked(command, edited):
     assert (done.code, done.err) == (0, "")
     table = table_of(done)
     assert table["verified"] == "yes"
-    assert table["checked"].endswith("nothing. 3 other orders of threads with n = 1025 gave the same.")
+    assert table["checked"].endswith("nothing. 3 other orders of threads with n = 1025, block = 256 gave the same.")
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -645,8 +645,9 @@ def test_a_right_result_of_a_kernel_that_races_fails(command, edited, as_json):
         assert report["findings"][0]["files"] == ["reduction.cu", "reduction.cu"]
         assert report["verdict"]["kind"] == "flawed"
         assert report["verdict"]["words"].startswith("right here, but it races: line")
+        assert report["verified"] is False
     else:
-        assert table_of(done)["verified"].startswith("right here, but it races: line")
+        assert table_of(done)["verified"].startswith("NO: right here, but it races: line")
         assert "Race reported between" in done.out
         assert "Insert __syncthreads(); before line" in done.out
 

@@ -35,7 +35,7 @@ from gpu.messages.requests import (
     Throughput,
 )
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.messages.verdicts import verdict_of
+from gpu.messages.verdicts import Remedy, verdict_of
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.check import check_edited, check_pattern
 from gpu.run.execute import execute, failure_of, run_pattern, throughput
@@ -424,6 +424,39 @@ def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(nam
         mended = "\n".join([*lines[: check.remedy.line - 1], check.remedy.text, *lines[check.remedy.line - 1 :]])
         again = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources={file: mended})[1]
         assert again.clean, line
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "taken"),
+    [
+        ("sort", "bitonic", "            __syncthreads();\n"),  # what races stands in a function that the loop calls
+        ("reduction", "unrolled", "        __syncwarp();\n"),
+        ("reduction", "last-block", "        __threadfence();\n"),
+        ("reduction", "peak", "        __threadfence();\n"),  # on little its race is not seen
+    ],
+)
+def test_what_was_taken_out_of_a_ladder_is_offered_where_it_stood(name: str, variant: str, taken: str) -> None:
+    pattern = find_pattern(name)
+    file = pattern.file_of(variant)
+    text = (KERNELS / file).read_text()
+    start = text.index("void finish(") if "fence" in taken else text.index(pattern.variant(variant).kernels[0] + "(")
+    at = text.index(taken, start)
+    sources = {file: text[:at] + taken.replace("__", "// __") + text[at + len(taken) :]}
+    check = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources=sources)[1]
+    assert {each.kind for each in check.mistakes} == {"race"}
+    line = text[:at].count("\n") + 1
+    assert check.remedy == Remedy(f"Insert {taken.strip()} before line {line}", line, taken.rstrip("\n"))
+
+
+@pytest.mark.parametrize("name", ["matmul", "softmax", "nbody"])
+def test_an_input_that_was_made_before_is_cut_so_that_it_still_fits_together(name) -> None:
+    pattern = find_pattern(name)
+    variant = pattern.variants[1]
+    file = pattern.file_of(variant.name)
+    inputs = pattern.inputs({}, pattern.check({}), 0)
+    sources = {file: (KERNELS / file).read_text() + "\n"}
+    check = check_edited(pattern, variant, inputs, {}, nothing, sources=sources)[1]
+    assert check.clean
 
 
 def test_a_race_between_blocks_has_no_barrier_that_mends_it() -> None:

@@ -12,8 +12,9 @@ from gpu.errors import CompileError, InputError, KernelError, LaunchError
 from gpu.messages.kernels import KernelLaunch, KernelParameter, alike
 from gpu.messages.requests import CountKernel, DescribeKernels, RunKernel, StepKernel
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.messages.verdicts import Mistake, verdict_of_launch
+from gpu.messages.verdicts import Mistake, Remedy, verdict_of_launch
 from gpu.run.execute import execute
+from gpu.run.kernel import run_kernel
 from gpu.stepping.recording import Recording
 
 TEXT = """struct Pair { int a; float b; };
@@ -210,3 +211,17 @@ def test_results_are_alike_but_for_rounding():
     assert not alike(one, one[:2])
     assert alike(np.arange(3), np.arange(3))
     assert not alike(np.arange(3), np.array([0, 1, 3]))
+
+
+def test_a_race_in_a_warp_is_mended_by_a_barrier_of_the_warp() -> None:
+    text = """__global__ void turn(int *a) {
+    __shared__ int s[32];
+    if (threadIdx.x < 32) {
+        s[threadIdx.x] = a[threadIdx.x];
+        a[threadIdx.x] = s[31 - threadIdx.x];
+    }
+}
+"""
+    launch = KernelLaunch("mine.cu", text, "turn", (1,), (64,), ("arange:64",))
+    check = run_kernel(launch)[1].check
+    assert check.remedy == Remedy("Insert __syncwarp(); before line 5", 5, "        __syncwarp();")
