@@ -18,8 +18,9 @@ ON_GPU = replace(conftest.DEVICE, engine="cuda", executor="gpu", multiprocessors
 
 @pytest.fixture
 def shown(qtbot, window):
-    """A window that shows the sort, of 65536 keys where nobody has chosen."""
+    """A window that shows a sort that is quick, of 8192 keys where nobody has chosen."""
     window.choose_pattern("sort")
+    window.choose_variant("radix")
     settle(qtbot, window)
     window.host = FakeHost.made[0]
     return window
@@ -37,14 +38,14 @@ def n_of(window):
 
 
 def test_the_form_shows_what_suits_the_gpu_and_runs_it(qtbot, shown, monkeypatch):
-    assert n_of(shown) == (2**16, 2**16)
+    assert n_of(shown) == (2**13, 2**13)
     goes_to(qtbot, shown, ON_GPU, monkeypatch)
     assert n_of(shown) == (2**17, 2**17)
     assert shown.host.runs("sort")[-1].params["n"] == 2**17
     goes_to(qtbot, shown, replace(ON_GPU, multiprocessors=2), monkeypatch)
     assert n_of(shown) == (2**18, 2**18)
     goes_to(qtbot, shown, replace(ON_GPU, engine="simulator", executor="compiled"), monkeypatch)
-    assert n_of(shown) == (2**16, 2**16), "the simulator keeps its own"
+    assert n_of(shown) == (2**13, 2**13), "the simulator keeps its own"
 
 
 def test_what_somebody_has_chosen_stays(qtbot, shown, monkeypatch):
@@ -53,10 +54,10 @@ def test_what_somebody_has_chosen_stays(qtbot, shown, monkeypatch):
     goes_to(qtbot, shown, ON_GPU, monkeypatch)
     assert n_of(shown) == (1000, 1000)
     # Even where it is another device's default.
-    shown.page.form.change(n=2**16)
+    shown.page.form.change(n=2**13)
     settle(qtbot, shown)
     goes_to(qtbot, shown, replace(ON_GPU, multiprocessors=2), monkeypatch)
-    assert n_of(shown) == (2**16, 2**16)
+    assert n_of(shown) == (2**13, 2**13)
 
 
 def test_only_what_was_chosen_is_remembered(qtbot, shown, monkeypatch, store, make_window):
