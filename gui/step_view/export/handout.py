@@ -31,7 +31,7 @@ Paint = Callable[[QPainter], None]
 
 
 @dataclass(frozen=True)
-class Panel:
+class StripPart:
     """A part of a strip that no page divides: how high it is, and what paints it from its top left corner."""
 
     height: float
@@ -68,7 +68,7 @@ class Handout:
 
     # --- parts
 
-    def _head(self) -> Panel:
+    def _head(self) -> StripPart:
         def paint(painter: QPainter) -> None:
             self._write(painter, QRectF(_SIDE, 0, WIDTH / 2, 34), self._caption.title, size=17, bold=True)
             self._write(painter, QRectF(WIDTH / 2, 0, WIDTH / 2 - _SIDE, 34), self._caption.settings, muted=True,
@@ -76,7 +76,7 @@ class Handout:
             counts = self._models.tally.at(self._models.recording.moments)
             self._write(painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"In all: {_told(counts)}", muted=True)
 
-        return Panel(60, paint)
+        return StripPart(60, paint)
 
     def _rows(self, phase: Phase) -> range:
         """Return the rows that a phase made, and the one before; where it made none, the one that is there."""
@@ -87,7 +87,7 @@ class Handout:
         latest = max(self._layout.row_at(phase.last), 0)
         return range(latest, latest + 1) if self._layout.rows else range(0)
 
-    def _panel(self, number: int, phase: Phase) -> Panel:
+    def _panel(self, number: int, phase: Phase) -> StripPart:
         rows, sizes = self._rows(phase), self._flow.sizes
         figure = len(rows) * sizes.pitch - (sizes.pitch - sizes.cell) + self._above + 6
         lines = self._lines(phase, rows)
@@ -111,7 +111,7 @@ class Handout:
             box = QRectF(_SIDE, top + 20 * len(lines), WIDTH - 2 * _SIDE, 20)
             self._write(painter, box, _told(counts), muted=True)
 
-        return Panel(34 + figure + below + _GAP, paint)
+        return StripPart(34 + figure + below + _GAP, paint)
 
     @property
     def _above(self) -> float:
@@ -174,7 +174,7 @@ class Handout:
         self._paint_panels(painter, self.panels)
 
     @staticmethod
-    def _paint_panels(painter: QPainter, panels: list[Panel]) -> None:
+    def _paint_panels(painter: QPainter, panels: list[StripPart]) -> None:
         top = float(_GAP) / 2
         for panel in panels:
             painter.save()
@@ -183,9 +183,9 @@ class Handout:
             painter.restore()
             top += panel.height
 
-    def pages(self, height: float) -> Iterator[list[Panel]]:
+    def pages(self, height: float) -> Iterator[list[StripPart]]:
         """Yield the panels of each page of a height, in units; one that is higher has a page of its own."""
-        page: list[Panel] = []
+        page: list[StripPart] = []
         for panel in self.panels:
             if page and sum(each.height for each in page) + panel.height + _GAP > height:
                 yield page
