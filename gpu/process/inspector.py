@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpu.errors import InputError
 from gpu.files.opening import name_of, read_bytes
+from gpu.stepping.player_file import within
 
 _ROOT = Path(__file__).parents[2]
 _TOO_LONG = getattr(signal, "SIGXCPU", 0)
@@ -40,7 +41,7 @@ class Inspector:
                 self._waiting = _start()
 
     def read(self, path: Path) -> bytes:
-        """Return the bytes of a recording's file; what was read is what was looked at.
+        """Return the bytes of a recording's file, or of a page's own; what was read is what was looked at.
 
         Raises
         ------
@@ -52,7 +53,7 @@ class Inspector:
         # Only here, while the process starts: a window that opens no recording does without.
         from gpu.simulator.trace.file import MOST_BYTES
 
-        data = read_bytes(path, MOST_BYTES)
+        data = within(read_bytes(path, MOST_BYTES))
         with self._lock:
             process, self._waiting = self._waiting or _start(), None
             self._busy.add(process)

@@ -23,6 +23,7 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.trace import file as trace_file
 from gpu.simulator.trace.conforms import conforms
 from gpu.simulator.trace.trace import Trace
+from gpu.stepping.player_file import within
 
 VERSION = 2
 
@@ -198,7 +199,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | Path) -> Recording:
-        """Read a recording, or a trace as the recording of its launch; the file may go afterwards.
+        """Read a recording, or a trace as the recording of its launch, or a page's own; the file may go afterwards.
 
         A recording's traces are unpacked when they are asked for.
 
@@ -207,7 +208,7 @@ class Recording:
         InputError
             It cannot be read, is damaged, or was written by another version.
         """
-        return cls.read(read_bytes(path, trace_file.MOST_BYTES), path)
+        return cls.read(within(read_bytes(path, trace_file.MOST_BYTES)), path)
 
     @classmethod
     def read(cls, data: bytes, path: str | Path) -> Recording:

@@ -17,7 +17,7 @@ from gui.model.jobs import Jobs
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.recorded import RecordedPage
 
-RECORDINGS = (".lockstep", ".trace")
+RECORDINGS = (".lockstep", ".trace", ".html")
 ENDINGS = (".cu", ".cuh", *RECORDINGS)
 _FILES = f"Kernels and recordings (*{' *'.join(ENDINGS)});;{KERNEL_FILES}"
 

@@ -350,7 +350,7 @@ class StepTab(QWidget):
         return ShownPicture(
             self.stepped.name, caption, self.stepper.path, models, snapshots,
             self.panes.pictures.currentWidget() or self, player.moment, player.end, STEPS_A_SECOND * player.speed,
-            self.followed,
+            self.followed, self.stepped.text(self.request) if self.request is not None else None,
         )  # fmt: skip
 
     def _fail(self, failure: Failure) -> None:

@@ -111,6 +111,37 @@ class Dataflow:
         seen = self._seen(node, row, here.storage.number, int(here.cells[cell])) if node else None
         return [seen] if seen is not None and seen[0] < row else []
 
+    def kept_from(self, row: int) -> Array:
+        """Return where each cell of a row that is kept was seen before, shape (cells, 2): a row and a cell, else -1."""
+        here = self.rows[row]
+        found = np.full((here.cells.size, 2), -1, np.int64)
+        if here.is_input:
+            return found
+        nodes = self._nodes(row)
+        kept = np.flatnonzero(~here.made & (nodes > 0))
+        if not kept.size:
+            return found
+        storage = np.full(kept.size, here.storage.number)
+        rows, cells = self._edges.last_seen.find(nodes[kept], np.full(kept.size, row), storage, here.cells[kept])
+        for at in np.unique(rows[(rows >= 0) & (rows < row)]).tolist():
+            mine = rows == at
+            found[kept[mine], 0] = at
+            found[kept[mine], 1] = np.searchsorted(self.rows[at].cells, cells[mine])
+        return found
+
+    def _nodes(self, row: int) -> Array:
+        """Return the node of each cell's value; 0 where nothing known made it."""
+        here = self.rows[row]
+        nodes = np.where(here.writers >= 0, self.provenance.writes.node[here.writers], 0)
+        known = here.writers >= 0
+        for each in reversed(self.provenance.inputs):
+            if each.storage == here.storage.number and each.launch <= here.launch and each.elements.size:
+                at = np.minimum(np.searchsorted(each.elements, here.cells), each.elements.size - 1)
+                mine = ~known & (each.elements[at] == here.cells)
+                nodes[mine] = each.first + at[mine]
+                known |= mine
+        return nodes
+
     def _node(self, row: int, cell: int) -> int:
         """Return the node of a cell's value; 0 where nothing known made it."""
         here = self.rows[row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,18 +12,22 @@ from PyQt6.QtCore import QObject, QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
+from gpu.declaration.pattern import CountedText
 from gui.painting.theme import look
+from gui.qt.background import in_background
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.export.files import FRAME, Caption, Film, FlowPicture, PaintFrame, frames_of, paint_footer, write_svg
 from gui.step_view.export.handout import Handout
+from gui.step_view.export.player import write_page
 from gui.step_view.recording.models import Models
 from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
 
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
 _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
 _HANDOUTS = "PDF document (*.pdf);;SVG drawing (*.svg)"
+_PLAYERS = "HTML page (*.html)"
 _RECORDINGS = "Recording (*.lockstep)"
 _ADVICE = "Choose a folder that you may write to"
 _FOOTER = 84
@@ -50,6 +55,8 @@ class ShownPicture:
         How fast it is played.
     followed : (int, int) or None
         The block and the thread that are looked at.
+    text : CountedText or None
+        How a text is counted, where one is.
     """
 
     stem: str
@@ -62,6 +69,7 @@ class ShownPicture:
     end: int
     steps_a_second: float
     followed: Thread | None
+    text: CountedText | None = None
 
 
 class Exports(QObject):
@@ -81,16 +89,20 @@ class Exports(QObject):
     """What could not be done, and what to do about it."""
     progressed = pyqtSignal(str)
     """How far an animation is; "" when it is there."""
+    _written = pyqtSignal(str, str)
+    """The name of a file, and why it could not be written."""
 
     def __init__(self, tab: QWidget, shown: Callable[[], ShownPicture | None]) -> None:
         super().__init__(tab)
         self._tab, self._shown = tab, shown
         self.film: Film | None = None
+        self._written.connect(self._take_written)
         self.menu = QMenu(tab)
         for text, do in (
             ("Picture…", self.ask_picture),
             ("Animation…", self.ask_film),
             ("Handout…", self.ask_handout),
+            ("Player for browsers…", self.ask_player),
             ("Recording…", self.ask_recording),
             ("Copy picture", self.copy),
         ):
@@ -174,6 +186,41 @@ class Exports(QObject):
             return False
         self.said.emit(f"Saved {path.name}")
         return True
+
+    # --- a player
+
+    def ask_player(self) -> None:
+        """Ask where to, and save a page that plays the recording in a browser."""
+        path = self._ask("Save player", _PLAYERS)
+        if path is not None:
+            self.write_player(path)
+
+    def write_player(self, path: Path) -> None:
+        """Begin to write a page that plays the recording; it is put together in the background."""
+        shown = self._what_is_shown()
+        if shown is None:
+            return
+        self.progressed.emit("saving the player")
+        layout = _layout(shown)
+        in_symbols = layout.symbols is not None
+
+        def write() -> None:
+            problem = ""
+            try:
+                path.write_text(write_page(shown.models, shown.caption, shown.text, in_symbols=in_symbols), "utf-8")
+            except OSError as error:
+                problem = f"{path.name} cannot be written: {error.strerror}."
+            with suppress(RuntimeError):  # the tab may have gone in the meantime
+                self._written.emit(path.name, problem)
+
+        in_background(write)
+
+    def _take_written(self, name: str, problem: str) -> None:
+        self.progressed.emit("")
+        if problem:
+            self.failed.emit(problem, f"{_ADVICE}.")
+        else:
+            self.said.emit(f"Saved {name}")
 
     # --- the recording
 
