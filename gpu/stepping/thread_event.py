@@ -147,9 +147,11 @@ def _parts(trace: Trace, number: int, lane: int) -> list[Event]:
         while first > 0 and not _same(trace.events[first], event, lane):
             first -= 1
     found = [trace.events[first]]
-    for each in range(first + 1, len(trace.events)):
-        following = trace.events[each]
-        if _same(following, event, lane):
+    rows = trace.data.events[first + 1 :]
+    # A call that has ended has no event any more, and most others are not of this call: they are not looked at.
+    for each in np.flatnonzero((rows["frame"] == event.frame) & (rows["batch"] == event.batch)).tolist():
+        following = trace.events[first + 1 + each]
+        if bool(np.isin(lane, following.lanes)):
             if not following.resumed:
                 break
             found.append(following)
