@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
-from PyQt6.QtWidgets import QFileDialog, QMenu, QWidget
+from PyQt6.QtWidgets import QMenu, QWidget
 
 from gpu.declaration.roles import Role
 from gpu.messages.requests import Failure, LoadBodies, Result, SaveArray, SaveBodies
 from gpu.messages.shared_arrays import SharedArray
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.jobs import Jobs
+from gui.widgets.ask_file import ask_open, ask_save
 from gui.widgets.basic import as_count
 
 TIPSY = (".tipsy", ".bin")
@@ -80,10 +81,10 @@ class BodyFiles(QObject):
         pattern = self._simulation.pattern
         made = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
         stem = self.opened.stem if self.opened is not None else made
-        name, chosen = QFileDialog.getSaveFileName(self._window, title, str(Path.home() / f"{stem}{suffix}"), kinds)
-        if not name:
+        found = ask_save(self._window, title, f"{stem}{suffix}", kinds, "bodies")
+        if found is None:
             return None
-        path = Path(name)
+        path, chosen = found
         suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
         return path if path.suffix else path.with_name(path.name + suffix)
 
@@ -122,10 +123,9 @@ class BodyFiles(QObject):
 
     def ask_open(self) -> None:
         """Ask for a file of bodies, and open it."""
-        folder = self.opened.parent if self.opened is not None else Path.home()
-        name, _ = QFileDialog.getOpenFileName(self._window, "Open bodies", str(folder), _READABLE)
-        if name:
-            self.open(Path(name))
+        path = ask_open(self._window, "Open bodies", _READABLE, "bodies")
+        if path is not None:
+            self.open(path)
 
     def leave(self) -> None:
         """Begin with the preset's bodies again, not with a file's."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PyQt6.QtWidgets import QFileDialog, QWidget
+from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
 from gpu.files.opening import read_bytes
 from gpu.files.sources import MOST_BYTES
 from gui.editor.document import KernelDocument
+from gui.widgets.ask_file import ask_open, ask_save
 
 KERNEL_FILES = "CUDA C++ (*.cu *.cuh);;All files (*)"
 
@@ -17,16 +18,18 @@ KERNEL_FILES = "CUDA C++ (*.cu *.cuh);;All files (*)"
 def ask_target(parent: QWidget, document: KernelDocument) -> Path | None:
     """Ask where a text is to be saved; None for nowhere."""
     path = document.path
-    suggested = path if document.is_own else Path.home() / f"my_{path.name}"
-    name, _ = QFileDialog.getSaveFileName(parent, "Save kernel as", str(suggested), KERNEL_FILES)
-    target = Path(name)
-    return None if not name else target if target.suffix else target.with_name(target.name + ".cu")
+    name = path.name if document.is_own else f"my_{path.name}"
+    beside = path.parent if document.is_own else None
+    found = ask_save(parent, "Save kernel as", name, KERNEL_FILES, "kernels", beside)
+    if found is None:
+        return None
+    target, _ = found
+    return target if target.suffix else target.with_name(target.name + ".cu")
 
 
 def ask_kernel(parent: QWidget) -> Path | None:
     """Ask for a kernel file; None for none."""
-    name, _ = QFileDialog.getOpenFileName(parent, "Open kernel", str(Path.home()), KERNEL_FILES)
-    return Path(name) if name else None
+    return ask_open(parent, "Open kernel", KERNEL_FILES, "kernels")
 
 
 def read_kernel(path: Path) -> str:

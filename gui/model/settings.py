@@ -167,6 +167,23 @@ class SavedSettings:
         """Remember the widths or heights of a splitter's parts."""
         self._store.put(f"{key}/sizes", sizes)
 
+    def tab(self, pattern: str) -> str:
+        """Return the title of the tab that a pattern's page showed last."""
+        return self._word(f"patterns/{pattern}/tab", None, "")
+
+    def store_tab(self, pattern: str, title: str) -> None:
+        """Remember which tab a pattern's page shows."""
+        self._store.put(f"patterns/{pattern}/tab", title)
+
+    def folder(self, kind: str) -> Path | None:
+        """Return the folder of the last file of a kind that was opened or saved, where it is still there."""
+        known = next(_paths([self._word(f"folders/{kind}", None, "")]), None)
+        return known if known is not None and os.path.isdir(known) else None
+
+    def store_folder(self, kind: str, folder: Path) -> None:
+        """Remember where a file of a kind was."""
+        self._remember(f"folders/{kind}", str(folder))
+
     @property
     def complaint(self) -> str:
         """Return what is wrong with the settings' file, in one sentence; "" where nothing is."""

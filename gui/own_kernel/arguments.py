@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QWidget
 
 from gpu.files.images import READABLE
 from gpu.messages.kernels import KernelParameter
 from gui.painting.theme import look
+from gui.widgets.ask_file import ask_open
 from gui.widgets.basic import button, label
 
 ELEMENTS = "64"
@@ -152,7 +151,7 @@ class ArgumentRow(QWidget):
     def _browse(self) -> None:
         images = self.parameter.kind == "texture" or self.kind.currentData() == "texture"
         files = f"NumPy arrays and images (*.npy *{' *'.join(READABLE)})" if images else "NumPy arrays (*.npy)"
-        name, _ = QFileDialog.getOpenFileName(self, "Open array", str(Path.home()), files)
-        if name:
-            (self.extra if self.is_pointer else self.number).setText(name)
+        path = ask_open(self, "Open array", files, "arrays")
+        if path is not None:
+            (self.extra if self.is_pointer else self.number).setText(str(path))
             self.changed.emit()

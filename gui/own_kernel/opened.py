@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
-from PyQt6.QtWidgets import QFileDialog, QStackedWidget
+from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.errors import InputError
 from gpu.messages.requests import Failure
@@ -16,6 +16,7 @@ from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.recorded import RecordedPage
+from gui.widgets.ask_file import ask_open
 
 RECORDINGS = (".lockstep", ".trace", ".html")
 ENDINGS = (".cu", ".cuh", *RECORDINGS)
@@ -62,9 +63,9 @@ class OwnKernel(QObject):
     def ask(self) -> None:
         """Ask for a file and open it."""
         self.prepare()
-        name, _ = QFileDialog.getOpenFileName(self._stack, "Open kernel or recording", str(Path.home()), _FILES)
-        if name:
-            self.open(Path(name))
+        path = ask_open(self._stack, "Open kernel or recording", _FILES, "kernels")
+        if path is not None:
+            self.open(path)
 
     def prepare(self) -> None:
         """Let what looks at recordings start: one may be opened soon."""

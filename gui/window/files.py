@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from PyQt6.QtGui import QPixmap
-from PyQt6.QtWidgets import QFileDialog, QWidget
+from PyQt6.QtWidgets import QWidget
 
 from gpu.declaration.presentation import Kind
 from gpu.declaration.roles import Role
@@ -18,6 +18,7 @@ from gui.model.workbench import Workbench
 from gui.own_kernel.opened import ENDINGS as KERNELS
 from gui.own_kernel.opened import OwnKernel
 from gui.own_kernel.page import OwnKernelPage
+from gui.widgets.ask_file import ask_open, ask_save
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 
@@ -100,9 +101,9 @@ class Files:
             "text": ("Open text", _TEXTS),
             "values": ("Open numbers", _NUMBERS),
         }[self._bench.takes]
-        name, _ = QFileDialog.getOpenFileName(self._window, title, str(self._folder()), kinds)
-        if name:
-            self.open(Path(name))
+        path = ask_open(self._window, title, kinds, "inputs", self._folder())
+        if path is not None:
+            self.open(path)
 
     def ask_save(self) -> None:
         """Ask where to, and save the result; of a kernel of the user's its text."""
@@ -123,12 +124,11 @@ class Files:
         pattern = bench.patterns[outcome.pattern]
         made = (pattern.value(outcome.params, role) for role in (Role.SUBJECT, Role.SOURCE))
         stem = read.stem if read is not None else next(filter(None, made), pattern.name)
-        suggested = self._folder() / f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
-        name, _ = QFileDialog.getSaveFileName(
-            self._window, "Save result", str(suggested), _IMAGE_RESULT if image else _COUNT_RESULT
-        )
-        if name:
-            path = Path(name)
+        suggested = f"{stem}-{outcome.pattern}-{outcome.variant}{suffix}"
+        kinds = _IMAGE_RESULT if image else _COUNT_RESULT
+        found = ask_save(self._window, "Save result", suggested, kinds, "results", self._folder())
+        if found is not None:
+            path, _ = found
             bench.save(path if path.suffix else path.with_name(path.name + suffix))
 
     def ask_export(self) -> None:
@@ -149,10 +149,9 @@ class Files:
         self._ask_picture("Save screenshot", self._window.grab(), "lockstep")
 
     def _ask_picture(self, title: str, pixmap: QPixmap, stem: str) -> None:
-        suggested = self._folder() / f"{stem}.png"
-        name, _ = QFileDialog.getSaveFileName(self._window, title, str(suggested), "PNG image (*.png)")
-        if name:
-            path = Path(name)
+        found = ask_save(self._window, title, f"{stem}.png", "PNG image (*.png)", "pictures", self._folder())
+        if found is not None:
+            path, _ = found
             self.write_picture(pixmap, path if path.suffix else path.with_name(path.name + ".png"))
 
     def write_picture(self, pixmap: QPixmap, path: Path) -> bool:

@@ -24,6 +24,7 @@ from gui.painting.style import style_sheet
 from gui.painting.theme import look, palette
 from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
+from gui.widgets.ask_file import remember_in
 from gui.widgets.banner import Banner
 from gui.widgets.basic import Ground, as_count
 from gui.window.actions import Actions
@@ -67,6 +68,7 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self.memory = memory or SavedSettings()
+        remember_in(self.memory)
         self.engine = engine or self.memory.engine
         self.jobs = Jobs(factory, self)
         # The engine's process takes a moment to come up: it does so while the window is built.
@@ -274,7 +276,12 @@ class MainWindow(QMainWindow):
         self.header.show_pattern(pattern, self.bench.settings[name].variant, self.jobs.device)
         self.actions_.show_variants([variant.title for variant in pattern.variants])
 
+    def _say_what_is_open(self, *names: str) -> None:
+        """Name it in the window's title."""
+        self.setWindowTitle(" – ".join(dict.fromkeys((*filter(None, names), "Lockstep"))))
+
     def _show_own(self, title: str, path: Path) -> None:
+        self._say_what_is_open(path.name, title)
         self.banner.hide()
         self.header.show_own(title, str(path))
         self.sidebar.mark_own(title, path.name)
@@ -311,7 +318,7 @@ class MainWindow(QMainWindow):
     def _name_input(self) -> None:
         """Say what the pattern that is shown works on, in the Run tab, or in the Step tab what is recorded."""
         name, what = self.bench.input_words
-        self.setWindowTitle(f"{name} – Lockstep" if name else "Lockstep")
+        self._say_what_is_open(name, self.bench.pattern.title)
         step = self.page.step
         if self.page.stepping:
             name, what = self.bench.recorded_words(step.settings.params, step.image.get("image"))

@@ -197,6 +197,7 @@ class Pages(QObject):
         image = self._bench.image
         if page.atomics is not None and image is not None:
             page.atomics.show_image(image)
+        page.turn_to(self._memory.tab(page.pattern.name))
 
     def _say_of_study(self, message: str, advice: str) -> None:
         self._messages.banner.say(message, advice, tone="neutral", about=("study", "text"))
@@ -223,12 +224,14 @@ class Pages(QObject):
         for name, page in self.made.items():
             memory.store_step(name, page.step.settings.params, page.step.settings.schedule)
             if name in self._seen:  # others have never been laid out
+                memory.store_tab(name, page.tabs.tabText(page.tabs.currentIndex()))
                 for key, splitter in self._splitters(page).items():
-                    memory.store_sizes(f"{name}/{key}", splitter.sizes())
+                    if key != "step" or page.step.models is not None:
+                        memory.store_sizes(f"{name}/{key}", splitter.sizes())
             page.step.close_down()
             if isinstance(page.view, BodiesView):
                 page.view.close_down()
 
     @staticmethod
     def _splitters(page: PatternPage) -> dict[str, Any]:
-        return {"page": page.splitter, "view": page.view.splitter}
+        return {"page": page.splitter, "view": page.view.splitter, "step": page.step.panes.splitter}

@@ -180,6 +180,12 @@ class PatternPage(Ground):
         self.stack.addWidget(content)
         self.tabs.addTab(title)
 
+    def turn_to(self, title: str) -> None:
+        """Show the tab of that title, where there is one."""
+        titles = [self.tabs.tabText(number) for number in range(self.tabs.count())]
+        if title in titles:
+            self.tabs.setCurrentIndex(titles.index(title))
+
     @property
     def stepping(self) -> bool:
         """Whether the Step tab is shown."""

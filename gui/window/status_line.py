@@ -16,6 +16,8 @@ from gui.widgets.basic import ElidedLabel, button, label, role
 _FADE_MS = 6000
 """How long a passing word stays."""
 Survey = Callable[[], list[Any]]
+_GPU_ITSELF = "gpu"
+"""The executor of kernels that a GPU runs."""
 _ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Null engine"}
 
 
@@ -76,8 +78,10 @@ class StatusLine(QFrame):
         """Show what ran the newest launches, and the reason where it was not the engine's fastest way."""
         if self._device is not None:
             engine = _ENGINE_NAMES.get(self._device.engine, self._device.engine)
-            why = f": {reason}" if reason else ""
-            self.device.say(f"{engine}  ·  {self._device.name}  ·  {executor} executor{why}")
+            ran = f"{executor} executor" if executor != _GPU_ITSELF else ""
+            # A GPU's name says what it is, and that it ran the kernels.
+            parts = (engine if ran else "", self._device.name, ran)
+            self.device.say("  ·  ".join(filter(None, parts)) + (f": {reason}" if reason else ""))
 
     def show_no_device(self) -> None:
         """Show that nothing can run."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
-from PyQt6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
+from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 from gpu.declaration.pattern import CountedText
 from gui.painting.theme import look
@@ -23,6 +23,7 @@ from gui.step_view.export.handout import Handout
 from gui.step_view.export.player import write_page
 from gui.step_view.recording.models import Models
 from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
+from gui.widgets.ask_file import ask_save
 
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
 _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
@@ -126,10 +127,10 @@ class Exports(QObject):
         if shown is None:
             return None
         suffix = kinds.split("*")[1].split(")")[0]
-        name, chosen = QFileDialog.getSaveFileName(self._tab, title, str(Path.home() / f"{shown.stem}{suffix}"), kinds)
-        if not name:
+        found = ask_save(self._tab, title, f"{shown.stem}{suffix}", kinds, "pictures")
+        if found is None:
             return None
-        path = Path(name)
+        path, chosen = found
         suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
         return path if path.suffix else path.with_name(path.name + suffix)
 

@@ -222,7 +222,7 @@ def test_what_goes_wrong_with_a_file_is_said_and_the_window_goes_on(qtbot, windo
 def test_the_process_that_looks_at_recordings_is_there_when_one_is_asked_for(window, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "gui.own_kernel.opened.QFileDialog.getOpenFileName",
+        "gui.widgets.ask_file.QFileDialog.getOpenFileName",
         lambda *_: (asked.append(window.own._inspector._waiting), ("", ""))[1],
     )
     window.own.ask()

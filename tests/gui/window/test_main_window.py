@@ -430,6 +430,69 @@ def test_everything_is_remembered(qtbot, window, store, color):
     again.close()
 
 
+def test_the_tab_the_parts_sizes_and_the_folders_are_as_they_were_the_last_time(
+    qtbot, window, store, make_window, tmp_path, monkeypatch
+):
+    """With names that are typed, and a window that is closed and opened again."""
+    asked, given = [], {}
+    for name in ("getOpenFileName", "getSaveFileName"):
+
+        def ask(parent, title, path, filters, name=name):
+            asked.append((title, Path(path)))
+            return given.get(title, ""), ""
+
+        monkeypatch.setattr(QFileDialog, name, staticmethod(ask))
+    images, shots, kernels = (tmp_path / name for name in ("images", "shots", "kernels"))
+    for folder in (images, shots, kernels):
+        folder.mkdir()
+    (images / "a.pgm").write_bytes(b"only its name counts")
+    (kernels / "mine.cu").write_text("__global__ void k(int *a) { a[0] = 1; }")
+    given |= {"Open image": str(images / "a.pgm"), "Save screenshot": str(shots / "shot.png")}
+    press(qtbot, window, Qt.Key.Key_O, CTRL)
+    settle(qtbot, window)
+    press(qtbot, window, Qt.Key.Key_S, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    assert (shots / "shot.png").is_file()
+    given["Open kernel or recording"] = str(kernels / "mine.cu")
+    press(qtbot, window, Qt.Key.Key_O, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    window.pages.come_back()
+    window.choose_pattern("scan")
+    press(qtbot, window, Qt.Key.Key_F4)
+    window.choose_pattern("convolution")
+    window.page.splitter.setSizes([500, 600])
+    sizes = window.page.splitter.sizes()
+    window.close()
+    asked.clear()
+    given.clear()
+    again = make_window(SavedSettings(store))
+    again.bench.open(images / "a.pgm")
+    settle(qtbot, again)
+    assert again.memory.sizes("convolution/page") == sizes
+    again.choose_pattern("scan")
+    assert again.page.comparing is not None
+    again.choose_pattern("convolution")
+    assert again.page.tabs.currentIndex() == 0
+    press(qtbot, again, Qt.Key.Key_O, CTRL)
+    press(qtbot, again, Qt.Key.Key_S, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    press(qtbot, again, Qt.Key.Key_O, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    folders = {title: path if path.is_dir() else path.parent for title, path in asked}
+    assert folders == {"Open image": images, "Save screenshot": shots, "Open kernel or recording": kernels}
+
+
+def test_the_title_bar_says_what_is_open(qtbot, window, color, tmp_path):
+    assert window.windowTitle() == "gray.pgm – Convolution – Lockstep"
+    window.files.open(color)
+    settle(qtbot, window)
+    assert window.windowTitle() == "color.png – Convolution – Lockstep"
+    window.choose_pattern("histogram")
+    assert window.windowTitle() == "color.png – Histogram – Lockstep"
+    window.choose_pattern("scan")
+    assert window.windowTitle() == "Scan – Lockstep"
+    mine = tmp_path / "mine.cu"
+    mine.write_text("__global__ void k(int *a) { a[0] = 1; }")
+    window.files.open(mine)
+    assert window.windowTitle() == "mine.cu – Own kernel – Lockstep"
+
+
 def test_images_are_offered_only_where_a_pattern_works_on_them(qtbot, window, color):
     window.begin(color)
     settle(qtbot, window)
@@ -630,6 +693,13 @@ def test_a_usable_gpu_is_named(qtbot, window):
 
 def test_status_line_says_engine_device_and_executor(qtbot, window):
     assert window.status.device.text() == "Null engine  ·  no device  ·  null executor"
+
+
+def test_a_gpu_is_named_once(window):
+    window.status.show_device(Device("cuda", "NVIDIA H200", "gpu", 1024, 49152, 132))
+    assert window.status.device.toolTip() == "NVIDIA H200"
+    window.status.show_device(Device("simulator", "Some CPU", "compiled", 1024, 49152, 1))
+    assert window.status.device.toolTip() == "CPU simulator  ·  Some CPU  ·  compiled executor"
 
 
 def test_tab_reaches_every_control_and_all_of_them_have_names(qtbot, window):
