@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
+from PyQt6.QtCore import QMessageLogContext, QSize, QTimer, QtMsgType, qInstallMessageHandler
 from PyQt6.QtGui import QIcon
 from PyQt6.QtWidgets import QApplication
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
 
 _HEARTBEAT_MS = 200
+_FRAME = QSize(16, 48)
+"""Pixels that a desktop puts around a window, at most: a foot below the screen is no foot."""
 _MADE_MS = 10_000
 """After which the window has made its pages."""
 
@@ -79,6 +81,13 @@ def _leave(window: MainWindow, app: QApplication) -> None:
     app.exit()  # a dialog that is open would hold a mere quit() up
 
 
+def first_size(room: QSize) -> QSize | None:
+    """Return how large a window is the first time: a good part of a large screen, and None for all of a small one."""
+    if room.width() < 1280 + _FRAME.width() or room.height() < 720 + _FRAME.height():
+        return None
+    return QSize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
+
+
 def _go_on(
     say: Callable[[BaseException], object], kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
@@ -100,12 +109,15 @@ def main(argv: Sequence[str] = ()) -> int:
 
     window = MainWindow(engine=given.engine)
     screen = window.screen()
-    if window.memory.geometry is None and screen is not None:
-        # The first time it takes a good part of a large screen.
-        room = screen.availableSize()
-        window.resize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
+    size = (
+        first_size(screen.availableSize()) if window.memory.geometry is None and screen is not None else window.size()
+    )
     sys.excepthook = partial(_go_on, window.messages.show_mistake)
-    window.show()
+    if size is None:
+        window.showMaximized()
+    else:
+        window.resize(size)
+        window.show()
     QTimer.singleShot(0, lambda: window.begin(given.image.absolute() if given.image else None))
     # What is there when all pages are made stays: Python's collector, which stops everything, need not go through it.
     QTimer.singleShot(_MADE_MS, gc.freeze)

@@ -153,6 +153,10 @@ QPlainTextEdit[role="entry"] {{ background: {t.raised}; border: 1px solid {t.bor
 QPlainTextEdit[role="entry"]:focus {{ border-color: {t.accent}; }}
 QTableView {{ gridline-color: {t.border}; }}
 QTableCornerButton::section {{ background: {t.surface}; border: none; }}
+QFileDialog QToolButton {{ padding: {look.px(3)}px; }}
+QFileDialog QListView, QTreeView {{ background: {t.surface}; color: {t.text}; border: 1px solid {t.border};
+    selection-background-color: {t.accent_soft}; selection-color: {t.text}; outline: none; }}
+QTreeView::item:selected {{ background: {t.accent_soft}; color: {t.text}; }}
 QListView {{ background: transparent; border: none; outline: none; }}
 QListView::item {{ padding: {look.px(5)}px {look.px(4)}px; border-bottom: 1px solid {t.border}; color: {t.text}; }}
 QListView::item:hover {{ background: {t.raised}; }}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from PyQt6.QtCore import QMimeData, QSize, QTimer
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PyQt6.QtCore import QMimeData, QSize, Qt, QTimer
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
@@ -21,7 +21,7 @@ from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.own_kernel.opened import OwnKernel
 from gui.painting.style import style_sheet
-from gui.painting.theme import look, palette
+from gui.painting.theme import Theme, look, palette
 from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
 from gui.widgets.ask_file import remember_in
@@ -256,10 +256,18 @@ class MainWindow(QMainWindow):
     def _take_look(self) -> None:
         now = look()
         self.setPalette(palette(now.theme))
+        self._theme_dialogs(now.theme)
         self.setStyleSheet(style_sheet(now))
         self.header.resize_with_text()
         self.sidebar.resize_with_text()
         self.actions_.show_choices(self.memory.theme, self.memory.text_size)
+
+    def _theme_dialogs(self, theme: Theme) -> None:
+        """Let the system's own dialogs be dark or light too, where it has both."""
+        hints = QGuiApplication.styleHints()
+        if hints is not None and hasattr(hints, "setColorScheme"):  # since Qt 6.8
+            schemes = {"dark": Qt.ColorScheme.Dark, "light": Qt.ColorScheme.Light}
+            hints.setColorScheme(schemes.get(theme.name, Qt.ColorScheme.Unknown))
 
     def _show_preferences(self) -> None:
         dialog = Preferences(self, self.memory.theme, self.memory.text_size, self.engine)

@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from PyQt6.QtCore import QSize
+
+from gui.app import first_size
+
 ROOT = Path(__file__).parents[2]
 
 FAILS = """
@@ -48,6 +53,22 @@ def test_a_mistake_in_a_part_of_the_window_is_said_and_does_not_end_it(tmp_path)
     ]
     assert "out of luck" in done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("room", "size"),
+    [
+        ((1280, 720), None),
+        ((1280, 800), None),
+        ((1366, 728), None),
+        ((1440, 900), (1280, 720)),
+        ((1920, 1040), (1536, 832)),
+        ((3840, 2160), (1760, 1000)),
+    ],
+)
+def test_the_foot_of_a_first_window_is_on_the_screen(room, size):
+    """At 720 lines the frame's title pushed it below."""
+    assert first_size(QSize(*room)) == (None if size is None else QSize(*size))
 
 
 def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_command(monkeypatch, capsys):

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
-from PyQt6.QtGui import QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QToolButton, QWidget
+from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent
+from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QToolButton, QTreeView, QWidget
 
 from gpu import __version__
 from gpu.cli.main import Desktop
@@ -367,6 +367,32 @@ def test_themes_and_text_sizes_switch_at_once_and_are_remembered(qtbot, window, 
     press(qtbot, window, Qt.Key.Key_Minus, CTRL)
     press(qtbot, window, Qt.Key.Key_Minus, CTRL)
     assert memory.text_size == "normal"
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_theme_reaches_the_dialog_that_asks_for_files(qtbot, window, theme, tmp_path):
+    """Its list was white on white in the dark."""
+    window.appearance.set_theme(theme)
+    for number in range(30):
+        (tmp_path / f"image-{number:02}.pgm").write_bytes(b"")
+    dialog = QFileDialog(window, "Open image", str(tmp_path))
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.resize(800, 450)
+    dialog.show()
+    qtbot.waitExposed(dialog)
+    view = next(each for each in dialog.findChildren(QTreeView) if each.isVisible())
+
+    def listed():
+        picture = view.viewport().grab().toImage()
+        shades = {picture.pixelColor(x, y).name() for x in range(20, 200) for y in range(200)}
+        assert look().theme.surface in shades
+        values = [QColor(shade).lightness() for shade in shades]
+        assert max(values) - min(values) > 150, "words are read on their ground"
+
+    qtbot.waitUntil(listed)
+    picture = view.viewport().grab().toImage()
+    assert picture.pixelColor(picture.width() - 3, picture.height() - 3).name() == look().theme.surface
+    dialog.close()
 
 
 def test_preferences_apply_while_they_are_open(qtbot, window, memory):
