@@ -235,7 +235,7 @@ PATTERN = Pattern(
         Preset(
             "Digit by digit",
             "The keys look unsorted until the last pass: each pass only keeps the order that those before it made.",
-            {"input": "zipf", "n": 2**14, "dtype": "uint32", "bits": "4"},
+            {"input": "random", "n": 2**14, "dtype": "uint32", "bits": "4"},
             variant="radix",
         ),
         Preset(

@@ -344,3 +344,11 @@ class NullTimes(NullEngine):
     def take_times(self) -> PhaseTimes:
         elapsed, self._now = self._now, 0
         return PhaseTimes(kernel=elapsed)
+
+
+@pytest.mark.parametrize("preset", SORT.presets, ids=lambda preset: preset.title)
+def test_an_examples_keys_fill_their_axis(preset) -> None:
+    """Where few of them are large, a plot of all is empty."""
+    params = SORT.check(preset.params)
+    keys = SORT.inputs({}, params, 0)["values"].astype(np.float64)
+    assert np.median(keys) > np.min(keys) + 0.1 * np.ptp(keys)
