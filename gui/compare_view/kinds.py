@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.bench.recorded import DeviceRecord
-from gpu.declaration.pattern import Pattern
+from gpu.declaration.pattern import Integer, Parameter, Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import QUANTITIES, Quantity
@@ -89,7 +89,7 @@ def other_settings(recorded: DeviceRecord, pattern: Pattern, params: Mapping[str
     (first, *_) = recorded.of(pattern.name)
     then = pattern.check(first.params)
     return "; ".join(
-        f"{each.label} {then[each.name]}, not {params[each.name]}"
+        f"{each.label} {_in_words(each, then)}, not {_in_words(each, params)}"
         for each in pattern.parameters
         if each.role not in (Role.SIZE, Role.SOURCE)
         and each.applies(then)
@@ -97,3 +97,11 @@ def other_settings(recorded: DeviceRecord, pattern: Pattern, params: Mapping[str
         and not isinstance(then[each.name], np.ndarray)
         and then[each.name] != params[each.name]
     )
+
+
+def _in_words(parameter: Parameter, params: Mapping[str, Any]) -> str:
+    """Return a parameter's value as a form shows it, such as "as many as fit"."""
+    value = params[parameter.name]
+    if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
+        return parameter.least
+    return str(value)

@@ -210,6 +210,7 @@ class CompareTab(QWidget):
             self._records = [each for each in read_all() if each.of(pattern.name)]
         except InputError as error:
             self._complaint = error.message
+        self.curves = ThroughputPlot()
         self._offer_comparisons()
         self.quantity.currentIndexChanged.connect(self._take_quantity)
         self._range = _MEASURED["elements"]
@@ -223,7 +224,6 @@ class CompareTab(QWidget):
         self.unit.picked.connect(self._show)
         self.scale.picked.connect(self._rescale)
         self.about = ElidedLabel("caption", "What is measured")
-        self.curves = ThroughputPlot("pixels of a side" if pattern.size is None else pattern.size.unit)
         self.curves.hovered.connect(self._look_at)
         self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
@@ -395,11 +395,12 @@ class CompareTab(QWidget):
         """Offer the sizes that suit what is compared, and keep the one that is chosen where it is among them."""
         image = self._pattern.takes(self._params()) in ("image", "text")
         kind = "pixels" if image else "sides" if self._of_matrices else "elements"
+        size = self._pattern.size
+        self.curves.name_sizes("pixels of a side" if image or size is None else size.unit)
         offered = (_COUNTED if self._counted else _MEASURED)[kind]
         if offered == self._range and self.largest.count() and not anew:
             return
         self._range = offered
-        size = self._pattern.size
         greatest = max(size.maximum, 1).bit_length() - 1 if size is not None and not image else offered.choices[-1]
         fitting = [exponent for exponent in offered.choices if exponent <= greatest] or [greatest]
         self.largest.clear()
@@ -535,6 +536,7 @@ class CompareTab(QWidget):
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         if not self.sweep.running:  # what is chosen on the Run tab may be other settings by now
+            self._offer_sizes()
             self._say_at_rest()
 
     def hideEvent(self, event: QHideEvent | None) -> None:

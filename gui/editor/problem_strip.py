@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QVBoxLayout
@@ -9,6 +11,13 @@ from PyQt6.QtWidgets import QFrame, QVBoxLayout
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
 from gui.widgets.basic import button, label, restyle, role, row
+
+_CODE = 110
+"""The height that is the code's first."""
+_FEWEST, _MOST = 2, 7
+"""Lines of a problem that are shown at most, in a low editor and in a high one."""
+_LOST = 0.4
+"""Of the last line and of the ends of the others, in lines: words are not broken."""
 
 
 class ProblemStrip(QFrame):
@@ -59,20 +68,32 @@ class ProblemStrip(QFrame):
             self._say("It compiles.")
         else:
             self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-            self._say(f"Line {shown.line}: {shown.diagnostic.message}")
+            self._say(f"Line {shown.line}: {_in_short(shown.diagnostic.message)}")
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._say(self._whole)
 
     def _say(self, text: str) -> None:
-        """Show a text in two lines at most; the tool tip has all of it."""
+        """Show a text in as many lines as leave the code most of the height; the tool tip has all of it."""
         self._whole = text
+        metrics = self.message.fontMetrics()
         room = self.width() - self.more.sizeHint().width() - look().px(40)
-        two_lines = max(round(1.8 * room), look().px(200))
-        self.message.setText(self.message.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, two_lines))
+        around = self.parentWidget()
+        free = 0 if around is None else around.height() - look().px(_CODE)
+        lines = min(max(free // metrics.lineSpacing(), _FEWEST), _MOST)
+        width = max(round((lines - _LOST) * room), look().px(200))
+        self.message.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, width))
         self.message.setToolTip(text)
 
     def _tone(self, tone: str) -> None:
         restyle(self, "tone", tone)
         restyle(self.message, "tone", tone)
+
+
+def _in_short(message: str) -> str:
+    """Return a message without what is plain beside the text: the file's name, and the block where there is one."""
+    message = message.replace("Race reported between", "Race between").replace(" access at ", " at ")
+    message = re.sub(r"[\w.-]+\.cuh?:(\d+)(?::\d+)?", r"line \1", message)
+    blocks = set(re.findall(r" in block \([\d,]+\)", message))
+    return message.replace(blocks.pop(), "") if len(blocks) == 1 else message

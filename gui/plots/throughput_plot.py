@@ -46,6 +46,12 @@ class ThroughputPlot(Plot):
         self._strong: int | None = None
         self.set_logarithmic(True)
 
+    def name_sizes(self, of: str) -> None:
+        """Say what the sizes count."""
+        self._of = of
+        self.setAccessibleName(f"Throughput against the number of {of}")
+        self._label()
+
     def begin(self, sizes: list[int], unit: str) -> None:
         """Forget all points; sizes to come, and the unit of their figures."""
         self._sizes, self._unit = sorted(sizes), unit

@@ -464,9 +464,16 @@ PATTERN = Pattern(
         ),
         Preset(
             "3 1 7 0 4 1 6 3 by neighbors",
-            "Eight numbers come to 25 in three steps: half of the threads have nothing to do in the first, 3/4 in the "
-            "second, 7/8 in the third. Other values can be typed.",
+            "Eight numbers come to 25 in three steps: half of the eight threads idle in the first, 3/4 in "
+            "the second, 7/8 in the third, beside the 24 lanes that so small a block leaves idle in its warp.",
             {"input": "typed", "values": "3 1 7 0 4 1 6 3", "dtype": "int32", "block": "8"},
+            variant="neighbored",
+        ),
+        Preset(
+            "Idle lanes of a whole warp: 1/2, 3/4, 7/8",
+            "A block of 32 threads is one warp: in Step half of its lanes idle in the first step, 3/4 in the second, "
+            "7/8 in the third.",
+            {"input": "ramp", "n": 32, "operator": "sum", "dtype": "int32", "block": "32"},
             variant="neighbored",
         ),
         Preset(

@@ -13,6 +13,7 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import record, run_pattern
+from gpu.stepping.tally import Tally
 
 EIGHT = "3 1 7 0 4 1 6 3"
 SCANS = {
@@ -49,6 +50,14 @@ def test_eight_numbers_are_reduced() -> None:
     assert result(pattern, variant, params) == [25]
     for operator, due in {"product": 0, "min": 0, "max": 7}.items():
         assert result(pattern, variant, {**params, "operator": operator}) == [due]
+
+
+def test_a_warp_idles_by_half_then_three_quarters_then_seven_eighths_in_step() -> None:
+    pattern, variant, params = example("reduction", "Idle lanes of a whole warp: 1/2, 3/4, 7/8")
+    made = record(pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    tally = Tally(made)
+    idle = {tally.at(moment).steps: tally.step_at(moment).idle_fraction for moment in range(made.moments + 1)}
+    assert [idle[step] for step in (1, 2, 3)] == [1 / 2, 3 / 4, 7 / 8]
 
 
 def test_what_is_positive_is_packed_and_split() -> None:

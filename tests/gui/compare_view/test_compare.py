@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from gpu.bench import recorded
 from gpu.messages.requests import CountPattern, Failure, LoadArray, Ready, RunPattern
 from gpu.messages.timing import Timing
 from gui.compare_view import sweep
+from gui.compare_view.kinds import other_settings
 from gui.painting.theme import look
 from gui.plots.throughput_plot import as_power
 from tests.gui import conftest
@@ -316,6 +318,25 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
     assert tab.curves.points[0][2**20] == pytest.approx(6 * 2**20 / 0.064 / 1e6)
     assert tab.points == [], "nothing of it was measured here"
     assert not asked(simulated)
+
+
+def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
+    simulated.choose_pattern("histogram")
+    page = simulated.page
+    compare = page.stack.indexOf(page.compare)
+    page.tabs.setCurrentIndex(compare)
+    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels of a side"
+    page.tabs.setCurrentIndex(0)
+    page.form.change(of="ranges", n=100)
+    page.tabs.setCurrentIndex(compare)
+    assert page.compare.curves.accessibleName() == "Throughput against the number of elements"
+
+
+def test_what_was_set_otherwise_is_said_as_a_form_says_it():
+    pattern = conftest.find_pattern("histogram")
+    then = SimpleNamespace(of=lambda name: [SimpleNamespace(params={"blocks": 0})])
+    said = other_settings(then, pattern, pattern.check({"of": "levels", "blocks": 1}))
+    assert said == "Blocks as many as fit, not 1"
 
 
 def test_the_button_counts_where_something_else_is_shown(qtbot, simulated):
