@@ -36,7 +36,9 @@ arguments, one --arg for each of the kernel's parameters, in order:
                    empty:N          without values, as from cudaMalloc: reading one is a finding
                    null             a null pointer
                    texture:FILE     for a texture object: a .npy file of one or two dimensions, or an image; a fetch
-                                    by coordinates gives the nearest element, beyond an edge the last
+                                    by coordinates gives the nearest element, beyond an edge the last. With
+                                    FILE,linear it filters, with FILE,normalized axes are from 0 to 1; and
+                                    FILE,border|wrap|mirror says what is beyond
 
 exit codes:
   0    no findings; there may be warnings of what is only suspicious
@@ -88,7 +90,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_named_file,
         default=[],
-        help="what a texture reference reads: a .npy file of one or two dimensions, or an image",
+        help="what a texture reference reads: a .npy file of one or two dimensions, or an image; behind it, after "
+        "commas, linear, normalized, and clamp, border, wrap or mirror",
     )
     parser.add_argument(
         "--dump",

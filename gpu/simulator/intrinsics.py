@@ -119,6 +119,14 @@ def _positive_difference(x: Value, y: Value) -> Value:
     return np.where(x > y, x - y, x.dtype.type(0))
 
 
+OF_TEXTURES = "__lockstep_between"
+"""What a texture unit does with the elements around a place: no operation of the kernel's."""
+
+
+def _between(first: Value, second: Value, weight: Value) -> Value:
+    return (1 - weight) * first + weight * second
+
+
 _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sqrt": np.sqrt,
     "rsqrt": _reciprocal_root,
@@ -196,6 +204,7 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "__fdiv_rn": np.true_divide,
     "__fmaf_rn": _fused_multiply_add,
     "__saturatef": _saturate_to_one,
+    OF_TEXTURES: _between,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,

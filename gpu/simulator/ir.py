@@ -175,12 +175,28 @@ class Distance:
 
 @dataclass(frozen=True)
 class Texel:
-    """Which element of a texture lies at coordinates: x, or x and y; `size` is that of an element in bytes."""
+    """Which element of a texture lies at coordinates: x, or x and y; `size` is that of an element in bytes.
+
+    `beside` is empty for the nearest one; of those that are filtered it says of each axis whether it is the first or
+    the second one.
+    """
 
     type: Scalar
     pointer: Expression
     places: tuple[Expression, ...]
     size: int
+    position: SourcePosition
+    beside: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class TexelWeight:
+    """How much of the second of two elements a fetch takes along an axis; without a place whether it is filtered."""
+
+    type: Scalar
+    pointer: Expression
+    axis: int
+    place: Expression | None
     position: SourcePosition
 
 
@@ -396,6 +412,7 @@ Expression = (
     | GridBarrier
     | Clock
     | Texel
+    | TexelWeight
     | LaunchCall
     | WaitForChildren
 )

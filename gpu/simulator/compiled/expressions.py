@@ -23,6 +23,7 @@ _WORDS = {
     "GridBarrier": "a barrier of the whole grid",
     "Clock": "a clock",
     "Texel": "a texture that is read by coordinates",
+    "TexelWeight": "a texture that is read by coordinates",
     "WaitForChildren": "a wait for kernels that it launched",
 }
 

@@ -25,7 +25,7 @@ from gpu.simulator.executor.effects import (
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
-from gpu.simulator.executor.textures import texel
+from gpu.simulator.executor.textures import texel, texel_weight
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS
@@ -180,6 +180,11 @@ class ExpressionCompiler:
                 address, at = self.expression(pointer), [self.expression(place) for place in places]
                 return lambda frame, mask: texel(
                     expression, frame.batch, address(frame, mask), [place(frame, mask) for place in at], mask
+                )
+            case ir.TexelWeight(_, pointer, _, along):
+                of, place_along = self.expression(pointer), self.expression(along) if along is not None else None
+                return lambda frame, mask: texel_weight(
+                    expression, frame.batch, of(frame, mask), place_along and place_along(frame, mask), mask
                 )
             case ir.LaunchCall():
                 return self._launch(expression)

@@ -1,9 +1,12 @@
-"""Textures: memories of one or two dimensions, and which element a fetch by coordinates reads."""
+"""Textures: memories of one or two dimensions, and which elements a fetch by coordinates reads, with which weights.
+
+As the CUDA C++ Programming Guide has it, chapter "Texture Fetching".
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,29 @@ from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running import RunningBatch
 
 Array = npt.NDArray[Any]
+Addressing = Literal["clamp", "border", "wrap", "mirror"]
+
+_STEPS = 256
+"""A filter's weights have 8 bits behind the point; 1 is one of them."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a texture is read by coordinates, as a cudaTextureDesc says it.
+
+    Parameters
+    ----------
+    linear : bool
+        Whether a fetch is between the elements around a place, and not the nearest one.
+    normalized : bool
+        Whether all of an axis is from 0 to 1.
+    addressing : {"clamp", "border", "wrap", "mirror"}
+        What lies beyond the edges: the last element, zero, the texture again, or the texture mirrored.
+    """
+
+    linear: bool = False
+    normalized: bool = False
+    addressing: Addressing = "clamp"
 
 
 @dataclass(frozen=True)
@@ -30,11 +56,14 @@ class Texture:
         Elements in x, and, of two dimensions, in y.
     size : int
         Bytes of an element.
+    sampling : Sampling
+        Where the addressing is "border" one more element stands at the end, of zeros.
     """
 
     data: Array
     extents: tuple[int, ...]
     size: int
+    sampling: Sampling = Sampling()
 
     def memory(self, name: str) -> FlatMemory:
         """Return it as a memory of the device."""
@@ -50,20 +79,60 @@ class _TextureMemory(FlatMemory):
 def texel(
     expression: ir.Texel, batch: RunningBatch, pointer: PointerValue, places: list[Any], mask: LaneMask
 ) -> npt.NDArray[np.int64]:
-    """Return the number of the element that each lane's fetch reads: the nearest one, beyond an edge the last one."""
+    """Return the number of the element that each lane's fetch reads: the nearest one, or one of those it is between."""
     numbers = np.zeros(mask.bits.size, np.int64)
     for address, part in pointer.parts(mask):
         texture = _texture_of(expression, batch, address, part)
-        number = np.zeros(mask.bits.size, np.int64)
-        for place, extent in zip(reversed(places), reversed(texture.extents), strict=True):
-            number = number * extent + _within(place, extent)
+        sampling, axes = texture.sampling, []
+        for place, extent, second in zip(places, texture.extents, expression.beside or [0] * len(places), strict=True):
+            first = np.floor(_element_of(place, extent, sampling, filtered=bool(expression.beside)))
+            axes.append(_addressed(first + second, extent, sampling.addressing))
+        number, beyond = np.zeros(mask.bits.size, np.int64), np.zeros(mask.bits.size, bool)
+        for at, extent in zip(reversed(axes), reversed(texture.extents), strict=True):
+            beyond |= at < 0
+            number = number * extent + at
+        number = np.where(beyond, int(np.prod(texture.extents)), number)
         numbers[part.lanes] = number[part.lanes]
     return numbers
 
 
-def _within(place: Any, extent: int) -> Any:
-    """Return the number of the element that a coordinate lies in; NaN is 0, as a GPU converts it."""
-    return np.clip(np.floor(np.nan_to_num(np.asarray(place, np.float64))), 0, extent - 1).astype(np.int64)
+def texel_weight(
+    expression: ir.TexelWeight, batch: RunningBatch, pointer: PointerValue, place: Any, mask: LaneMask
+) -> Array:
+    """Return how much of the second of two elements each lane's fetch takes; without a place whether it filters."""
+    found = np.zeros(mask.bits.size, expression.type.dtype)
+    for address, part in pointer.parts(mask):
+        texture = address.memory.texture if isinstance(address.memory, _TextureMemory) else None
+        if texture is None or not texture.sampling.linear:
+            continue  # the fetch itself says what is wrong
+        if expression.place is None:
+            found[part.lanes] = 1
+        elif expression.axis < len(texture.extents):
+            at = _element_of(place, texture.extents[expression.axis], texture.sampling, filtered=True)
+            weight = np.floor((at - np.floor(at)) * _STEPS + 0.5) / _STEPS
+            found[part.lanes] = np.broadcast_to(weight, found.shape)[part.lanes]
+    return found
+
+
+def _element_of(place: Any, extent: int, sampling: Sampling, *, filtered: bool) -> Any:
+    """Return where a coordinate lies among elements; NaN is 0, as a GPU converts it."""
+    at = np.nan_to_num(np.asarray(place, np.float64)) * (extent if sampling.normalized else 1)
+    return at - 0.5 if filtered else at
+
+
+def _addressed(number: Any, extent: int, addressing: Addressing) -> Any:
+    """Return the elements that stand for numbers which may lie beyond the edges; -1 for the border."""
+    match addressing:
+        case "border":
+            number = np.where((number >= 0) & (number < extent), number, -1)
+        case "wrap":
+            number = np.mod(number, extent)
+        case "mirror":
+            turned = np.mod(number, 2 * extent)
+            number = np.minimum(turned, 2 * extent - 1 - turned)
+        case "clamp":
+            number = np.clip(number, 0, extent - 1)
+    return number.astype(np.int64)
 
 
 def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue, mask: LaneMask) -> Texture:
@@ -84,6 +153,9 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
     if len(texture.extents) != len(expression.places):
         words = f"{name} is of {len(texture.extents)}, not of {len(expression.places)} dimensions"
         raise _refused(expression, batch, mask, words, "An image has two; of a .npy file its array's shape counts.")
+    if texture.sampling.linear and not expression.beside:
+        words = f"{name} is filtered, which only float and float4 are"
+        raise _refused(expression, batch, mask, words, "Fetch floats, or leave linear out.")
     return texture
 
 

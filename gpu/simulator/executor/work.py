@@ -30,6 +30,7 @@ from collections.abc import Iterator
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
+from gpu.simulator.intrinsics import OF_TEXTURES
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NOTHING, DATA, INDEX = 0, 1, 2
@@ -164,6 +165,8 @@ class OperationCounter:
                 yield pointer, INDEX
             case ir.Texel(_, pointer, places):
                 yield from ((part, INDEX) for part in (pointer, *places))
+            case ir.TexelWeight(_, pointer, _, place):
+                yield from ((part, INDEX) for part in (pointer, place) if part is not None)
             case ir.Load(_, place):
                 yield from _subscripts(place)
             case ir.Temporary(_, value) if value is not None:
@@ -359,8 +362,8 @@ class OperationCounter:
                 return int(not any(self._leads_to_an_index(each) or not self._is_read(each) for each in (left, right)))
             case ir.Binary(type) | ir.Unary(type):
                 return int(use & DATA != 0 and type != BOOL)
-            case ir.Intrinsic():
-                return int(use & DATA != 0)
+            case ir.Intrinsic(_, name):
+                return int(use & DATA != 0 and name != OF_TEXTURES)
             case ir.Warp(_, op):
                 return int(use & DATA != 0 and op.startswith("__reduce"))
             case ir.Atomic(_, op):

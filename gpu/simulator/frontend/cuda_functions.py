@@ -45,12 +45,8 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name in ("clock", "clock64"):
         assert isinstance(type, Scalar)
         return ir.Clock(type)
-    if name == "__lockstep_texel":
-        assert isinstance(type, Scalar)
-        texture, of_element, *places = (lower.value(each) for each in arguments)
-        if not isinstance(of_element, ir.Const):
-            raise refuse(cursor, "a texture of elements whose size is not known")
-        return ir.Texel(type, texture, tuple(places), int(of_element.value), start_of(cursor))
+    if name.startswith("__lockstep_texel"):
+        return _texel(lower, cursor, arguments)
     if name in ("__lockstep_allocated", "__lockstep_freed"):
         pointer, *size = (lower.value(each) for each in arguments)
         return ir.HeapChange(VOID, pointer, size[0] if size else None, start_of(cursor))
@@ -79,6 +75,27 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         f"a call of {name or 'this'}, which has no body here",
         instead="Define it in this file or in one that it includes.",
     )
+
+
+def _texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:
+    """Lower what a fetch by coordinates asks of a texture."""
+    name, position = cursor.spelling, start_of(cursor)
+    type = lower.type_of(cursor)
+    assert isinstance(type, Scalar)
+    texture, *given = (lower.value(each) for each in arguments)
+    if name == "__lockstep_texels_are_filtered":
+        return ir.TexelWeight(type, texture, 0, None, position)
+    number, *places = given
+    if not isinstance(number, ir.Const):
+        raise refuse(cursor, "a texture of elements whose size is not known")
+    if name == "__lockstep_texel_weight":
+        return ir.TexelWeight(type, texture, int(number.value), places[0], position)
+    beside: tuple[int, ...] = ()
+    if name == "__lockstep_texel_beside":
+        dimensions = len(places) // 2
+        beside = tuple(int(each.value) for each in places[:dimensions] if isinstance(each, ir.Const))
+        places = places[dimensions:]
+    return ir.Texel(type, texture, tuple(places), int(number.value), position, beside)
 
 
 def _printed(lower: Lowering, argument: Cursor) -> ir.Expression | str:

@@ -203,6 +203,8 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("other", "grid.sync()")
         case ir.Texel(_, _, places):
             return Term("call", "texel", "", _terms(*places))
+        case ir.TexelWeight(_, _, _, place):
+            return Term("call", "weight", "", _terms(*(() if place is None else (place,))))
         case ir.Clock():
             return Term("other", "clock()")
         case ir.WaitForChildren():

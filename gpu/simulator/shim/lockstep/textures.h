@@ -1,4 +1,4 @@
-// Textures: a fetch by element is a load; of a fetch by coordinates the executor says which element it loads. Others are
+// Textures: a fetch by element is a load; of a fetch by coordinates the executor says which elements it loads. Others are
 // declared so that what does not read them runs, and what does is refused by name.
 #pragma once
 
@@ -13,6 +13,17 @@ typedef unsigned long long cudaSurfaceObject_t;
 LOCKSTEP_API void __lockstep_texture();
 LOCKSTEP_API long long __lockstep_texel(cudaTextureObject_t, size_t, float);
 LOCKSTEP_API long long __lockstep_texel(cudaTextureObject_t, size_t, float, float);
+// Of a texture that filters: the elements around a place, the weight of the second one along an axis, and what is
+// between two for a weight.
+LOCKSTEP_API bool __lockstep_texels_are_filtered(cudaTextureObject_t);
+LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, float);
+LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, int, float, float);
+LOCKSTEP_API float __lockstep_texel_weight(cudaTextureObject_t, int, float);
+LOCKSTEP_API float __lockstep_between(float, float, float);
+LOCKSTEP_API inline float4 __lockstep_between(float4 first, float4 second, float weight) {
+    return make_float4(__lockstep_between(first.x, second.x, weight), __lockstep_between(first.y, second.y, weight),
+                       __lockstep_between(first.z, second.z, weight), __lockstep_between(first.w, second.w, weight));
+}
 
 template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex1D(cudaTextureObject_t texture, float x) {
@@ -22,6 +33,31 @@ template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex2D(cudaTextureObject_t texture, float x, float y) {
     return ((const LockstepT *)texture)[__lockstep_texel(texture, sizeof(LockstepT), x, y)];
 }
+
+#define LOCKSTEP_AT(type, ...) ((const type *)texture)[__lockstep_texel_beside(texture, sizeof(type), __VA_ARGS__)]
+#define LOCKSTEP_FILTERED(type)                                                                                        \
+    template <>                                                                                                        \
+    LOCKSTEP_API inline type tex1D<type>(cudaTextureObject_t texture, float x) {                                       \
+        return __lockstep_texels_are_filtered(texture)                                                                 \
+                   ? __lockstep_between(LOCKSTEP_AT(type, 0, x), LOCKSTEP_AT(type, 1, x),                              \
+                                        __lockstep_texel_weight(texture, 0, x))                                        \
+                   : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x)];                              \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    LOCKSTEP_API inline type tex2D<type>(cudaTextureObject_t texture, float x, float y) {                              \
+        return __lockstep_texels_are_filtered(texture)                                                                 \
+                   ? __lockstep_between(                                                                               \
+                         __lockstep_between(LOCKSTEP_AT(type, 0, 0, x, y), LOCKSTEP_AT(type, 1, 0, x, y),              \
+                                            __lockstep_texel_weight(texture, 0, x)),                                   \
+                         __lockstep_between(LOCKSTEP_AT(type, 0, 1, x, y), LOCKSTEP_AT(type, 1, 1, x, y),              \
+                                            __lockstep_texel_weight(texture, 0, x)),                                   \
+                         __lockstep_texel_weight(texture, 1, y))                                                       \
+                   : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x, y)];                           \
+    }
+LOCKSTEP_FILTERED(float)
+LOCKSTEP_FILTERED(float4)
+#undef LOCKSTEP_FILTERED
+#undef LOCKSTEP_AT
 
 // A texture reference stands for the memory that it is bound to.
 template <typename LockstepT>
