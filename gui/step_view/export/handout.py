@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QBuffer, QIODevice, QMarginsF, QPointF, QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QFont, QPageLayout, QPageSize, QPainter, QPdfWriter, QPen
 
-from gpu.stepping.phases import Phase
-from gpu.stepping.tally import Counts
 from gui.painting.theme import FONT_SIZES, LIGHT, Look, code_font
 from gui.step_view.dataflow.labels import label_font, label_width
 from gui.step_view.dataflow.layout import DataflowLayout, metrics
@@ -18,6 +17,10 @@ from gui.step_view.dataflow.paint import FlowPainter
 from gui.step_view.export.files import Caption, write_svg
 from gui.step_view.recording.models import Models
 from gui.widgets.basic import as_count
+
+if TYPE_CHECKING:
+    from gpu.stepping.phases import Phase
+    from gpu.stepping.tally import Counts
 
 WIDTH = 1000
 """Units that a strip is wide."""
@@ -61,6 +64,8 @@ class Handout:
     @property
     def phases(self) -> tuple[Phase, ...]:
         """What there is a picture of each: the phases that have names, else what lies between barriers."""
+        from gpu.stepping.phases import Phase
+
         named = tuple(phase for phase in self._models.phases.stretches if phase.name)
         return named or tuple(
             Phase(each.first, each.last, each.label or "…", each.launch) for each in self._models.segments

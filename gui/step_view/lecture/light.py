@@ -67,8 +67,9 @@ class PointerLight(QWidget):
                 self._point((watched, event.position()))
                 # A tool tip would hide what is beside: there is none while places are lit.
                 return self.on and not event.buttons()
-            if event.type() in (QEvent.Type.Leave, QEvent.Type.Hide):
-                self._point(None)
+            if event.type() in (QEvent.Type.Leave, QEvent.Type.Hide) and self._at is not None:
+                # The next widget may have been entered before this one says that it is left.
+                self._point(None if self._at[0] is watched else self._at)
             elif event.type() == QEvent.Type.ToolTip:
                 return self.on
         return super().eventFilter(watched, event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
@@ -12,12 +13,14 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPa
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.declaration.pattern import Array
-from gpu.stepping.phases import Phase
 from gpu.stepping.segments import Segment
 from gui.painting.colors import mixed
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.qt.events import is_of
+
+if TYPE_CHECKING:
+    from gpu.stepping.phases import Phase
 
 _LEAST = 26.0
 _FEWEST = 3
