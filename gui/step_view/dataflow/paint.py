@@ -264,10 +264,17 @@ class FlowPainter:
             first = np.flatnonzero(row.made) if row.made.any() else np.arange(row.made.size)
             texts = self.row_texts(number)
             full = not self.labelled or not all(texts[cell] for cell in first.tolist())
-            plan = self._plan(number, first) if full or self.layout.symbols is not None else None
-            # A symbol is told more fully beyond its cell, if that is so of all.
-            self._written[number] = plan if full or (plan is not None and len(plan.boxes) == first.size) else None
+            self._written[number] = self._plan(number, first) if full or self._in_small_print(number) else None
+            plan = self._written[number]
+            if not full and plan is not None and (len(plan.boxes) < first.size or plan.px <= self._pixels[number] + 1):
+                self._written[number] = None
         return self._written[number]
+
+    def _in_small_print(self, number: int) -> bool:
+        """Return whether what a row made is told better beyond its cells, if there is room for all of it."""
+        self._lettering(number, bold=True)
+        made = bool(self.layout.rows[number].made.any())
+        return self.layout.symbols is not None or (made and self._pixels[number] < self.look.small_px)
 
     def _plan(self, number: int, cells: Array) -> Written:
         row, sizes = self.layout.rows[number], self.sizes
@@ -276,7 +283,7 @@ class FlowPainter:
         return written(
             row, cells, self.layout.texts(number, self.layout.longest), lambda cell: self.cell_rect(number, cell),
             (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
-            range(tallest, least - 1, -1), self._advance,
+            range(tallest, _SMALLEST_TEXT, -1), least, self._advance,
         )  # fmt: skip
 
     def _advance(self, px: int) -> float:

@@ -68,7 +68,7 @@ class Room:
 
 def written(
     row: Cells, cells: Array, texts: Sequence[str], rects: Callable[[int], QRectF], ends: tuple[float, float],
-    warps: Array, name: Callable[[int], str], sizes: Sequence[int], advance: Advance,
+    warps: Array, name: Callable[[int], str], sizes: Sequence[int], least: int, advance: Advance,
 ) -> Written:  # fmt: skip
     """Return what is written of cells of a row.
 
@@ -87,23 +87,25 @@ def written(
     name : callable
         The number of a warp -> how it is called.
     sizes : sequence of int
-        The sizes of print that may be, largest first.
+        The sizes of print in which all may be written, largest first.
+    least : int
+        The size where there is not room for all.
     """
     if not cells.size:
         return Written()
     made = bool(row.made[cells].any())
     letters = np.array([len(texts[cell]) for cell in cells.tolist()])
-    least, room = rects(int(cells[0])).width(), ends[1] - ends[0]
+    own, room = rects(int(cells[0])).width(), ends[1] - ends[0]
     found: dict[int, QRectF] = {}
-    px = sizes[-1]
+    px = least
     for size in sizes:
-        wide = np.maximum(letters * advance(size) + _AROUND, least)
+        wide = np.maximum(letters * advance(size) + _AROUND, own)
         if wide.sum() <= room:
             found = _placed(cells, texts, rects, ends, wide)
             if len(found) == cells.size:
                 px = size
                 break
-    wide = np.maximum(letters * advance(px) + _AROUND, least)
+    wide = np.maximum(letters * advance(px) + _AROUND, own)
     enough = int(np.ceil(_ENOUGH * cells.size))
     if len(found) < cells.size and (not made or np.sort(wide)[:enough].sum() <= room):
         found = _placed(cells, texts, rects, ends, wide)

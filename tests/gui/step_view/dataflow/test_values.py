@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QRectF
 
+from gui.painting.theme import look
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.values import Room, written
 from gui.step_view.dataflow.view import FlowView
@@ -137,4 +138,17 @@ def test_room_is_taken_once():
 
 
 def test_nothing_made_nothing_written():
-    assert written(None, np.zeros(0, int), [], lambda cell: QRectF(), (0, 1), np.zeros(0), str, (9,), float).px == 0
+    assert written(None, np.zeros(0, int), [], lambda cell: QRectF(), (0, 1), np.zeros(0), str, (9,), 9, float).px == 0
+
+
+def test_what_was_made_is_written_in_larger_print_than_its_cell_holds(opened):
+    """In 17 pixels three digits are small print; what was made reaches over its neighbors where all of it has room."""
+    flow = opened("brent-kung", 32, 16, (1280, 720)).panes.flow
+    painter = flow.canvas.flow
+    for number, row in enumerate(rows_of(flow)):
+        made = np.count_nonzero(row.made)
+        plan = painter.written(number)
+        if 0 < made <= 4:
+            assert plan is not None
+            assert len(plan.boxes) == made
+            assert plan.px >= look().small_px

@@ -135,7 +135,7 @@ def test_code_time_and_lanes_are_a_key_away(qtbot, window, tab, lecture):
     assert tab.player.moment > 0
 
 
-@pytest.mark.qt_log_ignore("does not support raise", extend=True)  # offscreen, of a tool tip
+@pytest.mark.qt_log_ignore("does not support (raise|propagateSizeHints)")  # offscreen, of tool tips
 def test_the_pointer_lights_a_cell_a_line_and_a_lane(qtbot, window, tab, lecture):
     press(qtbot, window, Qt.Key.Key_End)
     press(qtbot, window, Qt.Key.Key_L)
