@@ -22,7 +22,7 @@ def test_a_kernels_phases_stand_below_the_time_line_and_beside_the_statement(qtb
         assert tab.panes.phase.text() == phase.name
     assert tab.panes.phase.isVisible()
     # One line of names more than without phases.
-    height = line.height()
+    height = line.sizeHint().height()
     line.open(line.segments, (), ["scan_brent_kung"])
     assert line.sizeHint().height() < height
 
