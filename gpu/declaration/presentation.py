@@ -28,11 +28,14 @@ class Filter:
         params -> what is said of it.
     why_not_separable : callable
         The matrix -> why it is no row times a column, as a sentence; empty where it is.
+    beside : callable
+        params -> which filter the image goes through too, besides these weights; empty where it is this one alone.
     """
 
     weights: Callable[[Mapping[str, Any]], npt.NDArray[np.float32]]
     words: Callable[[Mapping[str, Any]], str]
     why_not_separable: Callable[[npt.NDArray[np.float32]], str]
+    beside: Callable[[Mapping[str, Any]], str] = lambda params: ""
 
 
 @dataclass(frozen=True)

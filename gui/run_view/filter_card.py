@@ -76,6 +76,8 @@ class FilterCard(Card):
         total = 0.0 if abs(total) < 1e-6 else round(total, 6)
         why = self._filter.why_not_separable(values)
         self._about = f"{side} × {side}, sum {short_number(total)}, {'does not separate' if why else 'separates'}"
+        if beside := self._filter.beside(params):
+            self._about = f"{self._about}  ·  {beside}"
         self.sum.setText(self._about)
         rank = why or "This filter is a row times a column (the others of its singular values are 0): it separates."
         self.sum.setToolTip(

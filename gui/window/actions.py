@@ -33,6 +33,7 @@ VIEWS_KEYS = {
         ("PgUp, PgDn", "Phase before, after"),
         ("S", "Symbols, values"),
         ("Home, End", "To the beginning, the end"),
+        ("+ − F", "Flow: nearer, farther, all"),
         ("Enter", "Press what has the focus"),
     ],
     "In the code": [
@@ -46,6 +47,11 @@ VIEWS_KEYS = {
         ("C, T, L", "Code, time line, lanes and counts"),
         ("P", "Light what the mouse points at"),
         ("F11, Esc", "Leave it"),
+    ],
+    "In an image, in a plot": [
+        ("← → ↑ ↓", "Read a pixel, a bin, an element"),
+        ("+ −", "Nearer, farther"),
+        ("0", "All of it"),
     ],
     "In N-body's sky": [
         ("Space", "Play, pause"),

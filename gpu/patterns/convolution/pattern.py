@@ -71,6 +71,11 @@ def _words(params: Params) -> str:
     return f"{params['filter'].replace('-', ' ')} {side} × {side}"
 
 
+def _beside(params: Params) -> str:
+    """Return what the gradient goes through besides its first filter."""
+    return f"{filters.SOBELS[0]}; {filters.SOBELS[1]} beside it" if params["filter"] == filters.GRADIENT else ""
+
+
 def row_and_column(weights: Array) -> tuple[Array, Array]:
     """Return the row and the column of float32 whose outer product comes nearest to a filter of shape (K, K)."""
     columns, values, rows = np.linalg.svd(weights.astype(np.float64))
@@ -334,7 +339,7 @@ PATTERN = Pattern(
     title="Convolution",
     summary="Weighted sums of neighboring pixels.",
     kernels=_FILE,
-    presentation=ImagePresentation(Filter(filter_of, _words, why_not_separable)),
+    presentation=ImagePresentation(Filter(filter_of, _words, why_not_separable, _beside)),
     parameters=(
         Choice(
             name="filter",

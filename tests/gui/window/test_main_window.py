@@ -862,6 +862,9 @@ def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qt
     assert card.sum.text().endswith(", separates")
     window.page.form.change(filter="laplacian")
     assert card.sum.text().endswith(", does not separate")
+    window.page.form.change(filter="gradient")
+    assert card.sum.text().endswith("separates  ·  sobel-x; sobel-y beside it"), "one of two is shown"
+    window.page.form.change(filter="laplacian")
     assert "singular values are 4.45 and 0.449" in card.sum.toolTip()
     settle(qtbot, window)
 

@@ -1,0 +1,239 @@
+"""What a lecturer and a student do in front of the window, with real keys and clicks on the simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtGui import QTextCursor
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QApplication, QLineEdit
+
+from gpu.files.images import read_image, sample_images
+from gui.driving.driven import driven, wait
+from gui.window.sidebar import Sidebar
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
+
+CTRL, PATIENCE_S = Qt.KeyboardModifier.ControlModifier, 60
+Key = Qt.Key
+
+
+class Walker:
+    """A person in front of the window: presses keys, clicks, and waits until it rests."""
+
+    def __init__(self, window):
+        self.window = window
+
+    @property
+    def page(self):
+        return self.window.page
+
+    @property
+    def step(self):
+        return self.window.page.step
+
+    def press(self, *keys, modifier=Qt.KeyboardModifier.NoModifier):
+        self.window.activateWindow()
+        assert wait(self.window.isActiveWindow, PATIENCE_S)
+        for key in keys:
+            QTest.keyClick(self.window.focusWidget() or self.window, key, modifier)
+
+    def click(self, widget, at=None):
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at if at is not None else widget.rect().center())
+
+    def turn_to(self, pattern):
+        title = self.window.bench.patterns[pattern].title
+        self.click(next(each for each in self.window.findChild(Sidebar).buttons.values() if each.text() == title))
+        self.rest()
+
+    def rest(self):
+        assert wait(lambda: self.window.at_rest, PATIENCE_S)
+
+    def record(self):
+        self.press(Key.Key_F3)
+        assert wait(lambda: self.page.stepping and self.step.at_rest and self.step.models is not None, PATIENCE_S)
+
+    def take(self, example):
+        """Choose an example by arrows in its list."""
+        box = self.page.examples.box
+        box.setFocus()
+        wanted = next(number for number in range(box.count()) if box.itemText(number).startswith(example))
+        while box.currentIndex() != wanted:
+            self.press(Key.Key_Down if box.currentIndex() < wanted else Key.Key_Up)
+        self.rest()
+
+    def answer(self, path):
+        """Write a path into the next dialog that asks for one."""
+
+        def write():
+            dialog = QApplication.activeModalWidget()
+            if dialog is None:
+                return QTimer.singleShot(20, write)
+            name = dialog.findChild(QLineEdit)
+            name.setText(str(path))
+            return QTest.keyClick(name, Key.Key_Return)
+
+        QTimer.singleShot(0, write)
+
+    def verdict(self):
+        said = self.page.numbers.verdict
+        assert wait(lambda: said.text() and "checking" not in said.text(), PATIENCE_S)
+        return said.text()
+
+
+@pytest.fixture(scope="module", params=["dark", "light"])
+def walker(qapp, request):
+    with driven("simulator") as window:
+        window.appearance.set_theme(request.param)
+        assert wait(lambda: window.at_rest, PATIENCE_S)
+        yield Walker(window)
+        for document in window.bench.sources.unsaved:
+            document.replace(document.original)
+
+
+@pytest.fixture
+def walk(walker):
+    walker.press(Key.Key_F2)
+    return walker
+
+
+def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
+    walk.turn_to("convolution")
+    image = next(path for path in sample_images() if path.name == "camera.pgm")
+    walk.answer(image)
+    walk.press(Key.Key_O, modifier=CTRL)
+    assert wait(lambda: walk.window.bench.image.path == image, PATIENCE_S)
+    box = walk.page.form.fields["filter"].box
+    box.setFocus()
+    QTest.keyClicks(box, "sob")
+    walk.rest()
+    assert (walk.page.form.values["filter"], walk.page.form.values["size"]) == ("sobel-x", 3)
+    while box.currentText() != "Gradient":
+        walk.press(Key.Key_Down)
+    walk.rest()
+    assert walk.verdict() == "✓ verified"
+    scale = walk.page.view.levels.scale
+    if scale.chosen == "linear":
+        walk.press(Key.Key_L, modifier=CTRL)
+    assert scale.chosen == "log"
+    after = walk.page.view.after
+    after.setFocus()
+    walk.press(Key.Key_Right)
+    assert after.item.marked is not None
+    target = tmp_path / "edges.pgm"
+    walk.answer(target)
+    walk.press(Key.Key_S, modifier=CTRL)
+    assert wait(target.is_file, PATIENCE_S)
+    pixels = read_image(image).pixels.astype(float)
+    padded = np.pad(pixels, 1, mode="edge")
+    across = padded[:, 2:] - padded[:, :-2]
+    down = padded[2:] - padded[:-2]
+    x = across[:-2] + 2 * across[1:-1] + across[2:]
+    y = down[:, :-2] + 2 * down[:, 1:-1] + down[:, 2:]
+    due = np.clip(np.rint(np.hypot(x, y)), 0, 255)
+    assert np.abs(read_image(target).pixels - due).max() <= 1
+
+
+def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
+    walk.turn_to("reduction")
+    walk.take("Idle lanes of a whole warp")
+    assert walk.page.variant.name == "neighbored"
+    assert "1/2, then 3/4, then 7/8" in walk.page.limit_text.text()
+    walk.record()
+    seen, said = [], walk.step.panes.counters
+    walk.press(Key.Key_Home)
+    while walk.step.player.moment < walk.step.player.end:
+        walk.press(Key.Key_Right)
+        idle = said.text("this step", "idle lanes")
+        if idle not in (*seen, "–", "—", "0", "0%"):
+            seen.append(idle)
+    assert seen[:3] == ["1/2", "3/4", "7/8"]
+    walk.press(Key.Key_F2)
+    walk.take("3 1 7 0 4 1 6 3")
+    assert walk.page.view.value.text() == "25"
+
+
+def test_a_scan_has_named_phases_at_every_size(walk):
+    walk.turn_to("scan")
+    walk.press(Key.Key_5)
+    assert walk.page.variant.name == "brent-kung"
+    walk.rest()
+    walk.record()
+    for size in ("16", "32", "64"):
+        walk.click(walk.step.chosen)
+        number = walk.step.settings.form.fields["n"].box
+        number.setFocus()
+        number.selectAll()
+        QTest.keyClicks(number, size)
+        walk.press(Key.Key_Return)
+        assert wait(lambda size=size: walk.step.at_rest and size in walk.step.chosen.text(), PATIENCE_S)
+        walk.press(Key.Key_Escape)
+        walk.press(Key.Key_Home)
+        phases, before = [], -1
+        while walk.step.player.moment != before:
+            before = walk.step.player.moment
+            walk.press(Key.Key_PageDown)
+            phases.append(walk.step.panes.phase.text())
+        assert [each for each in phases if each][:3] == ["load", "up-sweep", "down-sweep"]
+
+
+@pytest.mark.parametrize("barrier", [0, 1])
+def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
+    walk.turn_to("scan")
+    walk.press(Key.Key_3)
+    walk.rest()
+    code = walk.page.source.code
+    lines = code.toPlainText().split("\n")
+    start = next(number for number, line in enumerate(lines) if "void scan_kogge_stone(" in line)
+    place = [number for number in range(start, len(lines)) if "__syncthreads();" in lines[number]][barrier]
+    code.setTextCursor(QTextCursor(code.document().findBlockByNumber(place)))
+    code.ensureCursorVisible()
+    walk.click(code.viewport(), code.cursorRect().center())
+    walk.press(Key.Key_Home)
+    QTest.keyClicks(code, "// ")
+    walk.press(Key.Key_F5)
+    walk.rest()
+    assert walk.verdict().startswith("right here, but it races: line")
+    remedy = walk.page.source.strip.remedy
+    assert remedy.text() == f"Insert __syncthreads(); before line {place + 1}"
+    walk.record()
+    assert walk.step.panes.verdict.text().startswith("it races: line")
+    walk.press(Key.Key_F2)
+    walk.click(remedy)
+    walk.press(Key.Key_Escape, Key.Key_F5)
+    walk.rest()
+    assert walk.verdict() == "✓ verified"
+    document = walk.page.source.document
+    document.replace(document.original)
+    walk.press(Key.Key_Escape)
+
+
+@pytest.mark.parametrize("order", ["sections", "interleaved"])
+def test_24_letters_are_counted_by_4_threads(walk, order):
+    walk.turn_to("histogram")
+    walk.take(f"24 letters, 4 threads: {order}")
+    assert walk.verdict() == "✓ verified"
+    counts = walk.window.bench.outcomes["histogram"].arrays["counts"].ravel().tolist()
+    assert counts == [3, 3, 3, 7, 4, 1, 1, 2]
+    walk.record()
+    assert "programming massively pa" in walk.step.chosen.toolTip() + walk.step.chosen.text()
+    walk.press(Key.Key_End)
+    assert walk.step.player.moment == walk.step.player.end
+
+
+def test_tab_comes_to_every_control_and_leaves_it(walk):
+    for pattern in ("convolution", "reduction", "matmul"):
+        walk.turn_to(pattern)
+        for tab in (Key.Key_F2, Key.Key_F3, Key.Key_F4):
+            walk.press(tab)
+            walk.page.setFocus()
+            reached = []
+            while len(reached) < 120 and (focused := QApplication.focusWidget()) not in reached:
+                reached.append(focused)
+                QTest.keyClick(focused, Key.Key_Tab)
+                assert QApplication.focusWidget() is not focused, focused.accessibleName()
+            assert len(reached) > 12
+            unnamed = [each for each in reached if not (each.accessibleName() or getattr(each, "text", str)())]
+            assert {type(each).__name__ for each in unnamed} <= {"PatternPage", "QTabBar", "Scrolled"}
+        walk.press(Key.Key_F2)
