@@ -48,6 +48,9 @@ _CHECKED = Small(4999, 4999, 67, 67, (45, 67))
 _ORDERED = Small(1025, 129, 9, 35, (13, 35))
 _ALONE = Small(65, 65, 9, 11, (9, 11))
 """What one thread does takes long before the checkers' eyes, and is the same of few elements as of many."""
+_LONG = Small(1025, 1025, 67, 67, (45, 67)), Small(257, 129, 9, 35, (13, 35))
+"""What takes as many steps as there are elements is checked on fewer, and runs in other orders on still fewer."""
+_MANY_STEPS = 3000
 
 ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
 """The schedules in which a kernel runs besides the one in which it is checked."""
@@ -115,7 +118,7 @@ def check_edited(
     file = pattern.file_of(variant.name)
     text = kernel_text(file, sources)
     mistakes = mistakes_of(found.findings, file)
-    part = _ALONE if variant.alone else _ORDERED
+    part = _parts(pattern, variant, pattern.check(given))[1]
     fewer = small_params(pattern, params, part)
     small = small_inputs(pattern, inputs, fewer, seed, part)
 
@@ -220,10 +223,19 @@ def _checked(
 ) -> tuple[dict[str, Any], Inputs, _Watched]:
     """Run a variant on a small part of its input before the checkers' eyes; return its parameters and that part too."""
     refuse_library(variant)
-    part = _ALONE if variant.alone else _CHECKED
+    part = _parts(pattern, variant, pattern.check(given))[0]
     params = small_params(pattern, pattern.check(given), part)
     small = small_inputs(pattern, inputs, params, seed, part)
     return params, small, _watched(pattern, variant, small, params, tell, sources)
+
+
+def _parts(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[Small, Small]:
+    """Return the part of an input that a variant is checked on, and the one that it runs on in other orders."""
+    if variant.alone:
+        return _ALONE, _ALONE
+    n = pattern.elements(small_params(pattern, params))
+    book = None if n is None else pattern.textbook_of(variant, params, n)
+    return _LONG if book is not None and book.steps > _MANY_STEPS else (_CHECKED, _ORDERED)
 
 
 def _watched(
