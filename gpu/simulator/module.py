@@ -56,6 +56,8 @@ class SimulatedModule:
         self._include_dirs = tuple(include_dirs)
         self._tolerant = tolerant
         self._programs: dict[tuple[str, ...], Program] = {(): self._parse((), text)}
+        # What lowering adds, such as strings, has a bank of its own on a GPU.
+        self._constant_bytes = _constant_bytes(self._programs[()])
         self._kernels: dict[str, SimulatedKernel] = {}
         self._compiled: dict[str, CompiledKernel] = {}
         self._variables: dict[str, PointerValue] = {}
@@ -78,11 +80,21 @@ class SimulatedModule:
         return self._programs[()].overloads
 
     @property
+    def symbols(self) -> dict[str, str]:
+        """The kernels by the names that a linker knows them by: of `extern "C"` ones their own."""
+        return self._programs[()].symbols
+
+    @property
     def variables(self) -> dict[str, Type]:
         """The types of the `__constant__` and `__device__` variables, by name."""
         found = self._programs[()].variables.items()
         # What lowering adds, strings and constant tables, has other names than the text can.
         return {name: each.type for name, each in found if re.fullmatch(r"[\w:]+", name) and each.space != "texture"}
+
+    @property
+    def constant_bytes(self) -> int:
+        """The size of all `__constant__` variables together."""
+        return self._constant_bytes
 
     @property
     def textures(self) -> tuple[str, ...]:
@@ -217,18 +229,29 @@ class SimulatedModule:
         unset = self._program_for(name).unset_constants
         return {constant: place for constant, place in unset.items() if constant not in self._set}
 
-    def set_constant(self, name: str, values: Array) -> None:
-        """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
+    def variable(self, name: str) -> FlatMemory:
+        """Return the memory of a `__constant__` or `__device__` variable, for the host to write to.
+
+        Raises
+        ------
+        KernelError
+            There is no variable of that name.
+        """
         if name not in self._variables and name in self._programs[()].variables:
             self._variables[name] = PointerValue(_memory_of(self._programs[()].variables[name]))
         memory = self._variables[name].memory if name in self._variables else None
         if not isinstance(memory, FlatMemory):
             raise KernelError(f"There is no __constant__ variable {name!r}.")
+        self._set.add(name)
+        return memory
+
+    def set_constant(self, name: str, values: Array) -> None:
+        """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
+        memory = self.variable(name)
         data = np.ascontiguousarray(values).view(np.uint8).ravel()
         if data.size > memory.data.size:
             raise KernelError(f"{name} holds {memory.data.size} bytes; {data.size} do not fit.")
         memory.data[: data.size] = data
-        self._set.add(name)
 
     def _program_for(self, name: str) -> Program:
         """Return the program with an instantiation in it; clang instantiates what the text names."""
@@ -247,14 +270,17 @@ class SimulatedModule:
     def _parse(self, instances: tuple[str, ...], text: str) -> Program:
         _, path, defines = self._source
         program = Program(text, path, defines, instances, self._include_dirs, tolerant=self._tolerant)
-        # What lowering adds, such as strings, has a bank of its own on a GPU.
-        constant = sum(each.type.size for each in program.variables.values() if each.space == "constant")
+        constant = _constant_bytes(program)
         if constant > LIMITS.constant_bytes:
             raise CompileError(
                 f"{path.name} has {constant} bytes of __constant__ variables; {LIMITS.constant_bytes} are there.",
                 advice="Put what is larger into global memory, as a const pointer with __restrict__.",
             )
         return program
+
+
+def _constant_bytes(program: Program) -> int:
+    return sum(each.type.size for each in program.variables.values() if each.space == "constant")
 
 
 def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:

@@ -22,7 +22,7 @@ from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Observer, Observers
-from gpu.simulator.executor.pointers import PointerValue
+from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.registers import Registers
 from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.schedule import Chooser, Order, WarpScheduler, order_of
@@ -31,7 +31,7 @@ from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
-Argument = Array | Texture | np.generic | None
+Argument = Array | Texture | PointerValue | np.generic | None
 
 
 class SimulatedKernel:
@@ -86,8 +86,8 @@ class SimulatedKernel:
         grid, block : sequence of int
             Extents in x, y and z.
         arguments : sequence
-            For a pointer the one-dimensional uint8 array that is its memory, a texture, or None; for a scalar a NumPy
-            scalar.
+            For a pointer the one-dimensional uint8 array that is its memory, a texture, a pointer's value, or None; for
+            a scalar a NumPy scalar.
         shared_bytes : int
             The size of the extern __shared__ array.
         on_progress : callable
@@ -247,6 +247,8 @@ class SimulatedKernel:
                 values.append(PointerValue(FlatMemory(name, "global", argument, element_bytes=type.element.size)))
             elif isinstance(type, Pointer) and isinstance(argument, Texture):
                 values.append(PointerValue(argument.memory(name)))
+            elif isinstance(type, Pointer) and isinstance(argument, PointerValue):
+                values.append(argument)
             elif isinstance(type, Pointer) and argument is None:
                 values.append(PointerValue(None))
             elif isinstance(type, Scalar) and isinstance(argument, np.generic) and argument.dtype == type.dtype:
@@ -275,5 +277,5 @@ def _write(thread: str, text: str, on_print: Callable[[str, str], None] | None) 
 
 def _leaf(data: Array, offset: int, leaf: Scalar | Pointer) -> Any:
     if isinstance(leaf, Pointer):
-        return PointerValue(None)
+        return from_number(data[offset : offset + leaf.size].view(np.int64)[0])
     return data[offset : offset + leaf.size].view(leaf.dtype)[0]

@@ -46,6 +46,7 @@ _ARGUMENTS = (
     "-nostdinc++",
     "-std=c++17",
     "-Wno-c++11-narrowing",  # of which nvcc warns only
+    "-Wno-invalid-constexpr",  # which nvcc says nothing of
     "-Wno-pragma-once-outside-header",
     "-Wtype-limits",  # what is always true, or never, of an unsigned number
     UNUSED_PARAMETER,

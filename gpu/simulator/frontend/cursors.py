@@ -137,6 +137,7 @@ class Cursor:
     spelling = _text("clang_getCursorSpelling")
     display_name = _text("clang_getCursorDisplayName")
     usr = _text("clang_getCursorUSR")
+    symbol = _text("clang_Cursor_getMangling")
     referenced = _cursor("clang_getCursorReferenced")
     definition = _cursor("clang_getCursorDefinition")
     parent = _cursor("clang_getCursorSemanticParent")

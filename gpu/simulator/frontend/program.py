@@ -118,6 +118,11 @@ class Program:
         """The names of the `__global__` templates."""
         return tuple(sorted(self._templates))
 
+    @property
+    def symbols(self) -> dict[str, str]:
+        """The kernels by the names that a linker knows them by: of `extern "C"` ones their own."""
+        return {cursor.symbol: name for name, cursor in self._kernels.items()}
+
     def kernel(self, name: str) -> ir.Function:
         """Lower a kernel and all that it calls.
 

@@ -22,6 +22,8 @@
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 900
 #define CUDART_VERSION 13000
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
 
 typedef decltype(sizeof(int)) size_t;
 typedef long clock_t;

@@ -353,6 +353,9 @@ class Recorder(Observer):
 
     def _memory(self, batch: BlockBatch, memory: DeviceMemory) -> RecordedMemory:
         found = self._numbers.get(memory)
+        if found is None and isinstance(memory, FlatMemory) and memory.space == "global":
+            self._array(memory, None)  # only a pointer in memory, or in a struct, leads there
+            found = self._numbers[memory]
         if found is None:
             number, of_batch = len(self.memories), self._running[-1]
             if isinstance(memory, LocalMemory):

@@ -3,12 +3,6 @@
 #pragma once
 
 // Templates, so that nothing is converted for their sake.
-template <bool Condition, typename LockstepT>
-struct __lockstep_if {};
-template <typename LockstepT>
-struct __lockstep_if<true, LockstepT> {
-    using type = LockstepT;
-};
 #define LOCKSTEP_HALF_OPERATOR(Half, op)                                                                               \
     template <typename LockstepT>                                                                                      \
     LOCKSTEP_API inline typename __lockstep_if<__is_same(LockstepT, Half), LockstepT>::type operator op(               \

@@ -76,8 +76,18 @@ LOCKSTEP_MATH_2(hypot)
 LOCKSTEP_MATH_2(copysign)
 LOCKSTEP_MATH_2(fdim)
 LOCKSTEP_API inline float pow(float x, int y) { return pow(x, (float)y); }
-LOCKSTEP_API inline double pow(double x, int y) { return pow(x, (double)y); }
-LOCKSTEP_API inline double pow(int x, int y) { return pow((double)x, (double)y); }
+template <bool Condition, typename LockstepT>
+struct __lockstep_if {};
+template <typename LockstepT>
+struct __lockstep_if<true, LockstepT> {
+    using type = LockstepT;
+};
+// Of any other two numbers.
+template <typename LockstepT, typename LockstepU>
+LOCKSTEP_API inline typename __lockstep_if<__is_arithmetic(LockstepT) && __is_arithmetic(LockstepU), double>::type pow(
+    LockstepT x, LockstepU y) {
+    return pow((double)x, (double)y);
+}
 LOCKSTEP_API float fmaf(float x, float y, float z);
 LOCKSTEP_API float fma(float x, float y, float z);
 LOCKSTEP_API double fma(double x, double y, double z);

@@ -69,10 +69,11 @@ LOCKSTEP_SPECIAL(double, )
 LOCKSTEP_NEXT(float, f, int, __float_as_int, __int_as_float)
 LOCKSTEP_NEXT(double, , long long, __double_as_longlong, __longlong_as_double)
 
-LOCKSTEP_API inline double sincos(double x, double *s, double *c) {
+LOCKSTEP_API inline void sincos(double x, double *s, double *c) {
     *s = sin(x);
-    return *c = cos(x);
+    *c = cos(x);
 }
+LOCKSTEP_API inline void sincos(float x, float *s, float *c) { sincosf(x, s, c); }
 LOCKSTEP_API inline float fdividef(float x, float y) { return x / y; }
 
 LOCKSTEP_API inline double __dadd_rn(double x, double y) { return x + y; }
