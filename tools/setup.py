@@ -18,7 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools import gpu_support, probe
+from tools import gpu_support, probe, pycuda_files
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -155,6 +155,14 @@ def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
     return gpu_support.install(python, CUDA_REQUIREMENTS, how, probe.driver_library(), venv)
 
 
+def ensure_pycuda_files(python: Path, venv: Path = VENV, *, again: bool = False) -> None:
+    """Fetch what PyCUDA scripts need on the simulator. A failure is told, and is no reason to stop."""
+    if not pycuda_files.folder(venv).exists():
+        say("fetching PyCUDA's Python files, for scripts on the simulator")
+    if failure := pycuda_files.ensure(python, venv, again=again):
+        say(f"no PyCUDA scripts on the simulator: {failure} (`make setup` tries again)")
+
+
 def prepare(*, window: bool, again: bool = False) -> Path:
     """Bring everything up to date; return the virtual environment's Python."""
     if sys.version_info < OLDEST_PYTHON:
@@ -166,6 +174,7 @@ def prepare(*, window: bool, again: bool = False) -> Path:
     else:
         ensure_qt_libraries(probe.OFFSCREEN_LIBRARIES, "Qt")
     ensure_pycuda(python, again=again)
+    ensure_pycuda_files(python, again=again)
     return python
 
 

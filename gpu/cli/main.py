@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 from gpu import __version__, schedules
 from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
+from gpu.cli.pycuda import program_apart
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE
@@ -81,7 +82,9 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     """
     _open_what_is_closed()
     try:
-        options = _parser(desktop).parse_args(arguments)
+        own, program = program_apart(arguments)
+        options = _parser(desktop).parse_args(own)
+        options.program = program
         _refuse_empty_names(options)
         command: Command = options.command
         code = command(options)
@@ -130,6 +133,7 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
 
 def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     from gpu.bench import command as benchmark
+    from gpu.cli import pycuda as cli_pycuda
     from gpu.cli import simulate as cli_simulate
 
     parser = _Parser(
@@ -168,6 +172,18 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     )
     cli_simulate.add_options(simulating)
     simulating.set_defaults(command=_tidily(_simulate))
+
+    scripts = commands.add_parser(
+        "pycuda",
+        help="a PyCUDA script on the simulator, without a GPU",
+        usage=cli_pycuda.USAGE,
+        description="Runs a script that uses PyCUDA, as it is, on the simulator.",
+        epilog=cli_pycuda.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    cli_pycuda.add_options(scripts)
+    scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
 
     contending = commands.add_parser(
         "atomics",

@@ -1,0 +1,324 @@
+"""CUDA arrays, copies of boxes between them, the device and the host, and texture references, which read them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.pycuda.devices import current
+from gpu.pycuda.faults import INVALID_VALUE, NOT_SUPPORTED, wrong
+from gpu.pycuda.memory import bytes_at, host_bytes, new_memory, reach_of, written_at
+from gpu.pycuda.names import NAMES, exported
+from gpu.simulator.executor.textures import Texture
+from gpu.simulator.module import SimulatedModule
+
+Array = npt.NDArray[Any]
+
+_handles = itertools.count(0x3000, 0x10)
+_FORMAT_BYTES = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
+
+
+@exported("ArrayDescriptor")
+class PlaneDescriptor:
+    """What an array of two dimensions is to be."""
+
+    def __init__(self) -> None:
+        self.width = 0
+        self.height = 0
+        self.format: int = 32
+        self.num_channels = 1
+
+
+@exported("ArrayDescriptor3D")
+class BoxDescriptor(PlaneDescriptor):
+    """What an array of three dimensions is to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = 0
+        self.flags = 0
+
+
+@exported("Array")
+class SimulatedArray:
+    """Elements in one to three dimensions, which only copies and textures reach."""
+
+    def __init__(self, descriptor: PlaneDescriptor) -> None:
+        current("cuArrayCreate")
+        if int(descriptor.format) not in _FORMAT_BYTES or descriptor.num_channels not in (1, 2, 4):
+            raise wrong("cuArrayCreate", INVALID_VALUE, "elements have 1, 2 or 4 channels of 1, 2 or 4 bytes")
+        self.handle = next(_handles)
+        self.descriptor = descriptor
+        self.element_bytes = _FORMAT_BYTES[int(descriptor.format)] * descriptor.num_channels
+        self.extents = (int(descriptor.width), int(descriptor.height), int(getattr(descriptor, "depth", 0)))
+        width, height, depth = (max(extent, 1) for extent in self.extents)
+        memory = new_memory(width * height * depth * self.element_bytes, "cuArrayCreate", written=True)
+        self._memory: Any = memory
+        self.data: Array = memory.data.reshape(depth, height, width * self.element_bytes)
+
+    def free(self) -> None:
+        """Give the memory back."""
+        if self._memory is None:
+            raise wrong("cuArrayDestroy", INVALID_VALUE, "it was freed before")
+        self._memory = None
+        self.data = np.empty((0, 0, 0), np.uint8)
+
+    def get_descriptor(self) -> PlaneDescriptor:
+        """Return what it was made as."""
+        return self.descriptor
+
+    def get_descriptor_3d(self) -> BoxDescriptor:
+        """Return what it was made as, in three dimensions."""
+        described = BoxDescriptor()
+        described.__dict__.update(self.descriptor.__dict__)
+        return described
+
+    def flat(self) -> Array:
+        """Return all bytes in a row: a view."""
+        return self.data.reshape(-1)
+
+
+def _within(data: Array, first: int, size: int, routine: str) -> Array:
+    if first < 0 or first + size > data.size:
+        raise wrong(routine, INVALID_VALUE, f"bytes {first:,} to {first + size:,} of an array, which has {data.size:,}")
+    return data[first : first + size]
+
+
+@exported("memcpy_dtoa")
+def memcpy_dtoa(ary: SimulatedArray, index: int, src: Any, len: int) -> None:  # noqa: A002
+    """Copy from the device's memory into an array."""
+    _within(ary.flat(), index, len, "cuMemcpyDtoA")[:] = bytes_at(src, len, "cuMemcpyDtoA")
+
+
+@exported("memcpy_atod")
+def memcpy_atod(dest: Any, ary: SimulatedArray, index: int, len: int) -> None:  # noqa: A002
+    """Copy from an array into the device's memory."""
+    written_at(dest, len, "cuMemcpyAtoD")[:] = _within(ary.flat(), index, len, "cuMemcpyAtoD")
+
+
+@exported("memcpy_htoa")
+def memcpy_htoa(ary: SimulatedArray, index: int, src: Any) -> None:
+    """Copy from the host into an array."""
+    data = host_bytes(src)
+    _within(ary.flat(), index, data.size, "cuMemcpyHtoA")[:] = data
+
+
+@exported("memcpy_atoh")
+def memcpy_atoh(dest: Any, ary: SimulatedArray, index: int) -> None:
+    """Copy from an array to the host."""
+    data = host_bytes(dest, writable=True)
+    data[:] = _within(ary.flat(), index, data.size, "cuMemcpyAtoH")
+
+
+NAMES["py_memcpy_htoa"], NAMES["py_memcpy_atoh"] = memcpy_htoa, memcpy_atoh
+
+
+@exported("memcpy_atoa")
+def memcpy_atoa(dest: SimulatedArray, dest_index: int, src: SimulatedArray, src_index: int, len: int) -> None:  # noqa: A002
+    """Copy between arrays."""
+    data = _within(src.flat(), src_index, len, "cuMemcpyAtoA").copy()
+    _within(dest.flat(), dest_index, len, "cuMemcpyAtoA")[:] = data
+
+
+class _BoxCopy:
+    """A copy of a box of bytes; sides that are not set are 0, and a pitch of 0 is the width."""
+
+    routine = "cuMemcpy3D"
+
+    def __init__(self) -> None:
+        for side in ("src", "dst"):
+            for what in ("x_in_bytes", "y", "z", "lod", "device", "pitch", "height"):
+                setattr(self, f"{side}_{what}", 0)
+            setattr(self, f"{side}_memory_type", 0)
+        self.width_in_bytes = 0
+        self.height = 0
+        self.depth = 1
+        self._ends: dict[str, Any] = {}
+
+    def set_src_host(self, buffer: Any) -> None:
+        """Copy from the host."""
+        self._set("src", "HOST", reach_of(buffer))
+
+    def set_dst_host(self, buffer: Any) -> None:
+        """Copy to the host."""
+        self._set("dst", "HOST", reach_of(buffer, writable=True))
+
+    def set_src_array(self, array: SimulatedArray) -> None:
+        """Copy from an array."""
+        self._set("src", "ARRAY", array)
+
+    def set_dst_array(self, array: SimulatedArray) -> None:
+        """Copy to an array."""
+        self._set("dst", "ARRAY", array)
+
+    def set_src_device(self, address: Any) -> None:
+        """Copy from the device's memory."""
+        self.src_device: Any = address
+        self._set("src", "DEVICE", None)
+
+    def set_dst_device(self, address: Any) -> None:
+        """Copy to the device's memory."""
+        self.dst_device: Any = address
+        self._set("dst", "DEVICE", None)
+
+    def set_src_unified(self, buffer: Any) -> None:
+        """Copy from managed memory."""
+        self._set("src", "HOST", reach_of(buffer))
+
+    def set_dst_unified(self, buffer: Any) -> None:
+        """Copy to managed memory."""
+        self._set("dst", "HOST", reach_of(buffer, writable=True))
+
+    def set_src_context(self, context: Any) -> None:
+        """Say whose memory it is."""
+
+    def set_dst_context(self, context: Any) -> None:
+        """Say whose memory it is."""
+
+    def _set(self, side: str, kind: str, end: Any) -> None:
+        setattr(self, f"{side}_memory_type", NAMES["memory_type"][kind])
+        self._ends[side] = end
+
+    def __call__(self, *how: Any, aligned: bool = False) -> None:
+        """Copy; `how` is whether rows are aligned, or the stream."""
+        current(self.routine)
+        if self.width_in_bytes and self.height and self.depth:
+            self._side("dst")[...] = self._side("src").copy()
+
+    def _side(self, side: str) -> Array:
+        """Return a view of one end: (depth, height, width)."""
+        if side not in self._ends:
+            raise wrong(self.routine, INVALID_VALUE, f"the copy's {side} is not set")
+        x, y, z = (int(getattr(self, f"{side}_{name}")) for name in ("x_in_bytes", "y", "z"))
+        width, height, depth = int(self.width_in_bytes), int(self.height), int(self.depth)
+        end = self._ends[side]
+        if isinstance(end, SimulatedArray):
+            view = end.data[z : z + depth, y : y + height, x : x + width]
+            if view.shape != (depth, height, width):
+                raise wrong(self.routine, INVALID_VALUE, f"the box does not fit the array of {end.extents} elements")
+            return view
+        pitch = int(getattr(self, f"{side}_pitch")) or x + width
+        rows = int(getattr(self, f"{side}_height")) or y + height
+        if pitch < x + width:
+            raise wrong(self.routine, INVALID_VALUE, f"a pitch of {pitch} bytes for rows of {x + width}")
+        first = (z * rows + y) * pitch + x
+        size = ((depth - 1) * rows + height - 1) * pitch + width
+        if end is None:
+            look = written_at if side == "dst" else bytes_at
+            data = look(int(getattr(self, f"{side}_device")) + first, size, self.routine)
+        else:
+            data = _within(end, first, size, self.routine)
+        return np.lib.stride_tricks.as_strided(data, (depth, height, width), (rows * pitch, pitch, 1))
+
+
+@exported("Memcpy2D")
+class PlaneCopy(_BoxCopy):
+    """A copy of a rectangle."""
+
+    routine = "cuMemcpy2D"
+
+
+@exported("Memcpy3D")
+class BoxCopy(_BoxCopy):
+    """A copy of a box."""
+
+
+@exported("Memcpy3DPeer")
+class PeerCopy(_BoxCopy):
+    """A copy of a box between contexts."""
+
+
+@exported("TextureReference")
+class TextureReference:
+    """A texture reference of a module. A fetch gives the nearest element, beyond an edge the last one."""
+
+    def __init__(self, module: SimulatedModule | None = None, name: str = "") -> None:
+        self._module, self._name = module, name
+        self._array: SimulatedArray | None = None
+        self._address = 0
+        self._format: tuple[int, int] = (32, 1)
+        self._modes: dict[int, int] = {}
+        self._filter = 0
+        self._flags = 0
+
+    def set_array(self, array: SimulatedArray) -> None:
+        """Let it read an array."""
+        self._array = array
+        width, height, depth = array.extents
+        extents = (width, height, depth) if depth > 1 else (width, height) if height else (width,)
+        self._bind(array.flat(), extents, array.element_bytes)
+
+    def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:  # noqa: A002
+        """Let it read the device's memory; return the offset that fetches have to add, which is 0."""
+        self._address = int(devptr)
+        data = bytes_at(devptr, int(bytes), "cuTexRefSetAddress")
+        self._bind(data, (data.size // self._element_bytes(),), self._element_bytes())
+        return 0
+
+    def set_address_2d(self, devptr: Any, descr: PlaneDescriptor, pitch: int) -> None:
+        """Let it read rows in the device's memory."""
+        self._address = int(devptr)
+        self.set_format(descr.format, descr.num_channels)
+        size = self._element_bytes()
+        if int(pitch) % size:
+            raise wrong("cuTexRefSetAddress2D", INVALID_VALUE, f"rows of {pitch} bytes, elements of {size}")
+        data = bytes_at(devptr, int(pitch) * int(descr.height), "cuTexRefSetAddress2D")
+        self._bind(data, (int(pitch) // size, int(descr.height)), size)
+
+    def set_format(self, format: int, num_components: int) -> None:  # noqa: A002
+        """Say what the elements are."""
+        self._format = (int(format), int(num_components))
+        if self._address:
+            data, _, _ = self._bound
+            self._bind(data, (data.size // self._element_bytes(),), self._element_bytes())
+
+    def set_address_mode(self, dim: int, am: int) -> None:
+        """Say what lies beyond an edge."""
+        self._modes[int(dim)] = int(am)
+
+    def set_filter_mode(self, mode: int) -> None:
+        """Say which elements a fetch takes."""
+        if int(mode) == NAMES["filter_mode"].LINEAR:
+            raise wrong("cuTexRefSetFilterMode", NOT_SUPPORTED, "the simulator's textures give the nearest element")
+        self._filter = int(mode)
+
+    def set_flags(self, flags: int) -> None:
+        """Say how coordinates and values are given."""
+        if int(flags) & NAMES["TRSF_NORMALIZED_COORDINATES"]:
+            raise wrong("cuTexRefSetFlags", NOT_SUPPORTED, "the simulator's textures take coordinates in elements")
+        self._flags = int(flags)
+
+    def get_address(self) -> int:
+        """Return what memory it reads."""
+        return self._address
+
+    def get_array(self) -> SimulatedArray | None:
+        """Return what array it reads."""
+        return self._array
+
+    def get_address_mode(self, dim: int) -> Any:
+        """Return what lies beyond an edge."""
+        return NAMES["address_mode"](self._modes.get(dim, 1))
+
+    def get_filter_mode(self) -> Any:
+        """Return which elements a fetch takes."""
+        return NAMES["filter_mode"](self._filter)
+
+    def get_format(self) -> tuple[Any, int]:
+        """Return what the elements are."""
+        return NAMES["array_format"](self._format[0]), self._format[1]
+
+    def get_flags(self) -> int:
+        """Return how coordinates and values are given."""
+        return self._flags
+
+    def _element_bytes(self) -> int:
+        return _FORMAT_BYTES[self._format[0]] * self._format[1]
+
+    def _bind(self, data: Array, extents: tuple[int, ...], size: int) -> None:
+        self._bound = (data, extents, size)
+        if self._module is not None:
+            self._module.set_texture(self._name, Texture(data, extents, size))

@@ -1,0 +1,58 @@
+"""`pycuda._driver` and `pycuda._pvt_struct`, put together and put in place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from gpu.errors import EngineUnavailableError
+from gpu.pycuda import arrays, enumerations, host_memory, modules, packing, pools, random_numbers, streams
+from gpu.pycuda.compiler import Compiler
+from gpu.pycuda.names import MODULE, NAMES
+
+_PARTS = (arrays, enumerations, host_memory, modules, pools, random_numbers, streams)  # each has entered its names
+
+VERSION = "2026.1"
+"""The release of PyCUDA that this stands below."""
+
+
+def python_layer() -> Path:
+    """Return the folder where set-up places PyCUDA's own Python files, below `pycuda`."""
+    return Path(sys.prefix) / "share" / "lockstep" / f"pycuda-{VERSION}"
+
+
+def complaint() -> str:
+    """Return why PyCUDA's scripts cannot run here, as a sentence; "" where they can."""
+    if not (python_layer() / "pycuda" / "driver.py").is_file():
+        return f"PyCUDA's Python files are not in {python_layer()}."
+    try:
+        import platformdirs  # noqa: F401
+        import pytools  # noqa: F401
+    except ImportError as error:
+        return f"PyCUDA needs what is not installed here: {error}."
+    return ""
+
+
+def install() -> None:
+    """Let `import pycuda` in this process find PyCUDA's own Python files on top of the simulator.
+
+    Raises
+    ------
+    EngineUnavailableError
+        They are not here.
+    """
+    if reason := complaint():
+        raise EngineUnavailableError(reason, advice="`make setup` fetches them from PyPI.")
+    import pytools.prefork
+
+    driver, struct = ModuleType(MODULE), ModuleType("pycuda._pvt_struct")
+    driver.__dict__.update(NAMES)
+    struct.__dict__.update(pack=packing.pack, calcsize=packing.calcsize)
+    sys.modules[MODULE], sys.modules[struct.__name__] = driver, struct
+    sys.path.insert(0, str(python_layer()))
+    pytools.prefork.forker = Compiler(pytools.prefork.forker)  # type: ignore[assignment]
+    os.environ["PYCUDA_DISABLE_CACHE"] = "1"  # texts are read anew in any case
+    # PyCUDA looks for a toolkit, to link its device runtime, and on Windows when it is imported.
+    os.environ["CUDA_ROOT"] = os.environ["CUDA_PATH"] = str(python_layer() / "toolkit")

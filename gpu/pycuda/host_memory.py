@@ -1,0 +1,146 @@
+"""The host's memory that the driver knows of: page-locked, aligned, and managed, which kernels reach too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.pycuda.devices import current
+from gpu.pycuda.faults import INVALID_VALUE, wrong
+from gpu.pycuda.memory import GlobalMemory, SimulatedAllocation, address_of, new_memory
+from gpu.pycuda.names import NAMES, exported
+from gpu.pycuda.streams import SimulatedStream
+
+Array = npt.NDArray[Any]
+
+
+@exported("HostPointer")
+class HostMemory:
+    """Memory of the host that is mapped into the device's."""
+
+    def __init__(self, data: Array) -> None:
+        self._mapped: GlobalMemory | None = GlobalMemory(data, written=True)
+        self.data = data
+
+    def get_device_pointer(self) -> int:
+        """Return its address on the device."""
+        if self._mapped is None:
+            raise wrong("cuMemHostGetDevicePointer", INVALID_VALUE, "it was freed")
+        return address_of(self._mapped)
+
+    def _unmap(self, routine: str) -> None:
+        if self._mapped is None:
+            raise wrong(routine, INVALID_VALUE, "it was freed before")
+        self._mapped = None
+
+
+@exported("PagelockedHostAllocation")
+class PagelockedMemory(HostMemory):
+    """Memory that stays where it is."""
+
+    def __init__(self, data: Array, flags: int) -> None:
+        super().__init__(data)
+        self._flags = flags
+
+    def free(self) -> None:
+        """Give it up; arrays over it keep their values."""
+        self._unmap("cuMemFreeHost")
+
+    def get_flags(self) -> int:
+        """Return what it was made with."""
+        return self._flags
+
+
+NAMES["HostAllocation"] = PagelockedMemory
+
+
+@exported("AlignedHostAllocation")
+class AlignedMemory(HostMemory):
+    """Memory that begins at a multiple of some bytes."""
+
+    def free(self) -> None:
+        """Give it up; arrays over it keep their values."""
+        self._unmap("aligned_host_allocation::free")
+
+
+@exported("RegisteredHostMemory")
+class RegisteredMemory(HostMemory):
+    """An array of the script's own that was mapped later."""
+
+    def __init__(self, array: Array) -> None:
+        super().__init__(array.reshape(-1).view(np.uint8))
+        self.array = array
+
+    def unregister(self) -> None:
+        """Unmap it."""
+        self._unmap("cuMemHostUnregister")
+
+
+@exported("ManagedAllocation")
+class ManagedMemory(SimulatedAllocation):
+    """Memory that host and device both reach."""
+
+    def __init__(self, memory: GlobalMemory) -> None:
+        super().__init__(memory)
+        self.data = memory.data
+
+    def get_device_pointer(self) -> int:
+        """Return its address on the device."""
+        return int(self)
+
+    def attach(self, mem_flags: int, stream: SimulatedStream | None = None) -> None:
+        """Say who uses it."""
+
+
+def _array_over(owner: Any, data: Array, shape: Any, dtype: Any, order: str, routine: str) -> Array:
+    """Return an array over memory, of which `owner` is the base."""
+    if order not in ("C", "F"):
+        raise wrong(routine, INVALID_VALUE, "unrecognized order specifier")
+    made = np.ndarray(shape, dtype, data.data, order=order)  # type: ignore[arg-type]
+    owner.__array_interface__ = made.__array_interface__ | {"strides": made.strides}
+    array = np.asarray(owner)
+    result: Array = array if array.dtype == made.dtype else array.view(made.dtype)
+    return result
+
+
+def _bytes_of(shape: Any, dtype: Any) -> int:
+    return int(np.prod(shape, dtype=np.int64).item() * int(np.dtype(dtype).itemsize))
+
+
+@exported("pagelocked_empty")
+def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
+    """Return an array in page-locked memory."""
+    current("cuMemHostAlloc")
+    data = np.zeros(max(_bytes_of(shape, dtype), 1), np.uint8)
+    return _array_over(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
+
+
+@exported("aligned_empty")
+def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> Array:
+    """Return an array that begins at a multiple of `alignment` bytes."""
+    size = max(_bytes_of(shape, dtype), 1)
+    whole = np.zeros(size + alignment, np.uint8)
+    first = -whole.ctypes.data % alignment
+    data = whole[first : first + size]
+    return _array_over(AlignedMemory(data), data, shape, dtype, order, "aligned_empty")
+
+
+@exported("managed_empty")
+def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
+    """Return an array that kernels reach too."""
+    memory = new_memory(max(_bytes_of(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
+    return _array_over(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
+
+
+@exported("register_host_memory")
+def register_host_memory(ary: Array, flags: int = 0) -> Array:
+    """Map an array of the script's own into the device's memory."""
+    current("cuMemHostRegister")
+    if not isinstance(ary, np.ndarray):
+        raise wrong("register_host_memory", INVALID_VALUE, "ary argument is not a numpy array")
+    if not ary.flags.c_contiguous:
+        raise wrong("register_host_memory", INVALID_VALUE, "ary argument is not contiguous")
+    owner = RegisteredMemory(ary)
+    return _array_over(owner, owner.data, ary.shape, ary.dtype, "C", "register_host_memory")

@@ -1,0 +1,208 @@
+"""Modules and their functions, and what links several images to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpu.errors import KernelError, LockstepError
+from gpu.pycuda.arrays import TextureReference
+from gpu.pycuda.compiler import SourceImage, loaded
+from gpu.pycuda.devices import current
+from gpu.pycuda.faults import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, DriverRuntimeError, said, wrong
+from gpu.pycuda.launches import LoadedModule, layout
+from gpu.pycuda.memory import address_of
+from gpu.pycuda.names import NAMES, exported
+from gpu.pycuda.streams import SimulatedStream
+from gpu.simulator.executor.batches import reachable
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.limits import LIMITS
+
+_FOREIGN = (
+    "it is machine code or PTX, which the simulator cannot run: it takes what was compiled through pycuda.compiler here"
+)
+
+
+@exported("Function")
+class ModuleFunction:
+    """A kernel of a module."""
+
+    def __init__(self, owner: LoadedModule, name: str, kernel: SimulatedKernel) -> None:
+        self._owner, self._name, self._kernel = owner, name, kernel
+        self._block: tuple[int, ...] = (1, 1, 1)
+        self._shared = 0
+        self._packed = bytearray()
+
+    def get_attribute(self, attribute: int) -> int:
+        """Return an attribute; what only a compiler for a GPU knows, as registers, is 0."""
+        names = NAMES["function_attribute"]
+        functions = tuple(reachable(self._kernel.function))
+        values = {
+            names.MAX_THREADS_PER_BLOCK: LIMITS.threads,
+            names.SHARED_SIZE_BYTES: sum(shared.size for function in functions for shared in function.shared),
+            names.CONST_SIZE_BYTES: self._owner.module.constant_bytes,
+            names.PTX_VERSION: 90,
+            names.BINARY_VERSION: 90,
+            names.MAX_DYNAMIC_SHARED_SIZE_BYTES: LIMITS.shared_bytes,
+        }
+        return int(values.get(attribute, 0))
+
+    def set_attribute(self, attribute: int, value: int) -> None:
+        """Set an attribute: more shared memory than every GPU has is refused."""
+        if attribute == NAMES["function_attribute"].MAX_DYNAMIC_SHARED_SIZE_BYTES and value > LIMITS.shared_bytes:
+            raise wrong("cuFuncSetAttribute", INVALID_VALUE, f"a block has at most {LIMITS.shared_bytes} bytes here")
+
+    def set_cache_config(self, config: int) -> None:
+        """Say what is preferred, which a simulated cache does not ask for."""
+
+    def param_set_texref(self, texture: TextureReference) -> None:
+        """Take note of a texture reference, which is bound already."""
+
+    def _set_block_shape(self, x: int, y: int, z: int) -> None:
+        self._block = (int(x), int(y), int(z))
+
+    def _set_shared_size(self, size: int) -> None:
+        self._shared = int(size)
+
+    def _param_set_size(self, size: int) -> None:
+        self._packed = self._packed[:size].ljust(size, b"\0")
+
+    def _param_setv(self, offset: int, data: Any) -> None:
+        raw = bytes(data)
+        self._packed[offset : offset + len(raw)] = raw
+
+    def _launch(self) -> None:
+        self._launch_grid(1, 1)
+
+    def _launch_grid(self, width: int, height: int = 1) -> None:
+        self._launch_kernel((width, height), self._block, bytes(self._packed), self._shared, None)
+
+    def _launch_grid_async(self, width: int, height: int, stream: SimulatedStream) -> None:
+        self._launch_grid(width, height)
+
+    def _launch_kernel(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: bytes,
+        shared_bytes: int,
+        stream: SimulatedStream | None,
+    ) -> None:
+        current("cuLaunchKernel")
+        self._owner.launch(self._name, grid, block, bytes(arguments), int(shared_bytes))
+
+
+@exported("Module")
+class DriverModule:
+    """What an image holds, loaded: kernels, variables, texture references."""
+
+    def __init__(self, image: SourceImage) -> None:
+        try:
+            self._loaded = LoadedModule(loaded(image), image.text)
+        except LockstepError as error:
+            raise DriverRuntimeError(said("cuModuleLoadDataEx", "the image does not compile", error.message)) from None
+
+    def get_function(self, name: str) -> ModuleFunction:
+        """Return a kernel by the name that a linker knows it by: of an `extern "C"` one its own."""
+        module = self._loaded.module
+        symbols = module.symbols
+        if name not in symbols:
+            same = [symbol for symbol, plain in symbols.items() if plain == name]
+            hint = f'without extern "C" its name is {same[0]}' if same else f"there is {', '.join(symbols) or 'none'}"
+            raise wrong("cuModuleGetFunction", NOT_FOUND, f"{name}: {hint}")
+        try:
+            kernel = module.kernel(symbols[name])
+            layout(kernel)
+        except LockstepError as error:
+            raise DriverRuntimeError(
+                said("cuModuleGetFunction", NOT_SUPPORTED, f"{name}: {error.message} {error.advice}".strip())
+            ) from None
+        return ModuleFunction(self._loaded, symbols[name], kernel)
+
+    def get_global(self, name: str) -> tuple[int, int]:
+        """Return the address and the bytes of a variable."""
+        try:
+            memory = self._loaded.module.variable(name)
+        except KernelError:
+            raise wrong("cuModuleGetGlobal", NOT_FOUND, name) from None
+        return address_of(memory), memory.data.size
+
+    def get_texref(self, name: str) -> TextureReference:
+        """Return a texture reference."""
+        if name not in self._loaded.module.textures:
+            raise wrong("cuModuleGetTexRef", NOT_FOUND, name)
+        return TextureReference(self._loaded.module, name)
+
+    def get_surfref(self, name: str) -> Any:
+        """Refuse: surfaces are not simulated."""
+        raise wrong("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: the simulator has no surfaces")
+
+
+@exported("module_from_buffer")
+def module_from_buffer(
+    buffer: Any, options: Sequence[Any] = (), message_handler: Callable[..., object] | None = None
+) -> DriverModule:
+    """Load what the compiler made."""
+    current("cuModuleLoadDataEx")
+    image = SourceImage.load(bytes(buffer))
+    if message_handler is not None:
+        message_handler(image is not None, "", "" if image is not None else _FOREIGN)
+    if image is None:
+        raise DriverRuntimeError(said("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN))
+    return DriverModule(image)
+
+
+@exported("module_from_file")
+def module_from_file(filename: str) -> DriverModule:
+    """Load what the compiler made and somebody saved."""
+    current("cuModuleLoad")
+    try:
+        data = Path(filename).read_bytes()
+    except OSError as error:
+        raise DriverRuntimeError(said("cuModuleLoad", "file not found", str(error))) from None
+    return module_from_buffer(data)
+
+
+@exported("Linker")
+class ImageLinker:
+    """Puts several images together: their texts, one after the other, are one text."""
+
+    def __init__(self, message_handler: Any = None, options: Any = None, log_verbose: bool = False) -> None:
+        current("cuLinkCreate")
+        self._handler = message_handler
+        self._images: list[SourceImage] = []
+
+    def add_data(self, data: Any, input_type: int, name: str = "unknown") -> None:
+        """Add an image."""
+        image = SourceImage.load(bytes(data))
+        if image is None:
+            raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN))
+        self._images.append(image)
+
+    def add_file(self, filename: str, input_type: int) -> None:
+        """Add an image from a file; a library of CUDA's own is in the simulator."""
+        if input_type == NAMES["jit_input_type"].LIBRARY:
+            return
+        try:
+            data = Path(filename).read_bytes()
+        except OSError as error:
+            raise DriverRuntimeError(said("cuLinkAddFile", "file not found", str(error))) from None
+        self.add_data(data, input_type, filename)
+
+    def link_module(self) -> DriverModule:
+        """Return the module of all."""
+        if not self._images:
+            raise wrong("cuLinkComplete", INVALID_VALUE, "nothing was added")
+        first = self._images[0]
+        whole = SourceImage(
+            "\n".join(image.text for image in self._images),
+            first.name,
+            first.folder,
+            {name: value for image in self._images for name, value in image.defines.items()},
+            list(dict.fromkeys(folder for image in self._images for folder in image.include_dirs)),
+        )
+        module = DriverModule(first if len(self._images) == 1 else whole)
+        if self._handler is not None:
+            self._handler(True, "", "")
+        return module

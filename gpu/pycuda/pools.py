@@ -1,0 +1,180 @@
+"""Memory pools: what is given back to one is kept, in bins of about one size, and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.pycuda.faults import INVALID_VALUE, wrong
+from gpu.pycuda.host_memory import pagelocked_empty
+from gpu.pycuda.memory import GlobalMemory, address_of, new_memory
+from gpu.pycuda.names import exported
+
+Array = npt.NDArray[Any]
+
+_LEADING_BITS = 4
+
+
+@exported("bitlog2")
+def bitlog2(number: int) -> int:
+    """Return the highest bit of a number; 0 of 0."""
+    return max(int(number).bit_length() - 1, 0)
+
+
+class _Pool:
+    """What every pool counts. An allocation has its own size, so that what lies beyond it is out of bounds."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, int] = {}
+        self._holding = True
+        self.active_blocks = 0
+        self.active_bytes = 0
+        self.managed_bytes = 0
+
+    @property
+    def held_blocks(self) -> int:
+        """How many blocks are kept for later."""
+        return sum(self._held.values())
+
+    def bin_number(self, size: int) -> int:
+        """Return the bin of a size."""
+        exponent = bitlog2(size)
+        shift = exponent - _LEADING_BITS
+        shifted = size << -shift if shift < 0 else size >> shift
+        return exponent << _LEADING_BITS | shifted & ((1 << _LEADING_BITS) - 1)
+
+    def alloc_size(self, bin: int) -> int:  # noqa: A002
+        """Return the bytes of a bin's blocks."""
+        exponent, mantissa = bin >> _LEADING_BITS, bin & ((1 << _LEADING_BITS) - 1)
+        shift = exponent - _LEADING_BITS
+        head = (1 << _LEADING_BITS) | mantissa
+        return head >> -shift if shift < 0 else head << shift | ((1 << shift) - 1)
+
+    def free_held(self) -> None:
+        """Give back what is kept for later."""
+        for number, count in self._held.items():
+            self.managed_bytes -= count * self.alloc_size(number)
+        self._held.clear()
+
+    def stop_holding(self) -> None:
+        """Keep nothing for later from now on."""
+        self._holding = False
+        self.free_held()
+
+    def _take(self, size: int) -> None:
+        number = self.bin_number(size)
+        if self._held.get(number):
+            self._held[number] -= 1
+        else:
+            self.managed_bytes += self.alloc_size(number)
+        self.active_blocks += 1
+        self.active_bytes += size
+
+    def give_back(self, size: int) -> None:
+        """Count a block that is no longer in use."""
+        number = self.bin_number(size)
+        self.active_blocks -= 1
+        self.active_bytes -= size
+        if self._holding:
+            self._held[number] = self._held.get(number, 0) + 1
+        else:
+            self.managed_bytes -= self.alloc_size(number)
+
+
+@exported("PooledDeviceAllocation")
+class PooledAllocation:
+    """Memory of the device that goes back to its pool when this object is gone."""
+
+    def __init__(self, pool: _Pool, memory: GlobalMemory, size: int) -> None:
+        self._pool = pool
+        self._memory: GlobalMemory | None = memory
+        self._size = size
+        self._address = address_of(memory)
+
+    def free(self) -> None:
+        """Give it back to the pool."""
+        if self._memory is None:
+            raise wrong("pooled_device_allocation::free", INVALID_VALUE, "it was freed before")
+        self._memory = None
+        self._pool.give_back(self._size)
+
+    def __int__(self) -> int:
+        return self._address
+
+    __index__ = __long__ = __int__
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __del__(self) -> None:
+        if getattr(self, "_memory", None) is not None:
+            self.free()
+
+
+@exported("DeviceMemoryPool")
+class SimulatedDevicePool(_Pool):
+    """A pool of the device's memory."""
+
+    def allocate(self, size: int) -> PooledAllocation:
+        """Allocate memory."""
+        memory = new_memory(max(int(size), 1), "memory_pool::allocate")
+        self._take(int(size))
+        return PooledAllocation(self, memory, int(size))
+
+
+@exported("PageLockedAllocator")
+class SimulatedHostAllocator:
+    """How a pool of page-locked memory gets it."""
+
+    def __init__(self, flags: int = 0) -> None:
+        self.flags = flags
+
+
+@exported("PooledHostAllocation")
+class PooledHostMemory:
+    """Page-locked memory that goes back to its pool when this object is gone."""
+
+    def __init__(self, pool: _Pool, array: Array) -> None:
+        self._pool: _Pool | None = pool
+        self._size = array.nbytes
+        self._array = array
+        self.__array_interface__ = array.__array_interface__ | {"strides": array.strides}
+
+    def free(self) -> None:
+        """Give it back to the pool."""
+        if self._pool is None:
+            raise wrong("pooled_host_allocation::free", INVALID_VALUE, "it was freed before")
+        self._pool.give_back(self._size)
+        self._pool = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __del__(self) -> None:
+        if getattr(self, "_pool", None) is not None:
+            self.free()
+
+
+@exported("PageLockedMemoryPool")
+class SimulatedHostPool(_Pool):
+    """A pool of page-locked memory."""
+
+    def __init__(self, allocator: SimulatedHostAllocator | None = None) -> None:
+        super().__init__()
+        self._flags = allocator.flags if allocator is not None else 0
+
+    def allocate(self, shape: Any, dtype: Any, order: str = "C") -> Array:
+        """Return an array in page-locked memory."""
+        array = pagelocked_empty(shape, dtype, order, self._flags)
+        self._take(array.nbytes)
+        made = np.asarray(PooledHostMemory(self, array))
+        result: Array = made if made.dtype == array.dtype else made.view(array.dtype)
+        return result
