@@ -418,7 +418,11 @@ class CodeEdit(QPlainTextEdit):
     # --- looks
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
+        at = self.cursorRect()
+        hides = event is not None and event.size().height() < at.bottom() <= event.oldSize().height()
         super().resizeEvent(event)
+        if hides:  # what is told below a text must not hide the line that it is told of
+            self._bring_into_view(self.textCursor().blockNumber() + 1)
         self._place_gutter()
         self._color()
 

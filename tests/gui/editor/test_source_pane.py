@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, Qt
-from PyQt6.QtGui import QColor, QTextCharFormat
+from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.engines.base import KERNELS
@@ -447,6 +447,18 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
     assert said.text().endswith("and an atomic needs none." if size[1] == 250 else "…"), said.text()
     assert pane.strip.height() < pane.code.height()
     assert said.toolTip().endswith("and an atomic needs none.")
+
+
+def test_the_line_that_is_typed_in_stays_in_view_when_a_problem_is_told_below(qtbot, pane):
+    pane.resize(400, 260)
+    last = pane.code.firstVisibleBlock().blockNumber() + pane.code._lines_in_view() - 2
+    cursor = QTextCursor(pane.document.findBlockByNumber(last))
+    pane.code.setTextCursor(cursor)
+    top = pane.code.firstVisibleBlock().blockNumber()
+    pane.document.show_diagnostics(pane.document.text, [Diagnostic(last + 1, 1, 3, "error", RACE)])
+    below = pane.code.viewport().height
+    qtbot.waitUntil(lambda: pane.strip.height() > 40 and 0 <= pane.code.cursorRect().top() < below())
+    assert pane.code.firstVisibleBlock().blockNumber() > top
 
 
 def test_a_look_that_was_left_for_a_moment_comes_back_to_every_line(qtbot, pane):
