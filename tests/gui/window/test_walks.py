@@ -139,7 +139,7 @@ def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     walk.turn_to("reduction")
     walk.take("Idle lanes of a whole warp")
     assert walk.page.variant.name == "neighbored"
-    assert "1/2, then 3/4, then 7/8" in walk.page.limit_text.text()
+    assert "1/2, then 3/4, then 7/8" in walk.page.idea.limit.text()
     walk.record()
     seen, said = [], walk.step.panes.counters
     walk.press(Key.Key_Home)
