@@ -96,11 +96,12 @@ def written(
     made = bool(row.made[cells].any())
     letters = np.array([len(texts[cell]) for cell in cells.tolist()])
     own, room = rects(int(cells[0])).width(), ends[1] - ends[0]
+    apart = np.diff([rects(cell).center().x() for cell in cells.tolist()])
     found: dict[int, QRectF] = {}
     px = least
     for size in sizes:
         wide = np.maximum(letters * advance(size) + _AROUND, own)
-        if wide.sum() <= room:
+        if wide.sum() <= room and (apart >= (wide[1:] + wide[:-1]) / 2).all():
             found = _placed(cells, texts, rects, ends, wide)
             if len(found) == cells.size:
                 px = size
