@@ -68,6 +68,7 @@ class FlowPainter:
         self._bands: dict[int, list[BandGroup]] = {}
         self._written: dict[int, Written | None] = {}
         self._advances: dict[int, float] = {}
+        self._full: dict[int, list[str]] = {}
         self._bright: tuple[int, bytes, list[tuple[int, Array, Written]]] = (-1, b"", [])
         self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
 
@@ -281,10 +282,16 @@ class FlowPainter:
         tallest = round(min(self.look.text_px, 0.8 * sizes.cell))
         least = min(max(self.look.small_px - 2, 9), tallest)
         return written(
-            row, cells, self.layout.texts(number, self.layout.longest), lambda cell: self.cell_rect(number, cell),
+            row, cells, self._full_texts(number), lambda cell: self.cell_rect(number, cell),
             (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
             range(tallest, _SMALLEST_TEXT, -1), least, self._advance,
         )  # fmt: skip
+
+    def _full_texts(self, number: int) -> list[str]:
+        """Return the values of a row as they are written where they reach over their neighbors."""
+        if number not in self._full:
+            self._full[number] = self.layout.texts(number, self.layout.longest)
+        return self._full[number]
 
     def _advance(self, px: int) -> float:
         if px not in self._advances:
