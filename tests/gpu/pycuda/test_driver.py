@@ -195,3 +195,55 @@ def test_machine_code_is_refused(context):
 def test_set_up_places_the_files_where_the_driver_looks():
     assert pycuda_files.VERSION == driver.VERSION
     assert pycuda_files.folder(Path("venv")).parts[1:] == driver.python_layer().parts[-3:]
+
+
+def marsaglia(seed: int, steps: int) -> list[int]:
+    """Return the first numbers of XORWOW, by its recurrence, from a seed below 2^32."""
+    mask = 0xFFFFFFFF
+    t0, t1 = 1099087573 * (seed ^ 0xAAD26B49) & mask, 2591861531 * 0xF7DCEFDD & mask
+    d = (6615241 + t1 + t0) & mask
+    v = [123456789 + t0, 362436069 ^ t0, 521288629 + t1, 88675123 ^ t1, 5783321 + t0]
+    x, y, z, w, last = (each & mask for each in v)
+    found = []
+    for _ in range(steps):
+        t = x ^ (x >> 2)
+        x, y, z, w = y, z, w, last
+        last = (last ^ (last << 4) ^ t ^ (t << 1)) & mask
+        d = (d + 362437) & mask
+        found.append((last + d) & mask)
+    return found
+
+
+def test_random_numbers_are_those_of_their_recurrences(context, tmp_path):
+    (tmp_path / "kernel.cu").write_text("""
+#include <curand_kernel.h>
+template <typename State>
+__device__ void draw(unsigned int *out, unsigned long long seed, int skipped) {
+    State state;
+    curand_init(seed, 0, skipped, &state);
+    for (int i = 0; i < 8; ++i) out[i] = curand(&state);
+    skipahead(1001, &state);
+    out[8] = curand(&state);
+}
+extern "C" __global__ void numbers(unsigned int *out) {
+    draw<curandState>(out, 1234, 0);
+    draw<curandState>(out + 9, 1234, 5);
+    draw<curandStatePhilox4_32_10_t>(out + 18, 0, 0);
+    curandState a, b;
+    curand_init(1, 3, 0, &a);
+    curand_init(1, 1, 0, &b);
+    skipahead_sequence(2, &b);
+    out[27] = curand(&a) == curand(&b);
+}
+""")
+    assert compiler.nvcc(["--cubin", "kernel.cu"], tmp_path) == (0, b"", b"")
+    function = NAMES["module_from_buffer"]((tmp_path / "kernel.cubin").read_bytes()).get_function("numbers")
+    memory, out = NAMES["mem_alloc"](112), np.empty(28, np.uint32)
+    function._launch_kernel((1, 1), (1, 1, 1), struct.pack("P", int(memory)), 0, None)
+    NAMES["memcpy_dtoh"](out, memory)
+    expected = marsaglia(1234, 1100)
+    assert out[:9].tolist() == [*expected[:8], expected[1009]]
+    assert out[9:18].tolist() == [*expected[5:13], expected[1014]]
+    # The known answer of Random123 for a counter and a key of zeros.
+    assert [f"{number:08x}" for number in out[18:22]] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
+    assert out[27] == 1

@@ -1,0 +1,225 @@
+// cuRAND's generators on the device: XORWOW (Marsaglia 2003), the default, and Philox4_32_10 (Salmon et al. 2011).
+// Sequences are 2^67 numbers apart, as cuRAND's are.
+#pragma once
+#include "lockstep/xorwow.h"
+
+extern "C++" {
+struct curandStateXORWOW {
+    unsigned int d, v[5];
+    int boxmuller_flag, boxmuller_flag_double;
+    float boxmuller_extra;
+    double boxmuller_extra_double;
+};
+typedef struct curandStateXORWOW curandStateXORWOW_t, curandState, curandState_t;
+
+struct curandStatePhilox4_32_10 {
+    unsigned int ctr[4], output[4], key[2], STATE;
+    int boxmuller_flag, boxmuller_flag_double;
+    float boxmuller_extra;
+    double boxmuller_extra_double;
+};
+typedef struct curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
+
+__device__ inline unsigned int curand(curandStateXORWOW *state) {
+    unsigned int t = state->v[0] ^ (state->v[0] >> 2), last = state->v[4];
+    state->v[0] = state->v[1];
+    state->v[1] = state->v[2];
+    state->v[2] = state->v[3];
+    state->v[3] = last;
+    last = (last ^ (last << 4)) ^ (t ^ (t << 1));
+    state->v[4] = last;
+    state->d += 362437;
+    return last + state->d;
+}
+
+__device__ inline void __lockstep_jump(unsigned long long times, int first, curandStateXORWOW *state) {
+    curandStateXORWOW now = *state;
+    for (int bit = 0; times >> bit; ++bit) {
+        if (!(times >> bit & 1)) continue;
+        unsigned int sum[5] = {0, 0, 0, 0, 0};
+        for (int place = 0; place < 160; ++place) {
+            if (__lockstep_xorwow_jumps[(first + bit) * 5 + place / 32] >> (place % 32) & 1)
+                for (int word = 0; word < 5; ++word) sum[word] ^= now.v[word];
+            curand(&now);
+        }
+        for (int word = 0; word < 5; ++word) now.v[word] = sum[word];
+        if (bit == 63) break;
+    }
+    for (int word = 0; word < 5; ++word) state->v[word] = now.v[word];
+}
+__device__ inline void skipahead(unsigned long long n, curandStateXORWOW *state) {
+    __lockstep_jump(n, 0, state);
+    state->d += 362437u * (unsigned int)n;
+}
+__device__ inline void skipahead_sequence(unsigned long long n, curandStateXORWOW *state) {
+    __lockstep_jump(n, 64, state);
+}
+__device__ inline void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset,
+                                   curandStateXORWOW *state) {
+    unsigned int t0 = 1099087573u * ((unsigned int)seed ^ 0xaad26b49u);
+    unsigned int t1 = 2591861531u * ((unsigned int)(seed >> 32) ^ 0xf7dcefddu);
+    state->d = 6615241u + t1 + t0;
+    state->v[0] = 123456789u + t0;
+    state->v[1] = 362436069u ^ t0;
+    state->v[2] = 521288629u + t1;
+    state->v[3] = 88675123u ^ t1;
+    state->v[4] = 5783321u + t0;
+    state->boxmuller_flag = state->boxmuller_flag_double = 0;
+    state->boxmuller_extra = 0;
+    state->boxmuller_extra_double = 0;
+    skipahead_sequence(subsequence, state);
+    skipahead(offset, state);
+}
+
+__device__ inline void __lockstep_philox(curandStatePhilox4_32_10 *state) {
+    unsigned int a = state->ctr[0], b = state->ctr[1], c = state->ctr[2], d = state->ctr[3];
+    unsigned int k0 = state->key[0], k1 = state->key[1];
+    for (int round = 0; round < 10; ++round) {
+        unsigned int high0 = __umulhi(0xD2511F53u, a), low0 = 0xD2511F53u * a;
+        unsigned int high1 = __umulhi(0xCD9E8D57u, c), low1 = 0xCD9E8D57u * c;
+        a = high1 ^ b ^ k0;
+        b = low1;
+        c = high0 ^ d ^ k1;
+        d = low0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    state->output[0] = a;
+    state->output[1] = b;
+    state->output[2] = c;
+    state->output[3] = d;
+}
+__device__ inline void __lockstep_add(unsigned int *low, unsigned int *high, unsigned long long n) {
+    unsigned long long sum = ((unsigned long long)*high << 32 | *low) + n;
+    *low = (unsigned int)sum;
+    *high = (unsigned int)(sum >> 32);
+}
+__device__ inline void skipahead(unsigned long long n, curandStatePhilox4_32_10 *state) {
+    state->STATE += n & 3;
+    n /= 4;
+    if (state->STATE > 3) {
+        n += 1;
+        state->STATE -= 4;
+    }
+    unsigned long long before = (unsigned long long)state->ctr[1] << 32 | state->ctr[0];
+    __lockstep_add(&state->ctr[0], &state->ctr[1], n);
+    if (before + n < before) __lockstep_add(&state->ctr[2], &state->ctr[3], 1);
+    __lockstep_philox(state);
+}
+__device__ inline void skipahead_sequence(unsigned long long n, curandStatePhilox4_32_10 *state) {
+    __lockstep_add(&state->ctr[2], &state->ctr[3], n);
+    __lockstep_philox(state);
+}
+__device__ inline void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset,
+                                   curandStatePhilox4_32_10 *state) {
+    state->ctr[0] = state->ctr[1] = state->ctr[2] = state->ctr[3] = 0;
+    state->key[0] = (unsigned int)seed;
+    state->key[1] = (unsigned int)(seed >> 32);
+    state->STATE = 0;
+    state->boxmuller_flag = state->boxmuller_flag_double = 0;
+    state->boxmuller_extra = 0;
+    state->boxmuller_extra_double = 0;
+    skipahead_sequence(subsequence, state);
+    skipahead(offset, state);
+}
+__device__ inline unsigned int curand(curandStatePhilox4_32_10 *state) {
+    unsigned int number = state->output[state->STATE++];
+    if (state->STATE == 4) {
+        state->STATE = 0;
+        __lockstep_add(&state->ctr[0], &state->ctr[1], 1);
+        if (state->ctr[0] == 0 && state->ctr[1] == 0) __lockstep_add(&state->ctr[2], &state->ctr[3], 1);
+        __lockstep_philox(state);
+    }
+    return number;
+}
+
+#define LOCKSTEP_2POW32_INV 2.3283064365386963e-10f
+#define LOCKSTEP_2POW53_INV 1.1102230246251565e-16
+
+// The same of every generator's 32 bits.
+template <typename LockstepState>
+__device__ inline float curand_uniform(LockstepState *state) {
+    return curand(state) * LOCKSTEP_2POW32_INV + LOCKSTEP_2POW32_INV / 2;
+}
+template <typename LockstepState>
+__device__ inline unsigned long long __lockstep_53_bits(LockstepState *state) {
+    unsigned long long low = curand(state);
+    return low ^ ((unsigned long long)curand(state) << 21);
+}
+template <typename LockstepState>
+__device__ inline double curand_uniform_double(LockstepState *state) {
+    return __lockstep_53_bits(state) * LOCKSTEP_2POW53_INV + LOCKSTEP_2POW53_INV / 2;
+}
+// Two normal numbers of two uniform ones (Box and Muller 1958).
+template <typename LockstepState>
+__device__ inline float2 curand_normal2(LockstepState *state) {
+    float u = curand_uniform(state), s, c;
+    float angle = curand(state) * (LOCKSTEP_2POW32_INV * 6.2831855f) + LOCKSTEP_2POW32_INV * 6.2831855f / 2;
+    float length = sqrtf(-2 * logf(u));
+    sincosf(angle, &s, &c);
+    return make_float2(s * length, c * length);
+}
+template <typename LockstepState>
+__device__ inline double2 curand_normal2_double(LockstepState *state) {
+    double u = curand_uniform_double(state), s, c;
+    double angle = __lockstep_53_bits(state) * (LOCKSTEP_2POW53_INV * 2) + LOCKSTEP_2POW53_INV;
+    double length = sqrt(-2 * log(u));
+    sincospi(angle, &s, &c);
+    return make_double2(s * length, c * length);
+}
+template <typename LockstepState>
+__device__ inline float curand_normal(LockstepState *state) {
+    if (state->boxmuller_flag) {
+        state->boxmuller_flag = 0;
+        return state->boxmuller_extra;
+    }
+    float2 both = curand_normal2(state);
+    state->boxmuller_extra = both.y;
+    state->boxmuller_flag = 1;
+    return both.x;
+}
+template <typename LockstepState>
+__device__ inline double curand_normal_double(LockstepState *state) {
+    if (state->boxmuller_flag_double) {
+        state->boxmuller_flag_double = 0;
+        return state->boxmuller_extra_double;
+    }
+    double2 both = curand_normal2_double(state);
+    state->boxmuller_extra_double = both.y;
+    state->boxmuller_flag_double = 1;
+    return both.x;
+}
+template <typename LockstepState>
+__device__ inline float curand_log_normal(LockstepState *state, float mean, float stddev) {
+    return expf(mean + stddev * curand_normal(state));
+}
+template <typename LockstepState>
+__device__ inline double curand_log_normal_double(LockstepState *state, double mean, double stddev) {
+    return exp(mean + stddev * curand_normal_double(state));
+}
+template <typename LockstepState>
+__device__ inline float2 curand_log_normal2(LockstepState *state, float mean, float stddev) {
+    float2 both = curand_normal2(state);
+    return make_float2(expf(mean + stddev * both.x), expf(mean + stddev * both.y));
+}
+template <typename LockstepState>
+__device__ inline double2 curand_log_normal2_double(LockstepState *state, double mean, double stddev) {
+    double2 both = curand_normal2_double(state);
+    return make_double2(exp(mean + stddev * both.x), exp(mean + stddev * both.y));
+}
+// Knuth's product of uniform numbers; from 64 on a rounded normal number, which cuRAND's differ from.
+template <typename LockstepState>
+__device__ inline unsigned int curand_poisson(LockstepState *state, double lambda) {
+    if (lambda >= 64) {
+        double found = rint(lambda + sqrt(lambda) * curand_normal_double(state));
+        return found > 0 ? (unsigned int)found : 0;
+    }
+    unsigned int count = 0;
+    float product = expf((float)lambda);
+    do {
+        ++count;
+        product *= curand_uniform(state);
+    } while (product > 1);
+    return count - 1;
+}
+}
