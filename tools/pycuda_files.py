@@ -49,19 +49,25 @@ def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
 
 def _fetch(python: Path, target: Path) -> str:
     with tempfile.TemporaryDirectory() as held:
-        wanted = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", held]
-        done = subprocess.run(
-            [python, "-m", "pip", "download", "--quiet", *wanted],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-            check=False,
-        )
-        archive = next(Path(held).glob("pycuda-*.tar.gz"), None)
-        if done.returncode != 0 or archive is None:
-            said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            return said[-1].removeprefix("ERROR: ") if said else "pip could not download it"
-        return unpack(archive, target)
+        archive, failure = download(python, Path(held))
+        return failure if archive is None else unpack(archive, target)
+
+
+def download(python: Path, held: Path) -> tuple[Path | None, str]:
+    """Download PyCUDA's source archive into a folder; return it, or why it could not be had."""
+    wanted = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(held)]
+    done = subprocess.run(
+        [python, "-m", "pip", "download", "--quiet", *wanted],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        check=False,
+    )
+    archive = next(held.glob("pycuda-*.tar.gz"), None)
+    if done.returncode != 0 or archive is None:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        return None, said[-1].removeprefix("ERROR: ") if said else "pip could not download it"
+    return archive, ""
 
 
 def unpack(archive: Path, target: Path) -> str:
@@ -81,7 +87,11 @@ def unpack(archive: Path, target: Path) -> str:
         for name in _TOOLKIT:
             (whole / "toolkit" / name).parent.mkdir(parents=True, exist_ok=True)
             (whole / "toolkit" / name).touch()
-        (whole / "toolkit" / "bin").mkdir()
+        # Whoever looks for nvcc finds this; who calls it through PyCUDA is answered by the simulator.
+        nvcc = whole / "toolkit" / "bin" / "nvcc"
+        nvcc.parent.mkdir()
+        nvcc.write_text("#!/bin/sh\necho 'The simulator answers for nvcc within Python only.' >&2\nexit 1\n", "utf-8")
+        nvcc.chmod(0o755)
         if target.exists():
             shutil.rmtree(target)
         whole.rename(target)

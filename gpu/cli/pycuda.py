@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gpu.cli.exit_codes import FAILED, OK, REFUSED
@@ -112,18 +111,22 @@ def _run(program: Sequence[str]) -> int:
         print(end.code, file=sys.stderr)
         return FAILED
     except Exception as error:
-        traceback.print_exception(type(error), error, _own(error.__traceback__))
+        print(_traceback(error), end="", file=sys.stderr)
         return FAILED
     return OK
 
 
-def _own(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without what started the script."""
-    while trace is not None and (
-        trace.tb_frame.f_code.co_filename == __file__ or "runpy" in trace.tb_frame.f_code.co_filename
-    ):
-        trace = trace.tb_next
-    return trace
+def _traceback(error: Exception) -> str:
+    """Return the traceback as a script sees it on a GPU: without what started it, and the inside of the driver."""
+    shown = traceback.TracebackException.from_exception(error)
+    ours = str(Path(__file__).parents[1])
+    each: traceback.TracebackException | None = shown
+    while each is not None:
+        each.stack[:] = [
+            frame for frame in each.stack if not frame.filename.startswith(ours) and "runpy" not in frame.filename
+        ]
+        each = each.__cause__ or each.__context__
+    return "".join(shown.format())
 
 
 def _summary(journal: Journal) -> Iterator[str]:

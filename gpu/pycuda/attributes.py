@@ -55,7 +55,7 @@ DEVICE_ATTRIBUTES: dict[str, tuple[int, int]] = {
     "TCC_DRIVER": (35, 0),
     "MEMORY_CLOCK_RATE": (36, 1_000_000),
     "GLOBAL_MEMORY_BUS_WIDTH": (37, 512),
-    "L2_CACHE_SIZE": (38, 50 << 20),
+    "L2_CACHE_SIZE": (38, 0),
     "MAX_THREADS_PER_MULTIPROCESSOR": (39, 2_048),
     "ASYNC_ENGINE_COUNT": (40, 1),
     "UNIFIED_ADDRESSING": (41, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from gpu.files.sources import read_source
 from gpu.simulator.module import SimulatedModule
 
 VERSION = "nvcc: Lockstep's simulator stands in for the CUDA compiler\nCuda compilation tools, release 13.0\n"
+_AT = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ", re.MULTILINE)
+"""Where something is, as clang says it; nvcc says kernel.cu(12)."""
 _MARK = b"LOCKSTEP IMAGE\n"
 _WITH_VALUE = {
     *("-I", "-D", "-U", "-include", "-isystem", "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode"),
@@ -115,7 +118,8 @@ def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     try:
         module = image.module()
     except CompileError as error:
-        return 1, b"", f"{error.detail or error.message}\n".encode()
+        log = _AT.sub(r"\1(\2): ", error.detail or error.message)
+        return 1, b"", f"{log}\n".encode()
     _parsed.clear()
     _parsed[image.dump()] = module
     kind = next((each for each in ("cubin", "ptx", "fatbin") if f"--{each}" in arguments), "cubin")

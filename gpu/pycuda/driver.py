@@ -55,4 +55,6 @@ def install() -> None:
     pytools.prefork.forker = Compiler(pytools.prefork.forker)  # type: ignore[assignment]
     os.environ["PYCUDA_DISABLE_CACHE"] = "1"  # texts are read anew in any case
     # PyCUDA looks for a toolkit, to link its device runtime, and on Windows when it is imported.
-    os.environ["CUDA_ROOT"] = os.environ["CUDA_PATH"] = str(python_layer() / "toolkit")
+    toolkit = python_layer() / "toolkit"
+    os.environ["CUDA_ROOT"] = os.environ["CUDA_PATH"] = str(toolkit)
+    os.environ["PATH"] = f"{toolkit / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"

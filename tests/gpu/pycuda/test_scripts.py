@@ -262,6 +262,7 @@ fill(cuda.mem_alloc(16), block=(2000, 1, 1))
     assert any("LogicError: cuLaunchKernel failed: invalid argument - fill: a block of 2000" in line for line in last)
     assert 'script.py", line 26' in ended.complained
     assert "runpy" not in ended.complained
+    assert "launches.py" not in ended.complained
 
 
 def test_a_text_that_does_not_compile_is_pycudas_own_error(script):
@@ -284,7 +285,7 @@ module.get_function("_Z1kPi")(cuda.mem_alloc(4), block=(1, 1, 1))
     )
     assert ended.code == 0, ended.complained
     assert "[command: nvcc --cubin -arch sm_90" in ended.said
-    assert "kernel.cu:2:31: error: use of undeclared identifier 'tix'" in ended.said
+    assert "kernel.cu(2): error: use of undeclared identifier 'tix'" in ended.said
     assert "other: there is _Z1kPi" in ended.said
     assert 'k: without extern "C" its name is _Z1kPi' in ended.said
 
