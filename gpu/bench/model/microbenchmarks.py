@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.bench.model.described import description
 from gpu.engines.base import Buffer
+from gpu.files import opening
 
 _FILE = "device.cu"
 _STEPS = 64
@@ -64,7 +66,7 @@ class _Bench:
 
 
 def measure(path: Path) -> None:
-    """Measure all of it, print it, and write it as JSON."""
+    """Measure all of it, print it, and write a description; into a .json file the figures themselves."""
     from gpu import engines
 
     engine: Any = engines.create("cuda")
@@ -77,7 +79,9 @@ def measure(path: Path) -> None:
             for name, figure in part(bench):
                 found[name] = figure
                 print(f"{name:<44} {figure:14.3f}", flush=True)
-        path.write_text(json.dumps({"gpu": engine.device.name, "figures": found}, indent=1), encoding="utf-8")
+        kept = json.dumps({"gpu": engine.device.name, "figures": found}, indent=1)
+        with opening.replacing(path) as file:
+            file.write((kept if path.suffix == ".json" else description(engine.device.name, found)).encode())
     finally:
         engine.close()
 

@@ -1,0 +1,60 @@
+"""Descriptions of GPUs: each number has a source, and what is wrong in a file is said."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpu.errors import InputError
+from gpu.timing.gpus import FOLDER, find_gpu, keys, read
+
+
+def test_the_gpus_that_students_meet_are_described() -> None:
+    assert {"h200", "h100", "a100", "l4", "t4", "rtx-3060", "rtx-4090", "jetson-orin"} <= set(keys())
+    assert [key for key in keys() if find_gpu(key).validated] == ["h100", "h200"]
+
+
+@pytest.mark.parametrize("key", keys())
+def test_every_number_has_a_source(key) -> None:
+    gpu = find_gpu(key)
+    assert all(gpu.sources.values())
+    assert gpu.memory_gb_s < gpu.last_cache_gb_s
+    assert gpu.shared_cycles < gpu.last_cache_cycles < gpu.memory_cycles
+
+
+@pytest.mark.parametrize(("name", "key"), [("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"), ("t4", "t4")])
+def test_a_gpu_is_found_by_the_drivers_name_too(name, key) -> None:
+    assert find_gpu(name).key == key
+
+
+def test_an_unknown_gpu_is_refused_with_those_that_are_there() -> None:
+    with pytest.raises(InputError, match="No GPU 'voodoo'") as caught:
+        find_gpu("voodoo")
+    assert "rtx-4090" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (r"clock_ghz = .*", "", "does not say what clock_ghz is"),
+        (r"clock_ghz = .*", "clock_ghz = 1.5", "clock_ghz has no source"),
+        (r"clock_ghz = .*", 'clock_ghz = { value = -1, source = "x" }', "has to be above 0"),
+        (r"clock_ghz = .*", 'clock_ghz = { value = "fast", source = "x" }', "not what it has to be"),
+        (r"clock_ghz = .*", "clock_ghz = { value = 1.5 }", "a value and a source, and nothing else"),
+        (r"validated = .*", "validated = 7", "not what it has to be"),
+        (r"\Z", 'color = "green"\n', "describes color"),
+        (r"\Z", "= =", "is no description of a GPU"),
+    ],
+)
+def test_what_is_wrong_in_a_description_is_said(tmp_path, old, new, said) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(re.sub(old, new, (FOLDER / "h200.toml").read_text("utf-8"), count=1), "utf-8")
+    with pytest.raises(InputError, match=said):
+        read(path)
+
+
+def test_a_description_of_ones_own_is_taken_by_its_path(tmp_path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text((FOLDER / "t4.toml").read_text("utf-8"), "utf-8")
+    assert find_gpu(str(path)).multiprocessors == 40
