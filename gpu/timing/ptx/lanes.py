@@ -1,0 +1,74 @@
+"""Sets of lanes of the sampled blocks, each block's threads in whole warps."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.warp import WARP
+
+Array = npt.NDArray[Any]
+
+
+class SampleLanes:
+    """Some lanes, at least one.
+
+    Parameters
+    ----------
+    bits : bool array
+        One for each lane of the sample.
+    count : int
+        How many there are.
+    """
+
+    def __init__(self, bits: Array, count: int | None = None) -> None:
+        self.bits = bits
+        self.count = int(np.count_nonzero(bits)) if count is None else count
+
+    @cached_property
+    def numbers(self) -> Array:
+        """The lanes' numbers, ascending."""
+        return np.flatnonzero(self.bits)
+
+    @cached_property
+    def is_all(self) -> bool:
+        return self.count == self.bits.size
+
+    @cached_property
+    def of_warp(self) -> Array:
+        """How many lanes each warp of the sample has in it: uint8."""
+        counts: Array = self.bits.reshape(-1, WARP).sum(axis=1, dtype=np.uint8)
+        return counts
+
+    @cached_property
+    def warps(self) -> Array:
+        """The numbers of the warps that have a lane in it."""
+        return np.flatnonzero(self.of_warp)
+
+    @cached_property
+    def rows(self) -> Array:
+        """The bits of the warps that have a lane in it, a row each."""
+        rows: Array = self.bits.reshape(-1, WARP)[self.warps]
+        return rows
+
+    def split(self, condition: Any) -> tuple[SampleLanes | None, SampleLanes | None]:
+        """Return the lanes where a condition holds, one for all or one a lane, and those where it does not."""
+        if not isinstance(condition, np.ndarray) or not condition.ndim:
+            return (self, None) if condition else (None, self)
+        true = condition & self.bits
+        count = int(np.count_nonzero(true))
+        if count == self.count:
+            return self, None
+        if not count:
+            return None, self
+        return SampleLanes(true, count), SampleLanes(true ^ self.bits, self.count - count)
+
+
+def together(first: SampleLanes | None, second: SampleLanes | None) -> SampleLanes | None:
+    """Return the lanes of two sets that share none."""
+    if first is None or second is None:
+        return first or second
+    return SampleLanes(first.bits | second.bits, first.count + second.count)

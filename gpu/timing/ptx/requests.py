@@ -1,0 +1,72 @@
+"""What a warp's addresses cost: the sectors that they lie in, the lanes that want one place, the passes over banks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.warp import WARP
+
+Array = npt.NDArray[Any]
+
+_SECTOR_BITS = 5
+BANKS = 32
+
+
+def distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = False) -> tuple[Array, Array]:
+    """Return the different sectors of each warp: where those of each begin, and all of them."""
+    if scalar:
+        first = rows[:, 0] >> _SECTOR_BITS
+        return np.arange(first.size + 1, dtype=np.int64), first
+    sectors = rows >> _SECTOR_BITS
+    if not active.all():
+        # SampleLanes that do not take part stand where the warp's first active one does.
+        leader = sectors[np.arange(sectors.shape[0]), active.argmax(axis=1)]
+        sectors = np.where(active, sectors, leader[:, None])
+    if (sectors[:, 1:] < sectors[:, :-1]).any():
+        sectors = np.sort(sectors, axis=1)
+    new = np.ones(sectors.shape, np.bool_)
+    np.not_equal(sectors[:, 1:], sectors[:, :-1], out=new[:, 1:])
+    starts = np.zeros(sectors.shape[0] + 1, np.int64)
+    np.cumsum(new.sum(axis=1), out=starts[1:])
+    return starts, sectors[new]
+
+
+def longest_queues(rows: Array, active: Array) -> Array:
+    """Return the most lanes of each warp that want one place."""
+    ordered = np.sort(np.where(active, rows, -1 - np.arange(WARP)), axis=1)
+    return _longest_runs(ordered)
+
+
+def _longest_runs(ordered: Array) -> Array:
+    width = ordered.shape[1]
+    new = np.ones(ordered.shape, np.bool_)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
+    places = np.broadcast_to(np.arange(width), ordered.shape)
+    starts = np.maximum.accumulate(np.where(new, places, 0), axis=1)
+    found: Array = (places - starts + 1).max(axis=1)
+    return found
+
+
+def different_places(rows: Array, active: Array) -> Array:
+    """Return how many different places the lanes of each warp want."""
+    leader = rows[np.arange(rows.shape[0]), active.argmax(axis=1)]
+    ordered = np.sort(np.where(active, rows, leader[:, None]), axis=1)
+    found: Array = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+    return found
+
+
+def bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
+    """Return the most different words of one bank that each row of lanes wants."""
+    leader = words[np.arange(words.shape[0]), active.argmax(axis=1)]
+    filled = np.where(active, words, leader[:, None])
+    first = filled - filled.min(axis=1, keepdims=True)
+    if (first < banks).all():
+        return np.ones(words.shape[0], np.int64)
+    ordered = np.sort(filled, axis=1)
+    new = np.ones(ordered.shape, np.bool_)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
+    spare = -1 - np.arange(ordered.shape[1])
+    return _longest_runs(np.sort(np.where(new, ordered % banks, spare), axis=1))

@@ -1,0 +1,221 @@
+"""PTX that is run gives what NumPy gives, and what it asked of memory is what a GPU would count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.errors import KernelError
+from gpu.timing.caches import visits
+from gpu.timing.ptx.assembler import assembled
+from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.memory import SampledMemory
+from gpu.timing.ptx.path import Repeated
+from gpu.timing.ptx.program import parse
+from gpu.timing.ptx.running import GridShape
+
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+
+
+def run(body: str, *arrays: np.ndarray, grid: int = 1, block: int = 64, blocks: range | None = None, rewritten=True):
+    names = [f"p{number}" for number in range(len(arrays))]
+    text = f"{HEAD}.visible .entry k({', '.join(f'.param .u64 {name}' for name in names)})\n{{\n{body}\n}}\n"
+    kernel = parse(text).kernel("k")
+    memory = SampledMemory(dict(enumerate(array.reshape(-1).view(np.uint8) for array in arrays)))
+    parameters = np.array([memory.address(number) for number in range(len(arrays))], np.int64).view(np.uint8)
+    machine = PtxMachine(assembled(kernel) if rewritten else kernel, {})
+    path = machine.run(GridShape((grid, 1, 1), (block, 1, 1)), parameters, blocks or range(grid), memory)
+    return path, memory
+
+
+STORE = """
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+"""
+
+
+@pytest.mark.parametrize(
+    ("instructions", "expected"),
+    [
+        ("add.s32 %r2, %r1, -3;", lambda t: t - 3),
+        ("mad.lo.s32 %r2, %r1, %r1, 7;", lambda t: t * t + 7),
+        ("mul.hi.u32 %r2, %r1, 0x80000000;", lambda t: t // 2),
+        ("shl.b32 %r2, %r1, 3;", lambda t: t << 3),
+        ("shl.b32 %r2, %r1, 32;", lambda t: t * 0),
+        ("div.s32 %r2, -100, %r1;", lambda t: np.where(t == 0, -1, np.trunc(-100 / np.maximum(t, 1)))),
+        ("rem.s32 %r2, -100, 7;", lambda t: t * 0 - 2),
+        ("popc.b32 %r2, %r1;", lambda t: np.bitwise_count(t)),
+        ("brev.b32 %r3, %r1; brev.b32 %r2, %r3;", lambda t: t),
+        ("clz.b32 %r2, %r1;", lambda t: 32 - np.ceil(np.log2(t + 1))),
+        ("bfe.u32 %r2, %r1, 1, 3;", lambda t: t >> 1 & 7),
+        ("setp.lt.s32 %p1, %r1, 10; selp.b32 %r2, 5, 6, %p1;", lambda t: np.where(t < 10, 5, 6)),
+        ("cvt.rn.f32.s32 %f1, %r1; mul.f32 %f2, %f1, 0f3F000000; cvt.rzi.s32.f32 %r2, %f2;", lambda t: t // 2),
+        ("shfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;", lambda t: t ^ 1),
+        ("shfl.sync.down.b32 %r2|%p1, %r1, 4, 31, -1;", lambda t: np.where(t % 32 < 28, t + 4, t)),
+        (
+            "and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 1; vote.sync.ballot.b32 %r2, %p1, -1;",
+            lambda t: t * 0 + 0xAAAAAAAA,
+        ),
+        ("redux.sync.add.s32 %r2, %r1, -1;", lambda t: 496 + t // 32 * 1024),
+        ("and.b32 %r3, %r1, 3; match.any.sync.b32 %r4, %r3, -1; popc.b32 %r2, %r4;", lambda t: t * 0 + 8),
+        ("mov.u32 %r2, %laneid;", lambda t: t % 32),
+        ("prmt.b32 %r2, %r1, 0, 0x4440;", lambda t: t & 255),
+    ],
+)
+def test_an_instruction_computes_what_ptx_says(instructions, expected) -> None:
+    found = np.zeros(64, np.int32)
+    run(f"{STORE}{instructions}\n st.global.u32 [%rd3], %r2; ret;", found)
+    threads = np.arange(64)
+    assert np.array_equal(found, np.asarray(expected(threads)).astype(np.int64).astype(np.uint32).view(np.int32))
+
+
+LOOP = f"""{STORE}
+    mov.u32 %r2, 0;
+    mov.u32 %r4, 0;
+$L1:
+    add.s32 %r4, %r4, %r2;
+    add.s32 %r2, %r2, 1;
+    setp.lt.s32 %p1, %r2, COUNT;
+    @%p1 bra $L1;
+    st.global.u32 [%rd3], %r4;
+    ret;
+"""
+
+
+def test_a_short_loop_runs_to_its_end() -> None:
+    found = np.zeros(64, np.int32)
+    path, _ = run(LOOP.replace("COUNT", "9"), found)
+    assert (found == 36).all()
+    assert not any(isinstance(step, Repeated) for step in path.steps)
+
+
+@pytest.mark.parametrize("rounds", [40, 1000, 100_003])
+def test_rounds_that_can_be_foreseen_are_left_out_and_counted(rounds) -> None:
+    found = np.zeros(64, np.int32)
+    path, _ = run(LOOP.replace("COUNT", str(rounds)), found)
+    (loop,) = {visit.block for visit, times in visits(path.steps) if times > 1}
+    assert sum(times for visit, times in visits(path.steps) if visit.block == loop) == rounds
+    assert len(path.steps) < 40
+
+
+def test_lanes_that_part_meet_again() -> None:
+    found = np.zeros(64, np.int32)
+    body = f"""{STORE}
+        and.b32 %r2, %r1, 1;
+        setp.eq.s32 %p1, %r2, 0;
+        mov.u32 %r4, 1;
+    $L1:
+        add.s32 %r4, %r4, %r4;
+        setp.le.s32 %p2, %r4, %r1;
+        @%p2 bra $L1;
+        @%p1 bra $L2;
+        add.s32 %r4, %r4, 1000;
+    $L2:
+        st.global.u32 [%rd3], %r4;
+        ret;
+    """
+    for rewritten in (False, True):
+        found[:] = 0
+        run(body, found, rewritten=rewritten)
+        threads = np.arange(64)
+        powers = np.maximum(2, 2 ** np.ceil(np.log2(threads + 1)).astype(int))
+        assert np.array_equal(found, powers + threads % 2 * 1000)
+
+
+@pytest.mark.parametrize(("stride", "sectors"), [(4, 4), (8, 8), (32, 32), (128, 32), (0, 1)])
+def test_sectors_are_those_that_a_warp_touches(stride, sectors) -> None:
+    values = np.zeros(4096, np.int32)
+    body = f"""
+        ld.param.u64 %rd1, [p0];
+        mov.u32 %r1, %tid.x;
+        mul.wide.u32 %rd2, %r1, {stride};
+        add.s64 %rd3, %rd1, %rd2;
+        ld.global.u32 %r2, [%rd3];
+        ret;
+    """
+    path, _ = run(body, values)
+    (request,) = (request for visit, _ in visits(path.steps) for request in visit.requests)
+    assert request.counts.tolist() == [sectors, sectors]
+
+
+@pytest.mark.parametrize(("stride", "passes"), [(4, 1), (8, 2), (128, 32), (132, 1), (0, 1)])
+def test_passes_over_shared_memory_are_those_of_the_busiest_bank(stride, passes) -> None:
+    body = f"""
+        .shared .align 4 .b8 words[16384];
+        mov.u32 %r1, %tid.x;
+        mov.u32 %r2, words;
+        mad.lo.s32 %r3, %r1, {stride}, %r2;
+        ld.shared.u32 %r4, [%r3];
+        ret;
+    """
+    path, _ = run(body, np.zeros(1, np.int32), block=32)
+    (request,) = (request for visit, _ in visits(path.steps) for request in visit.requests)
+    assert request.passes.tolist() == [passes]
+
+
+def test_neighboring_words_of_shared_memory_are_loaded_together() -> None:
+    found = np.zeros(32, np.int32)
+    body = """
+        .shared .align 4 .b8 words[16384];
+        ld.param.u64 %rd1, [p0];
+        mov.u32 %r1, %tid.x;
+        shl.b32 %r2, %r1, 4;
+        mov.u32 %r3, words;
+        add.s32 %r4, %r3, %r2;
+        st.shared.u32 [%r4], %r1;
+        st.shared.u32 [%r4+4], 10;
+        st.shared.u32 [%r4+8], 20;
+        st.shared.u32 [%r4+12], 30;
+        bar.sync 0;
+        ld.shared.u32 %r5, [%r4];
+        ld.shared.u32 %r6, [%r4+4];
+        ld.shared.u32 %r7, [%r4+8];
+        ld.shared.u32 %r8, [%r4+12];
+        add.s32 %r9, %r5, %r6; add.s32 %r10, %r7, %r8; add.s32 %r11, %r9, %r10;
+        mul.wide.u32 %rd2, %r1, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        st.global.u32 [%rd3], %r11;
+        ret;
+    """
+    path, _ = run(body, found, block=32)
+    assert np.array_equal(found, np.arange(32) + 60)
+    loads = [r for visit, _ in visits(path.steps) for r in visit.requests if (r.space, r.kind) == ("shared", "ld")]
+    assert [request.passes.tolist() for request in loads] == [[4]]
+
+
+def test_atomics_on_one_word_are_all_done_and_queue() -> None:
+    found = np.zeros(4, np.uint32)
+    body = "ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; and.b32 %r3, %r1, 3; mul.wide.u32 %rd2, %r3, 4; "
+    body += "add.s64 %rd3, %rd1, %rd2; atom.global.add.u32 %r2, [%rd3], %r1; ret;"
+    path, _ = run(body, found)
+    assert found.tolist() == [np.arange(start, 64, 4).sum() for start in range(4)]
+    (request,) = (request for visit, _ in visits(path.steps) for request in visit.requests)
+    assert request.passes.tolist() == [8, 8]
+
+
+def test_memory_is_as_it_was_after_a_sample() -> None:
+    found = np.arange(64, dtype=np.int32)
+    _, memory = run(f"{STORE} st.global.u32 [%rd3], 7; st.global.u32 [%rd3], 8; ret;", found)
+    assert (found == 8).all()
+    memory.restore()
+    assert np.array_equal(found, np.arange(64))
+
+
+def test_what_lies_outside_of_an_array_is_left_alone() -> None:
+    found = np.zeros(8, np.int32)
+    run(f"{STORE} st.global.u32 [%rd3], 7; ld.global.u32 %r2, [%rd3+4096]; ret;", found)
+    assert (found == 7).all()
+
+
+def test_a_loop_that_waits_for_another_block_is_not_waited_for() -> None:
+    flag = np.zeros(1, np.uint32)
+    body = "ld.param.u64 %rd1, [p0]; $L1: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; "
+    path, _ = run(f"{body} @%p1 bra $L1; ret;", flag)
+    assert path.ended
+
+
+def test_an_instruction_that_is_not_known_is_named() -> None:
+    with pytest.raises(KernelError, match=r"instruction frob\.s32"):
+        run("frob.s32 %r1, %r2; ret;", np.zeros(1, np.int32))
