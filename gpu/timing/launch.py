@@ -1,0 +1,452 @@
+"""How long one launch would take: its blocks sampled, run on one multiprocessor, and put together to the whole grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.timing import caches, multiprocessor, unrolling
+from gpu.timing.caches import CachedRequest, GridSharing
+from gpu.timing.gpus import GpuDescription
+from gpu.timing.occupancy import Occupancy, occupancy
+from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.memory import WINDOW_BITS, SampledMemory
+from gpu.timing.ptx.path import Repeated, SampledPath, Visit
+from gpu.timing.ptx.running import GridShape
+
+Array = npt.NDArray[Any]
+
+_SECTOR = 32
+_MOST_OPERATIONS = 2_500_000
+"""Operations of warps that the multiprocessor is run for; of what is longer, parts are, and the rest is reckoned."""
+_MOST_LANES = 4096
+_REGION_SHIFT = 4  # of sectors: atomics on 512 bytes queue at one place
+_WAVES = 3
+_SPREAD, _EVEN = ((10, 2560), (80, 20480)), 0.05
+"""Blocks all over the grid, and lanes of them, that are sampled to see whether all do as much: few, and where these
+differ, many; what counts as the same."""
+_STORE_LINE = 4.0
+"""Cycles in which a multiprocessor gives a line, or a part of one, to the last cache."""
+_FIRST_CYCLES, _CODE_CYCLES, _MOST_CODE = 600.0, 6.0, 600.0
+"""What a launch waits for its code and constants, which no cache has yet: at first, and for each instruction."""
+
+
+@dataclass(frozen=True)
+class LaunchEstimate:
+    """What a launch would take.
+
+    Parameters
+    ----------
+    time_us : float
+    occupancy : Occupancy
+    registers : int
+    instructions : float
+        Of warps, all of them together.
+    requests : float
+        To global memory, of warps.
+    l2_sectors, dram_bytes : float
+        What the last cache sees, in sectors of 32 bytes as `lts__t_sectors` counts them, and what goes between it and
+        memory.
+    shared_passes : float
+    sampled_blocks, of_blocks : int
+    breakdown : mapping of str to float
+        By what could have been the limit: microseconds that the launch would take if it were the only one.
+    """
+
+    time_us: float
+    occupancy: Occupancy
+    registers: int
+    instructions: float
+    requests: float
+    l2_sectors: float
+    dram_bytes: float
+    shared_passes: float
+    sampled_blocks: int
+    of_blocks: int
+    breakdown: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def bound_by(self) -> str:
+        return max(self.breakdown, key=lambda name: self.breakdown[name])
+
+
+class LaunchModel:
+    """A kernel on a GPU.
+
+    Parameters
+    ----------
+    machine : PtxMachine
+    gpu : GpuDescription
+    registers : int
+        Of a thread.
+    """
+
+    def __init__(self, machine: PtxMachine, gpu: GpuDescription, registers: int) -> None:
+        self._machine = machine
+        self._gpu = gpu
+        self._registers = registers
+        self._unrolled, self._several = unrolling.unrolled(machine.kernel)
+        self._code = multiprocessor.machine_code(self._unrolled, gpu)
+        blocks = machine.kernel.blocks
+        self._depends_on_data = any(
+            each.opcode == "bra" and each.guard for block in blocks for each in block.instructions
+        )
+
+    def estimate(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> LaunchEstimate:
+        """Return what a launch would take; the memory is left as it was."""
+        gpu = self._gpu
+        shared_bytes = self._machine.kernel.shared_bytes + shape.shared_bytes
+        held = occupancy(gpu, shape.threads, self._registers, shared_bytes)
+        total = shape.blocks
+        per_machine = -(-total // gpu.multiprocessors)
+        slots = max(1, min(held.blocks, per_machine, _MOST_LANES // (shape.warps * 32) or 1))
+        chosen, sharing = _chosen(shape, gpu, slots, max(held.blocks, 1))
+        machine = self._machine
+        path = machine.run(shape, parameters, chosen, memory)
+        memory.restore()
+        path = unrolling.in_rounds(path, machine.kernel, self._several)
+        size = caches.first_cache_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
+        cached = caches.through_first_cache(path.steps, slots * shape.warps, size)
+        uneven = self._unevenness(shape, parameters, memory, path, slots)
+        return self._put_together(shape, held, path, cached, sharing, slots, memory, uneven)
+
+    def _unevenness(
+        self, shape: GridShape, parameters: Array, memory: SampledMemory, path: SampledPath, slots: int
+    ) -> float:
+        """Return how much more blocks all over the grid do than those of one multiprocessor that were sampled."""
+        here = self._slots(path, slots)
+        if shape.blocks <= 2 * slots or not self._depends_on_data or not here:
+            return 1.0
+        share = 1.0
+        for most, lanes in _SPREAD:
+            count = min(most, max(2, lanes // (shape.warps * 32)), shape.blocks)
+            # One block of each of so many parts of the grid.
+            parts = np.linspace(0, shape.blocks, count + 1).astype(np.int64)
+            chosen = np.random.default_rng(0).integers(parts[:-1], parts[1:]).tolist()
+            other = self._machine.run(shape, parameters, chosen, memory)
+            memory.restore()
+            there = self._slots(unrolling.in_rounds(other, self._machine.kernel, self._several), count)
+            share = there / here
+            if abs(share - 1) < _EVEN:
+                return 1.0
+        return share
+
+    def _slots(self, path: SampledPath, blocks: int) -> float:
+        """Return the instructions of the first blocks of a path, the mean of them."""
+        warps = blocks * path.warps_per_block
+        return (
+            sum(
+                float(self._code.slots_of_block[visit.block]) * np.count_nonzero(visit.lanes[:warps]) * times
+                for visit, times in caches.visits(path.steps)
+            )
+            / blocks
+        )
+
+    def _put_together(
+        self,
+        shape: GridShape,
+        held: Occupancy,
+        path: SampledPath,
+        cached: Mapping[int, CachedRequest],
+        sharing: GridSharing,
+        slots: int,
+        memory: SampledMemory,
+        uneven: float,
+    ) -> LaunchEstimate:
+        gpu, total, width = self._gpu, shape.blocks, shape.warps
+        scale = total / slots
+        warps = slots * width
+        traffic = self._traffic(path, cached, sharing, width, warps, scale, memory)
+        share = self._memory_shares(path, traffic)
+        active = min(total, gpu.multiprocessors)
+        per_machine = -(-total // gpu.multiprocessors)
+        clock = gpu.clock_ghz
+        rates = multiprocessor.SharedRates(
+            _SECTOR * clock / min(gpu.last_cache_gb_s / active, gpu.last_cache_mp_gb_s),
+            _SECTOR * clock / min(gpu.memory_gb_s / active, gpu.memory_mp_gb_s),
+            _STORE_LINE,
+            gpu.block_ns * clock * gpu.multiprocessors,
+        )
+        atomics, hot_us, atomic_us = self._atomics(path, slots, width, scale, active)
+        cycles = uneven * self._cycles(path, cached, share, rates, slots, width, per_machine, atomics)
+        counted = {name: uneven * amount for name, amount in self._counted(path, warps, scale).items()}
+        loaded = sum(each.loaded for each in traffic.arrays.values())
+        stored = sum(each.stored for each in traffic.arrays.values())
+        memory_sectors = sum(each.from_memory + each.to_memory for each in traffic.arrays.values())
+        slowed = sum((each.from_memory + each.to_memory) * each.scattered for each in traffic.arrays.values())
+        dram_us = slowed * _SECTOR / gpu.memory_gb_s / 1e3
+        issue = counted["slots"] / gpu.schedulers / gpu.multiprocessors / clock / 1e3
+        breakdown = {
+            "memory": dram_us,
+            "last cache": (loaded + stored) * _SECTOR / gpu.last_cache_gb_s / 1e3,
+            "first cache and shared memory": (counted["passes"] + counted["lines"]) / active / clock / 1e3,
+            "issue": issue,
+            "arithmetic": counted["busiest"] / gpu.schedulers / active / clock / 1e3,
+            "atomics": max(hot_us, atomic_us),
+            "launch": gpu.launch_us,
+        }
+        visited = {visit.block for visit, _ in caches.visits(path.steps)}
+        code = sum(float(self._code.slots_of_block[block]) for block in visited)
+        cycles += _FIRST_CYCLES + _CODE_CYCLES * min(code, _MOST_CODE)
+        body = max(cycles / clock / 1e3, hot_us, dram_us)
+        time = gpu.launch_us + body
+        breakdown["latency"] = max(0.0, body - max(each for name, each in breakdown.items() if name != "launch"))
+        # Half of what comes from memory, or goes there, is in the other part of a last cache of two.
+        elsewhere = 1 - 1 / gpu.last_cache_parts
+        crossing = elsewhere * (stored + sum(each.from_memory for each in traffic.arrays.values()))
+        seen = loaded + stored + crossing + counted["atomics"]
+        return LaunchEstimate(
+            time, held, self._registers, counted["slots"], counted["requests"], seen,
+            memory_sectors * _SECTOR, counted["passes"], len(path.blocks), total, breakdown,
+        )  # fmt: skip
+
+    def _traffic(
+        self,
+        path: SampledPath,
+        cached: Mapping[int, CachedRequest],
+        sharing: GridSharing,
+        width: int,
+        warps: int,
+        scale: float,
+        memory: SampledMemory,
+    ) -> caches.LaunchTraffic:
+        gpu, traffic = self._gpu, caches.LaunchTraffic()
+        sizes = memory.sizes
+        for visit, times in caches.visits(path.steps):
+            for request in visit.requests:
+                found = cached.get(id(request))
+                if (
+                    found is None
+                    or request.space != "global"
+                    or request.kind in ("atom", "red")
+                    or not request.sectors.size
+                ):
+                    continue
+                window = int(request.sectors[0] >> WINDOW_BITS - 5)
+                own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
+                if request.kind == "ld":
+                    own.loaded += times * scale * float(found.missed.sum())
+                else:
+                    here = int(np.searchsorted(request.warps, warps))
+                    own.stored += times * scale * float(request.starts[here])
+        weights = self._left_out(path)
+        loads = caches.distinct(path.steps, width, sharing, stores=False)
+        stores = caches.distinct(path.steps, width, sharing, stores=True)
+        cache = 0.5 * gpu.last_cache_bytes / _SECTOR
+        wave_of_all = sum(
+            min(each[1] * weights.get(window, 1.0), sizes.get(window, 1 << 60) / _SECTOR)
+            for window, each in loads.items()
+        )
+        waves = max(1.0, sharing.grid[0] * sharing.grid[1] / sharing.at_once)
+        for window, (_, wave, grid, pairs) in loads.items():
+            own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
+            most = sizes.get(window, 1 << 60) / _SECTOR
+            grid, wave = grid * weights.get(window, 1.0), wave * weights.get(window, 1.0)
+            new = grid if 2 * wave_of_all <= cache else max(grid, min(wave, most) * waves)
+            if new > most:
+                new = most + (new - most) * (1 - min(1.0, cache / most))
+            own.from_memory = min(new * pairs, own.loaded * pairs)
+            own.scattered = self._scattered(pairs)
+        for window, (_, _, grid, pairs) in stores.items():
+            own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
+            most = sizes.get(window, 1 << 60) / _SECTOR
+            new = min(grid * weights.get(window, 1.0), own.stored)
+            if new > most:
+                new = most + (new - most) * (1 - min(1.0, cache / most))
+            # What fills no sector is read before it is written.
+            own.to_memory = max(0.0, new - cache) * pairs
+            own.scattered = max(own.scattered, self._scattered(pairs) * pairs)
+        return traffic
+
+    def _scattered(self, pairs: float) -> float:
+        """Return how much longer memory takes for sectors of which so many lie alone: 1 none, 2 all."""
+        alone = self._gpu.memory_gb_s / self._gpu.random_gb_s
+        return (1 + (alone - 1) * (pairs - 1)) / pairs
+
+    @staticmethod
+    def _left_out(path: SampledPath) -> dict[int, float]:
+        """Return by array how much more is asked of it than in the rounds that were run."""
+        run: dict[int, float] = {}
+        whole: dict[int, float] = {}
+        for visit, times in caches.visits(path.steps):
+            for request in visit.requests:
+                if request.space == "global" and request.sectors.size:
+                    window = int(request.sectors[0] >> WINDOW_BITS - 5)
+                    whole[window] = whole.get(window, 0.0) + times * request.sectors.size
+        for step in path.steps:
+            for request in step.requests if isinstance(step, Visit) else ():
+                if request.space == "global" and request.sectors.size:
+                    window = int(request.sectors[0] >> WINDOW_BITS - 5)
+                    run[window] = run.get(window, 0.0) + request.sectors.size
+        return {window: amount / run[window] for window, amount in whole.items() if run.get(window)}
+
+    def _memory_shares(self, path: SampledPath, traffic: caches.LaunchTraffic) -> dict[tuple[int, int], float]:
+        shares: dict[tuple[int, int], float] = {}
+        for step, _ in caches.visits(path.steps):
+            if True:
+                for place, request in zip(step.places, step.requests, strict=True):
+                    key = (step.block, place)
+                    if request.space == "global" and key not in shares and request.sectors.size:
+                        own = traffic.arrays.get(int(request.sectors[0] >> WINDOW_BITS - 5))
+                        if own is None:
+                            continue
+                        if request.kind == "ld":
+                            shares[key] = own.from_memory * own.scattered / own.loaded if own.loaded else 0.0
+                        elif request.kind == "st":
+                            shares[key] = own.to_memory * own.scattered / own.stored if own.stored else 0.0
+        return shares
+
+    def _atomics(
+        self, path: SampledPath, slots: int, width: int, scale: float, active: int
+    ) -> tuple[dict[int, Array], float, float]:
+        """Return what each request's atomics cost each warp, the time of the busiest place, and of all together."""
+        gpu = self._gpu
+        costs: dict[int, Array] = {}
+        per_operation = gpu.atomic_ns * gpu.clock_ghz * active
+        regions: list[Array] = []
+        loads: list[Array] = []
+        blocks: list[Array] = []
+        operations = 0.0
+        for visit, times in caches.visits(path.steps):
+            for place, request in zip(visit.places, visit.requests, strict=True):
+                if request.kind not in ("atom", "red") or request.space != "global":
+                    continue
+                counts = request.counts
+                costs[id(request)] = np.maximum(counts * per_operation, 1.0)
+                operations += times * float(counts[request.warps < slots * width].sum())
+                of_warp = np.repeat(request.warps, counts)
+                # Lanes that want one word go one after the other; other words of a sector go together.
+                queue = np.maximum(1.0, np.repeat(request.passes / np.maximum(counts, 1), counts))
+                float_adds = self._is_float(visit.block, place)
+                regions.append(request.sectors >> _REGION_SHIFT)
+                loads.append(queue * times * (2.4 if float_adds else 1.0))
+                blocks.append(of_warp // width)
+        if not regions:
+            return costs, 0.0, 0.0
+        everything, of_blocks, amounts = np.concatenate(regions), np.concatenate(blocks), np.concatenate(loads)
+        places, which = np.unique(everything, return_inverse=True)
+        sums = np.bincount(which, amounts)
+        pairs = np.unique(np.stack([which, of_blocks], axis=1), axis=0)
+        seen_in = np.bincount(pairs[:, 0], minlength=places.size)
+        sampled = len(path.blocks)
+        common = seen_in >= max(2 if sampled > 1 else 1, sampled / 2)
+        hottest = float(sums[common].max()) if common.any() else 0.0
+        total_blocks = scale * slots
+        hot_us = hottest / sampled * total_blocks * gpu.atomic_same_ns / 1e3
+        return costs, hot_us, operations * scale * gpu.atomic_ns / 1e3
+
+    def _is_float(self, block: int, instruction: int) -> bool:
+        return self._unrolled.blocks[block].instructions[instruction].type.startswith("f")
+
+    def _counted(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
+        found = {"slots": 0.0, "requests": 0.0, "passes": 0.0, "lines": 0.0, "atomics": 0.0}
+        pipes = np.zeros(8)
+        for visit, times in caches.visits(path.steps):
+            here = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
+            found["slots"] += here * float(self._code.slots_of_block[visit.block])
+            pipes += here * self._code.uses_of_block[visit.block]
+            for request in visit.requests:
+                end = int(np.searchsorted(request.warps, warps))
+                if request.space == "shared":
+                    found["passes"] += times * scale * float(request.passes[:end].sum())
+                elif request.space == "global":
+                    found["requests"] += times * scale * end
+                    if request.kind in ("atom", "red"):
+                        found["atomics"] += times * scale * float(request.starts[end])
+                    else:
+                        found["lines"] += times * scale * float(multiprocessor.lines(request, end).sum())
+        found["busiest"] = float(pipes.max())
+        return found
+
+    def _cycles(
+        self,
+        path: SampledPath,
+        cached: Mapping[int, CachedRequest],
+        share: Mapping[tuple[int, int], float],
+        rates: multiprocessor.SharedRates,
+        slots: int,
+        width: int,
+        per_machine: int,
+        atomics: Mapping[int, Array],
+    ) -> float:
+        """Return the cycles from the first block's start to the last one's end."""
+        lengths = np.diff(self._code.first_operation)
+        warps = slots * width
+
+        def operations(steps: Sequence[Visit]) -> float:
+            return float(sum(lengths[each.block] * np.count_nonzero(each.lanes[:warps]) for each in steps))
+
+        def steps(copies: int) -> list[Visit]:
+            return list(caches.flat(path.steps, lambda step: min(step.times, copies)))
+
+        def waves(own: float) -> int:
+            """Return how many waves of blocks are run where one takes so many operations: at most three."""
+            return max(1, min(_WAVES, int(_MOST_OPERATIONS / max(own, 1.0))))
+
+        def simulated(chosen: Sequence[Visit], blocks: int) -> float:
+            run = multiprocessor.run(
+                self._code, chosen, cached, share, self._gpu, rates, slots=slots, warps_per_block=width,
+                sampled_blocks=slots, blocks=blocks, atomic_cycles=atomics,
+            )  # fmt: skip
+            return self._whole_grid(run.ended, slots, per_machine)
+
+        whole = float(
+            sum(
+                lengths[visit.block] * np.count_nonzero(visit.lanes[:warps]) * times
+                for visit, times in caches.visits(path.steps)
+            )
+        )
+        has_rest = any(isinstance(step, Repeated) for step in path.steps)
+        if whole <= _MOST_OPERATIONS or not has_rest:
+            return simulated(steps(1 << 30), min(per_machine, waves(whole) * slots))
+        less, more = steps(0), steps(1)
+        few, many = operations(less), operations(more)
+        blocks = min(per_machine, waves(many) * slots)
+        one, two = simulated(less, blocks), simulated(more, blocks)
+        return two + (whole - many) * max(two - one, 0.0) / max(many - few, 1.0)
+
+    @staticmethod
+    def _whole_grid(ended: Array, slots: int, per_machine: int) -> float:
+        """Return when so many blocks would end, where the first ones ended at these cycles."""
+        run = ended.size
+        if per_machine <= run:
+            return float(ended[per_machine - 1])
+        if run <= slots:
+            return float(ended[-1]) * per_machine / run
+        rate = float(ended[-1] - ended[run - slots - 1]) / slots if run > slots else float(ended[-1]) / run
+        if run >= 2 * slots:
+            rate = float(ended[run - slots // 2 - 1] - ended[slots - slots // 2 - 1]) / (run - slots)
+        return float(ended[-1]) + (per_machine - run) * rate
+
+
+def _chosen(shape: GridShape, gpu: GpuDescription, slots: int, held: int) -> tuple[list[int], GridSharing]:
+    """Return the blocks to sample: those of one multiprocessor in the middle of the grid, and neighbors of one."""
+    total, apart = shape.blocks, gpu.multiprocessors
+    waves = total // (apart * slots)
+    base = waves // 2 * apart * slots + min(apart, total) // 2
+    # Neighbors go to one multiprocessor in pairs, as far as it holds two.
+    places = [2 * apart * (number // 2) + number % 2 for number in range(slots)]
+    if slots % 2:
+        places[-1] = 2 * apart * (slots // 2)
+    if slots > 1 and base % 2:
+        base -= 1
+    base = max(0, min(base, total - 1 - max(places)))
+    chosen = [min(base + place, total - 1) for place in places]
+    across = shape.grid[0]
+    rows = total // across
+    beside = below = -1
+    if across > 1:
+        neighbor = base + 1 if base % across + 1 < across else base - 1
+        if neighbor not in chosen:
+            chosen.append(neighbor)
+        beside = chosen.index(neighbor)
+    if rows > 1:
+        neighbor = base + across if base + across < total else base - across
+        if neighbor not in chosen:
+            chosen.append(neighbor)
+        below = chosen.index(neighbor)
+    return chosen, GridSharing((across, rows), min(total, apart * held), 0, beside, below)

@@ -1,0 +1,279 @@
+// One multiprocessor at work, in one thread: its warps issue, wait, and go on. It is run on this machine's processor and
+// never on a GPU. Times are cycles.
+
+#define WARPS 64
+#define MOST_BLOCKS 32
+#define SCHEDULERS 8
+#define PIPES 8
+
+// What an operation is.
+#define ALIAS 0
+#define COMPUTE 1
+#define MEMORY 2
+#define BARRIER 3
+#define JUMP 4
+
+// numbers: what is to be done, and how many there are of what. See multiprocessor.py.
+#define N_SCHEDULERS numbers[0]
+#define N_SLOTS numbers[1]
+#define WARPS_PER_BLOCK numbers[2]
+#define BLOCKS_TO_RUN numbers[3]
+#define SAMPLED_BLOCKS numbers[4]
+#define STEPS numbers[5]
+#define REGISTERS numbers[6]
+#define SAMPLED_WARPS numbers[7]
+
+// rates: cycles.
+#define LATENCY_FIRST rates[0]
+#define LATENCY_LAST rates[1]
+#define LATENCY_MEMORY rates[2]
+#define LATENCY_SHARED rates[3]
+#define PER_LAST_SECTOR rates[4]
+#define PER_MEMORY_SECTOR rates[5]
+#define BARRIER_COST rates[6]
+#define BLOCK_START rates[7]
+#define QUEUE rates[8]
+#define JUMP_COST rates[9]
+#define PER_STORE_LINE rates[10]
+#define CROWDING 75.0
+#define LATENCY_ATOMIC rates[11]
+#define START_GAP rates[12]
+
+extern "C" __global__ void multiprocessor(const long long *numbers, const double *rates,
+                                          // operations: of each its kind, pipe, instructions, where its registers begin
+                                          const int *kinds, const int *pipes, const double *slots, const double *busy,
+                                          const double *latencies, const int *written, const int *first_read,
+                                          const int *reads, const int *request_of,
+                                          // basic blocks: where their operations begin
+                                          const int *first_operation,
+                                          // the path: of each step its basic block, where its requests begin
+                                          const int *step_block, const int *step_request, const unsigned char *active,
+                                          // requests, one for each sampled warp: passes, sectors from each level
+                                          const float *passes, const float *from_last, const float *from_memory,
+                                          const unsigned char *request_space,
+                                          // what is written: registers' times, when blocks ended, what was waited for
+                                          double *ready, double *ended, double *waits, long long *issued) {
+    double next[WARPS];  // when a warp can issue its next operation, as far as it alone is concerned
+    double came[WARPS];  // when it came to a barrier
+    long long at_step[WARPS];  // where it is
+    int at_operation[WARPS];
+    int why[WARPS];  // what it waits for
+    int state[WARPS];  // 0 done or empty, 1 running, 2 at a barrier
+    int sampled[WARPS];  // whose path it goes
+    int block_of[WARPS];
+    int running[MOST_BLOCKS];  // of a slot: how many of its warps run
+    int arrived[MOST_BLOCKS];
+    double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
+    double memory_busy = 0, store_free = 0;
+    double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0, other_free = 0;
+    long long schedulers = N_SCHEDULERS, width = WARPS_PER_BLOCK, warps = N_SLOTS * width, registers = REGISTERS;
+    double dispatch_free = 0;
+    long long started = 0, finished = 0, count = 0;
+    for (int s = 0; s < schedulers; ++s) scheduler_free[s] = 0;
+    for (int p = 0; p < SCHEDULERS * PIPES; ++p) pipe_free[p] = 0;
+    for (int w = 0; w < warps; ++w) state[w] = 0;
+    for (int b = 0; b < N_SLOTS; ++b) {
+        running[b] = 0;
+        arrived[b] = 0;
+    }
+    double now = 0;
+    // Blocks start one after the other.
+    for (int slot = 0; slot < N_SLOTS && started < BLOCKS_TO_RUN; ++slot) {
+        for (int i = 0; i < width; ++i) {
+            int w = slot * width + i;
+            block_of[w] = slot;
+            sampled[w] = (started % SAMPLED_BLOCKS) * width + i;
+            state[w] = 1;
+            next[w] = dispatch_free;
+            at_step[w] = 0;
+            at_operation[w] = -1;
+            why[w] = 0;
+            for (int r = 0; r < registers; ++r) ready[w * registers + r] = 0;
+        }
+        running[slot] = width;
+        dispatch_free += START_GAP;
+        ++started;
+    }
+    while (finished < BLOCKS_TO_RUN) {
+        // The warp that can issue first.
+        int chosen = -1;
+        double when = 1e300;
+        for (int w = 0; w < warps; ++w) {
+            if (state[w] != 1) continue;
+            double can = next[w], free = scheduler_free[w % schedulers];
+            if (free > can) can = free;
+            if (can < when) {
+                when = can;
+                chosen = w;
+            }
+        }
+        if (chosen < 0) break;
+        int w = chosen, s = w % schedulers;
+        now = when;
+        // Where is it? Steps that it has no part in are passed over.
+        if (at_operation[w] < 0) {
+            while (at_step[w] < STEPS && !active[at_step[w] * SAMPLED_WARPS + sampled[w]]) ++at_step[w];
+            if (at_step[w] >= STEPS) {
+                int slot = block_of[w];
+                state[w] = 0;
+                --running[slot];
+                if (running[slot] > 0 && arrived[slot] == running[slot]) {
+                    arrived[slot] = 0;
+                    for (int i = 0; i < width; ++i) {
+                        int other = slot * (int)width + i;
+                        if (state[other] == 2) {
+                            state[other] = 1;
+                            next[other] = now + BARRIER_COST;
+                        }
+                    }
+                }
+                if (running[slot] == 0) {
+                    ended[finished] = now;
+                    ++finished;
+                    if (started < BLOCKS_TO_RUN) {
+                        double begin = now + BLOCK_START;
+                        if (dispatch_free > begin) begin = dispatch_free;
+                        dispatch_free = begin + START_GAP;
+                        for (int i = 0; i < width; ++i) {
+                            int other = slot * (int)width + i;
+                            sampled[other] = (started % SAMPLED_BLOCKS) * width + i;
+                            state[other] = 1;
+                            next[other] = begin;
+                            at_step[other] = 0;
+                            at_operation[other] = -1;
+                            for (int r = 0; r < registers; ++r) ready[other * registers + r] = 0;
+                        }
+                        running[slot] = width;
+                        arrived[slot] = 0;
+                        ++started;
+                    }
+                }
+                continue;
+            }
+            at_operation[w] = first_operation[step_block[at_step[w]]];
+        }
+        int block = step_block[at_step[w]], end = first_operation[block + 1], o = at_operation[w];
+        double *own = ready + w * registers;
+        // Operations that cost nothing pass on when their operands are there.
+        while (o < end && kinds[o] == ALIAS) {
+            double latest = 0;
+            for (int r = first_read[o]; r < first_read[o + 1]; ++r)
+                if (own[reads[r]] > latest) latest = own[reads[r]];
+            if (written[o] >= 0) own[written[o]] = latest;
+            ++o;
+        }
+        if (o >= end) {
+            ++at_step[w];
+            at_operation[w] = -1;
+            continue;
+        }
+        at_operation[w] = o;
+        double operands = 0;
+        for (int r = first_read[o]; r < first_read[o + 1]; ++r)
+            if (own[reads[r]] > operands) operands = own[reads[r]];
+        if (operands > now) {
+            waits[2] += operands - now;
+            next[w] = operands;
+            continue;
+        }
+        int pipe = pipes[o];
+        double pipe_time = pipe_free[s * PIPES + pipe];
+        if (pipe_time > now && kinds[o] != MEMORY) {
+            waits[3] += pipe_time - now;
+            next[w] = pipe_time;
+            continue;
+        }
+        if (kinds[o] == MEMORY) {
+            double behind = load_store_free - now;
+            if (store_free - now > 40 * QUEUE) {
+                next[w] = store_free - 40 * QUEUE;
+                continue;
+            }
+            if (behind > QUEUE) {
+                waits[4] += behind - QUEUE;
+                next[w] = now + behind - QUEUE;
+                continue;
+            }
+            if (request_space[o] == 2 && atomic_free - now > 40 * QUEUE) {
+                next[w] = atomic_free - 40 * QUEUE;
+                continue;
+            }
+        }
+        // It issues.
+        count += 1;
+        issued[1] += (long long)slots[o];
+        scheduler_free[s] = now + slots[o];
+        next[w] = now + slots[o];
+        if (kinds[o] == COMPUTE) {
+            pipe_free[s * PIPES + pipe] = now + busy[o];
+            if (written[o] >= 0) own[written[o]] = now + latencies[o];
+        } else if (kinds[o] == JUMP) {
+            next[w] = now + JUMP_COST;
+        } else if (kinds[o] == MEMORY) {
+            long long place = step_request[at_step[w]] + (long long)request_of[o] * SAMPLED_WARPS + sampled[w];
+            double own_passes = passes[place], last = from_last[place], memory = from_memory[place];
+            double start = now > load_store_free ? now : load_store_free;
+            load_store_free = start + own_passes;
+            double done;
+            if (request_space[o] == 1) {
+                done = start + own_passes - 1 + latencies[o];
+            } else if (request_space[o] == 2) {
+                // Atomics in global memory queue at their place: `from_last` are the cycles that they take there.
+                double begin = start > atomic_free ? start : atomic_free;
+                atomic_free = begin + last;
+                done = begin + last + LATENCY_ATOMIC;
+            } else {
+                done = start + own_passes - 1 + LATENCY_FIRST;
+                if (last > 0) {
+                    double begin = start > last_free ? start : last_free;
+                    if (written[o] < 0) {
+                        // A store leaves a line at a time.
+                        if (store_free > begin) begin = store_free;
+                        store_free = begin + own_passes * PER_STORE_LINE;
+                    }
+                    last_free = begin + last * PER_LAST_SECTOR;
+                    double there = last_free + LATENCY_LAST;
+                    if (there > done) done = there;
+                    if (memory > 0) {
+                        begin = last_free > memory_free ? last_free : memory_free;
+                        memory_free = begin + memory * PER_MEMORY_SECTOR;
+                        memory_busy += memory * PER_MEMORY_SECTOR;
+                        // The busier memory is, the longer requests wait for each other.
+                        double load = memory_busy / (memory_free + LATENCY_MEMORY);
+                        if (load > 0.95) load = 0.95;
+                        there = memory_free + LATENCY_MEMORY + CROWDING * load / (1 - load);
+                        if (there > done) done = there;
+                    }
+                }
+            }
+            if (written[o] >= 0) own[written[o]] = done;
+        } else if (kinds[o] == BARRIER) {
+            int slot = block_of[w];
+            state[w] = 2;
+            came[w] = now;
+            ++arrived[slot];
+            if (arrived[slot] == running[slot]) {
+                arrived[slot] = 0;
+                for (int i = 0; i < width; ++i) {
+                    int other = slot * (int)width + i;
+                    if (state[other] == 2) {
+                        state[other] = 1;
+                        next[other] = now + BARRIER_COST;
+                        waits[5] += now - came[other];
+                    }
+                }
+            }
+        }
+        at_operation[w] = o + 1;
+        if (o + 1 >= end) {
+            ++at_step[w];
+            at_operation[w] = -1;
+        }
+    }
+    waits[0] = now;
+    waits[1] = load_store_free;
+    waits[6] = last_free;
+    waits[7] = memory_free;
+    waits[8] = atomic_free;
+    issued[0] = count;
+}

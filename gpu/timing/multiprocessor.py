@@ -1,0 +1,237 @@
+"""One multiprocessor made to run sampled blocks: when each ends, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.timing import native
+from gpu.timing.caches import CachedRequest
+from gpu.timing.costs import ALIAS, MEMORY, CostTable, scheduled
+from gpu.timing.gpus import GpuDescription
+from gpu.timing.ptx.path import Visit
+from gpu.timing.ptx.program import PtxKernel
+
+Array = npt.NDArray[Any]
+
+_GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
+_QUEUE = 24.0
+"""Cycles of requests that wait before the first cache; who comes then cannot issue."""
+_JUMP = 8.0
+_BLOCK_START = 250.0
+"""Cycles from a block's end to the first instruction of the one that takes its place."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A kernel's operations in the order in which they issue, as flat arrays for `multiprocessor.cu`."""
+
+    kinds: Array
+    pipes: Array
+    slots: Array
+    busy: Array
+    latencies: Array
+    written: Array
+    first_read: Array
+    reads: Array
+    request_of: Array
+    spaces: Array
+    first_operation: Array
+    registers: int
+    requests: tuple[dict[int, int], ...]
+    slots_of_block: Array
+    uses_of_block: Array
+
+
+def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
+    """Return what a kernel's instructions are on a multiprocessor."""
+    table = CostTable(kernel, gpu)
+    numbers: dict[str, int] = {}
+    kinds, pipes, slots, busy, latencies, written = [], [], [], [], [], []
+    first_read, reads, request_of, spaces, first = [0], [], [], [], [0]
+    requests: list[dict[int, int]] = []
+    slots_of_block, uses_of_block = [], []
+    for block in kernel.blocks:
+        asked: dict[int, int] = {}
+        uses = np.zeros(8)
+        total = 0.0
+        for turn in scheduled(block, table):
+            place, each, cost = turn.place, turn.instruction, turn.cost
+            kinds.append(cost.kind)
+            pipes.append(cost.pipe)
+            slots.append(cost.slots)
+            busy.append(cost.busy)
+            latencies.append(cost.latency)
+            total += cost.slots
+            uses[cost.pipe] += cost.busy
+            results = [numbers.setdefault(name, len(numbers)) for name in turn.written]
+            written.append(results[0] if results else -1)
+            reads += [numbers.setdefault(name, len(numbers)) for name in turn.read]
+            first_read.append(len(reads))
+            space = _GLOBAL
+            if cost.kind == MEMORY:
+                asked[place] = len(asked)
+                if "shared" in each.words or "const" in each.words:
+                    space = _SHARED
+                elif each.opcode in ("atom", "red"):
+                    space = _ATOMIC
+            request_of.append(asked.get(place, 0))
+            spaces.append(space)
+            for more in results[1:]:  # what else it writes is there with the first
+                kinds.append(ALIAS)
+                pipes.append(0)
+                slots.append(0.0)
+                busy.append(0.0)
+                latencies.append(0.0)
+                written.append(more)
+                reads.append(results[0])
+                first_read.append(len(reads))
+                request_of.append(0)
+                spaces.append(0)
+        first.append(len(kinds))
+        requests.append(asked)
+        slots_of_block.append(total)
+        uses_of_block.append(uses)
+    return MachineCode(
+        np.array(kinds, np.int32), np.array(pipes, np.int32), np.array(slots), np.array(busy), np.array(latencies),
+        np.array(written, np.int32), np.array(first_read, np.int32), np.array(reads or [0], np.int32),
+        np.array(request_of, np.int32), np.array(spaces, np.uint8), np.array(first, np.int32), max(len(numbers), 1),
+        tuple(requests), np.array(slots_of_block), np.array(uses_of_block),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SharedRates:
+    """What one multiprocessor has of what all share: cycles a 32-byte sector, a line stored, and between blocks."""
+
+    per_last_sector: float
+    per_memory_sector: float
+    per_store_line: float
+    between_blocks: float
+
+
+@dataclass(frozen=True)
+class MachineRun:
+    """What came of it.
+
+    Parameters
+    ----------
+    ended : array
+        The cycle at which each block ended, in order.
+    waits : array
+        Cycles, by what was waited for.
+    """
+
+    ended: Array
+    waits: Array
+
+
+def run(
+    code: MachineCode,
+    path: Sequence[Visit],
+    cached: Mapping[int, CachedRequest],
+    memory_share: Mapping[tuple[int, int], float],
+    gpu: GpuDescription,
+    rates: SharedRates,
+    *,
+    slots: int,
+    warps_per_block: int,
+    sampled_blocks: int,
+    blocks: int,
+    atomic_cycles: Mapping[int, Array],
+) -> MachineRun:
+    """Run blocks on one multiprocessor.
+
+    Parameters
+    ----------
+    code : MachineCode
+    path : sequence of Visit
+        What the sampled blocks did.
+    cached : mapping
+        What each request misses in the first cache, by its id.
+    memory_share : mapping
+        By basic block and place of an instruction: which share of what it misses comes from memory.
+    gpu : GpuDescription
+    rates : SharedRates
+    slots : int
+        Blocks that it holds at once.
+    warps_per_block, sampled_blocks, blocks : int
+        How many of the sample are taken in turn, and how many are run.
+    atomic_cycles : mapping
+        By request's id, what atomics in global memory cost each of its warps.
+    """
+    warps = warps_per_block * sampled_blocks
+    counts = [len(code.requests[visit.block]) for visit in path]
+    first_request = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    rows = max(int(first_request[-1]), 1)
+    passes = np.ones((rows, warps), np.float32)  # also where no lane asks for anything
+    from_last = np.zeros((rows, warps), np.float32)
+    from_memory = np.zeros((rows, warps), np.float32)
+    active = np.zeros((max(len(path), 1), warps), np.uint8)
+    owed: dict[tuple[int, int], float] = {}
+    for number, visit in enumerate(path):
+        active[number] = visit.lanes[:warps] > 0
+        places = code.requests[visit.block]
+        for place, request in zip(visit.places, visit.requests, strict=True):
+            if place not in places:
+                continue
+            row = int(first_request[number]) + places[place]
+            here = int(np.searchsorted(request.warps, warps))
+            which = request.warps[:here]
+            found = cached.get(id(request))
+            if request.space in ("global", "local") and found is not None:
+                sectors = request.counts[:here]
+                if request.kind in ("atom", "red"):
+                    passes[row, which] = 1
+                    from_last[row, which] = atomic_cycles[id(request)][:here]
+                    continue
+                # A request goes through the first cache a line at a time, four sectors each.
+                passes[row, which] = np.maximum(1, lines(request, here))
+                missed = found.missed if request.kind == "ld" else sectors
+                from_last[row, which] = missed
+                share = memory_share.get((visit.block, place), 0.0)
+                if share > 0:
+                    key = (visit.block, place)
+                    exact = owed.get(key, 0.0) + np.cumsum(missed * share)
+                    whole = np.floor(exact)
+                    from_memory[row, which] = np.diff(whole, prepend=np.floor(owed.get(key, 0.0)))
+                    owed[key] = float(exact[-1] % 1) if exact.size else 0.0
+            else:
+                passes[row, which] = request.passes[:here]
+    numbers = np.array(
+        [gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps], np.int64
+    )
+    given = np.array(
+        [
+            gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
+            rates.per_last_sector, rates.per_memory_sector, gpu.barrier_cycles + warps_per_block, _BLOCK_START, _QUEUE,
+            _JUMP, rates.per_store_line,
+            gpu.atomic_cycles, rates.between_blocks,
+        ]
+    )  # fmt: skip
+    blocks_of_path = np.array([visit.block for visit in path] or [0], np.int32)
+    ready = np.zeros(slots * warps_per_block * code.registers)
+    ended, waits, issued = np.zeros(blocks), np.zeros(16), np.zeros(2, np.int64)
+    native.run(
+        "multiprocessor", numbers, given, code.kinds, code.pipes, code.slots, code.busy, code.latencies, code.written,
+        code.first_read, code.reads, code.request_of, code.first_operation, blocks_of_path,
+        np.ascontiguousarray(first_request[:-1] * warps if len(path) else first_request * 0).astype(np.int32), active,
+        passes, from_last, from_memory, code.spaces, ready, ended, waits, issued,
+    )  # fmt: skip
+    return MachineRun(ended, waits)
+
+
+def lines(request: Any, here: int) -> Array:
+    """Return how many 128-byte lines each warp's sectors lie in."""
+    sectors = request.sectors[: request.starts[here]]
+    new = np.ones(sectors.size, np.int64)
+    new[1:] = (sectors[1:] >> 2) != (sectors[:-1] >> 2)
+    starts = request.starts[: here + 1]
+    new[starts[:-1][np.diff(starts) > 0]] = 1
+    sums = np.concatenate(([0], np.cumsum(new)))
+    found: Array = np.diff(sums[starts])
+    return found

@@ -1,0 +1,27 @@
+"""The model's own loops, `*.cu` beside this file: run as machine code by the simulator's compiled executor."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.compiled.launch import CompiledKernel
+from gpu.simulator.module import SimulatedModule
+
+Array = npt.NDArray[Any]
+
+
+@cache
+def _kernel(name: str) -> CompiledKernel:
+    path = Path(__file__).with_name(f"{name}.cu")
+    return SimulatedModule(path.read_text("utf-8"), path, {}).compiled(name)
+
+
+def run(name: str, *arguments: Array | np.generic) -> None:
+    """Run a kernel in one thread, on arrays that it changes in place, and numbers."""
+    given = [each.reshape(-1).view(np.uint8) if isinstance(each, np.ndarray) else each for each in arguments]
+    _kernel(name).launch((1, 1, 1), (1, 1, 1), given)
