@@ -51,6 +51,12 @@ class SimulatedKernel:
         return self._function
 
     @property
+    def variables(self) -> dict[str, tuple[str, Array]]:
+        """The state space and the bytes of each variable of the module: "constant" or "global"."""
+        memories = {name: address.memory for name, address in self._variables.items()}
+        return {name: (each.space, each.data) for name, each in memories.items() if isinstance(each, FlatMemory)}
+
+    @property
     def parameters(self) -> tuple[tuple[str, Type], ...]:
         """The name and type of each parameter."""
         return tuple(self._function.parameters)

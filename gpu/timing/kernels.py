@@ -1,0 +1,160 @@
+"""A kernel file for the model: compiled, and each of its kernels ready to be estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import KernelError
+from gpu.simulator.module import SimulatedModule
+from gpu.timing.compiler import assemble
+from gpu.timing.estimate.compiler import estimated_registers, ptx_of
+from gpu.timing.gpus import GpuDescription
+from gpu.timing.launch import LaunchEstimate, LaunchModel
+from gpu.timing.ptx.assembler import assembled
+from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
+from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse
+from gpu.timing.ptx.running import GridShape
+
+Array = npt.NDArray[Any]
+
+_VARIABLES = 1000
+"""Arrays are numbered from 0, variables of the file from here: no launch has so many arguments."""
+
+
+class ModeledFile:
+    """A kernel file, compiled, and the bytes of its variables.
+
+    Parameters
+    ----------
+    compiled : callable
+        A kernel's name -> the program with it, and the registers of its threads; None where those are estimated.
+    gpu : GpuDescription
+    source : str
+        "sass" where the driver's assembler said the registers, else "ir".
+    """
+
+    def __init__(
+        self, compiled: Callable[[str], tuple[PtxProgram, Mapping[str, int] | None]], gpu: GpuDescription, source: str
+    ) -> None:
+        self._compiled = compiled
+        self._gpu = gpu
+        self.source = source
+        self._variables: dict[str, Array] = {}
+        self._set: dict[str, Array] = {}
+        self._models: dict[str, tuple[PtxKernel, LaunchModel]] = {}
+
+    def set_variable(self, name: str, values: Array) -> None:
+        """Put values to the beginning of a variable, where the compiler has kept it."""
+        self._set[name] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        for each, memory in self._variables.items():
+            self._fill(each, memory)
+
+    def _fill(self, mangled: str, memory: Array) -> None:
+        for name, data in self._set.items():
+            if mangled == name or mangled.endswith((f"{len(name)}{name}E", f"{len(name)}{name}")):
+                memory[: data.size] = data[: memory.size]
+
+    def _model(self, name: str) -> tuple[PtxKernel, LaunchModel]:
+        if name not in self._models:
+            program, registers = self._compiled(name)
+            kernel = assembled(program.kernel(name))
+            for each in program.variables:
+                if each.space in ("const", "global") and each.name not in self._variables:
+                    self._variables[each.name] = _initial(each)
+                    self._fill(each.name, self._variables[each.name])
+            machine = PtxMachine(kernel, self._addresses())
+            held = registers.get(kernel.name) if registers is not None else None
+            model = LaunchModel(machine, self._gpu, estimated_registers(kernel) if held is None else held)
+            self._models[name] = kernel, model
+        return self._models[name]
+
+    def _addresses(self) -> dict[str, np.int64]:
+        return {
+            name: np.int64(FIRST_ARRAY + _VARIABLES + number << WINDOW_BITS)
+            for number, name in enumerate(self._variables)
+        }
+
+    def estimate(self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]) -> LaunchEstimate:
+        """Return what a launch would take.
+
+        Parameters
+        ----------
+        kernel : str
+        shape : GridShape
+        arguments : sequence
+            For a pointer its array's bytes, or None; for anything else a NumPy scalar.
+        """
+        found, model = self._model(kernel)
+        names = list(self._variables)
+        if len(arguments) != len(found.parameters):
+            raise KernelError(f"{kernel} takes {len(found.parameters)} arguments, not {len(arguments)}.")
+        numbers: dict[int, int] = {}
+        arrays: list[Array] = []
+        for each in arguments:
+            if isinstance(each, np.ndarray) and id(each) not in numbers:
+                numbers[id(each)] = len(arrays)
+                arrays.append(each)
+        variables = {_VARIABLES + number: self._variables[name] for number, name in enumerate(names)}
+        memory = SampledMemory({**dict(enumerate(arrays)), **variables})
+        last = found.parameters[-1] if found.parameters else None
+        parameters = np.zeros(last.offset + last.size + 16 if last else 16, np.uint8)
+        for parameter, each in zip(found.parameters, arguments, strict=True):
+            value: Any = each
+            if isinstance(each, np.ndarray):
+                value = memory.address(numbers[id(each)])
+            elif each is None:
+                value = np.int64(0)
+            data = np.frombuffer(np.asarray(value).tobytes(), np.uint8)[: parameter.size]
+            parameters[parameter.offset : parameter.offset + data.size] = data
+        return model.estimate(shape, parameters, memory)
+
+
+def modeled_file(
+    text: str,
+    gpu: GpuDescription,
+    defines: Mapping[str, int | str],
+    include_dirs: Sequence[Path],
+    name: str,
+    module: SimulatedModule,
+) -> ModeledFile:
+    """Compile a kernel file for a GPU: with nvcc where it is installed, else as LLVM would, from the IR.
+
+    Parameters
+    ----------
+    text : str
+    gpu : GpuDescription
+    defines : mapping
+    include_dirs : sequence of Path
+        Where headers are.
+    name : str
+        The file's, for messages.
+    module : SimulatedModule
+        The same file as the simulator has it.
+    """
+    made = assemble(text, gpu.capability, defines, include_dirs, name)
+    if made is not None:
+        program = parse(made.ptx)
+        return ModeledFile(lambda kernel: (program, made.registers), gpu, "sass")
+
+    def estimated(kernel: str) -> tuple[PtxProgram, None]:
+        simulated = module.kernel(kernel)
+        return parse(ptx_of(simulated.function, simulated.variables, gpu.capability)), None
+
+    return ModeledFile(estimated, gpu, "ir")
+
+
+def _initial(variable: PtxVariable) -> Array:
+    data = np.zeros(max(variable.size, 16), np.uint8)
+    words = variable.initial.strip("{} ").split(",") if variable.initial else []
+    if words and all(word.strip().lstrip("-").isdigit() for word in words):
+        each = max(1, variable.size // len(words)) if len(words) > 1 else variable.size
+        for place, word in enumerate(words):
+            value = (int(word) & (1 << 8 * min(each, 8)) - 1).to_bytes(min(each, 8), "little")
+            data[place * each : place * each + len(value)] = np.frombuffer(value, np.uint8)
+    return data

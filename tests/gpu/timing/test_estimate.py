@@ -1,0 +1,93 @@
+"""Without NVIDIA's compiler: what LLVM makes of the IR computes the same, and is as fast, as near as can be told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.devices.probe import find_nvcc
+from gpu.errors import CompileError
+from gpu.patterns import find_pattern
+from gpu.run.model import model_kernel, model_pattern
+from gpu.simulator.module import SimulatedModule
+from gpu.timing import compiler
+from gpu.timing.estimate.compiler import estimated_registers, ptx_of
+from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.memory import SampledMemory
+from gpu.timing.ptx.program import parse
+from gpu.timing.ptx.running import GridShape
+
+TEXT = """
+__constant__ float SCALE[2] = {2.0f, 3.0f};
+__device__ int twice(int x) { return x > 10 ? 2 * x : x; }
+extern "C" __global__ void mixed(const float4 *from, float *to, int n) {
+    __shared__ float own[64];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float4 v = i < n ? from[i] : make_float4(0, 0, 0, 0);
+    own[t] = v.x * SCALE[0] + v.y + v.z + v.w * SCALE[1];
+    __syncthreads();
+    float sum = 0;
+    for (int k = 0; k < 4; ++k) sum += own[(t + k) % 64];
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffff, sum, offset);
+    unsigned odd = __ballot_sync(0xffffffff, t & 1);
+    switch (t & 3) {
+    case 0: sum += 1; break;
+    case 1: sum += 2;
+    default: sum += 4;
+    }
+    int found = twice(t);
+    while (found > 100) --found;
+    to[i] = sum + __popc(odd) + found;
+    if (t == 0) atomicAdd(&to[n], 1.0f);
+}
+"""
+
+
+@pytest.fixture
+def without_nvcc(monkeypatch) -> None:
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+
+
+def test_what_llvm_makes_computes_what_the_simulator_does(tmp_path, capfd) -> None:
+    module = SimulatedModule(TEXT, tmp_path / "k.cu", {})
+    simulated = module.kernel("mixed")
+    values = np.random.default_rng(1).random(4 * 128).astype(np.float32)
+    wanted, found = np.zeros(129, np.float32), np.zeros(129, np.float32)
+    simulated.launch((2, 1, 1), (64, 1, 1), [values.view(np.uint8), wanted.view(np.uint8), np.int32(128)])
+
+    program = parse(ptx_of(simulated.function, simulated.variables, "9.0"))
+    kernel = program.kernel("mixed")
+    memory = SampledMemory(
+        {0: values.view(np.uint8), 1: found.view(np.uint8), 2: np.array([2, 3], np.float32).view(np.uint8)}
+    )
+    parameters = np.zeros(24, np.uint8)
+    parameters[:16] = np.array([memory.address(0), memory.address(1)], np.int64).view(np.uint8)
+    parameters[16:20] = np.array([128], np.int32).view(np.uint8)
+    machine = PtxMachine(kernel, {each.name: memory.address(2) for each in program.variables if each.space == "const"})
+    machine.run(GridShape((2, 1, 1), (64, 1, 1)), parameters, range(2), memory)
+    assert np.allclose(found, wanted, rtol=1e-5)
+    assert 8 < estimated_registers(kernel) < 64
+    assert capfd.readouterr().err == ""  # LLVM complains by itself
+
+
+@pytest.mark.parametrize(("name", "variant"), [("reduction", "shuffle"), ("matmul", "tiled"), ("softmax", "online")])
+def test_an_estimate_is_near_what_the_compiler_leads_to(name, variant, without_nvcc, monkeypatch) -> None:
+    pattern = find_pattern(name)
+    params = pattern.check({"n": 256})
+    inputs = pattern.inputs({}, params, 1)
+    estimated = model_pattern(pattern.variant(variant), inputs, params, "h200")
+    assert estimated.data()["source"] == "ir"
+    if not find_nvcc():
+        return
+    monkeypatch.setattr(compiler, "find_nvcc", find_nvcc)
+    compiled = model_pattern(pattern.variant(variant), inputs, params, "h200")
+    assert compiled.data()["source"] == "sass"
+    assert estimated.time_us == pytest.approx(compiled.time_us, rel=0.3)
+    assert estimated.data()["instructions"] == pytest.approx(compiled.data()["instructions"], rel=0.4)
+
+
+def test_what_cannot_be_estimated_is_said(tmp_path, without_nvcc) -> None:
+    path = tmp_path / "k.cu"
+    text = "__global__ void k(float *x) { x[0] = tgammaf(x[0]); }"
+    with pytest.raises(CompileError, match="k cannot be estimated without nvcc"):
+        model_kernel(path, text, "k", 1, 32, ["zeros:4"], "h200")
