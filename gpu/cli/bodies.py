@@ -64,12 +64,9 @@ def run(
     as_json : bool
     """
     variant = pattern.variant(variant_name)
-    params = pattern.check(given)
-    cli_run.refuse_idle_parameters(pattern, given, params)
     if target:
         nbody_files.check_target(target)
-    inputs, about = _read(pattern, params, source, seed)
-    pattern.accept(inputs, params)
+    inputs, params, about = read_inputs(pattern, given, source, seed)
     folder = None if frames is None else opening.folder(frames)
     forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
     edited = judged(pattern, variant, kernel, inputs, forces_alone, seed=seed)
@@ -98,12 +95,17 @@ def run(
     return not verdict.bad
 
 
-def _read(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
-    given = {"bodies": nbody_files.read_bodies(source)} if source else {}
-    inputs = pattern.inputs(given, params, seed)
+def read_inputs(
+    pattern: Pattern, given: Mapping[str, str], source: str | None, seed: int
+) -> tuple[Inputs, Params, str]:
+    """Return the bodies, all parameters, and what people say of them."""
+    params = pattern.check(given)
+    cli_run.refuse_idle_parameters(pattern, given, params)
+    inputs = pattern.inputs({"bodies": nbody_files.read_bodies(source)} if source else {}, params, seed)
+    pattern.accept(inputs, params)
     origin = Path(source).name if source else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
     count = len(inputs["bodies"])
-    return inputs, f"{origin}, {count} bod{'y' if count == 1 else 'ies'}"
+    return inputs, params, f"{origin}, {count} bod{'y' if count == 1 else 'ies'}"
 
 
 def _simulate(

@@ -18,7 +18,7 @@ from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.pycuda import program_apart
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
-from gpu.declaration.roles import FROM_FILE
+from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text
 from gpu.errors import CompileError, InputError, KernelError, LockstepError
 from gpu.process.temporaries import own_temporaries
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     _open_what_is_closed()
     try:
         own, program = program_apart(arguments)
-        options = _parser(desktop).parse_args(own)
+        options = _parser(desktop).parse_args(_completed(own))
         options.program = program
         _refuse_empty_names(options)
         command: Command = options.command
@@ -184,6 +184,7 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     )
     cli_pycuda.add_options(scripts)
     scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
+    _add_model(commands)
 
     contending = commands.add_parser(
         "atomics",
@@ -254,10 +255,13 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         )
         own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
         own.add_argument("--json", action="store_true", help="print JSON")
-        group = own.add_argument_group("parameters")
-        for parameter in pattern.parameters:
-            if parameter is _input_choice(pattern):
-                continue
+        _add_parameters(own, pattern)
+
+
+def _add_parameters(own: argparse.ArgumentParser, pattern: Pattern) -> None:
+    group = own.add_argument_group("parameters")
+    for parameter in pattern.parameters:
+        if parameter is not _input_choice(pattern):
             group.add_argument(
                 f"--{parameter.name}",
                 dest=f"{_PARAMETER}{parameter.name}",
@@ -266,13 +270,58 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
             )
 
 
+def _completed(arguments: Sequence[str]) -> list[str]:
+    from gpu.cli import model as cli_model
+    from gpu.patterns import all_patterns
+
+    return cli_model.completed(arguments, tuple(all_patterns()) if arguments[:1] == ["model"] else ())
+
+
+def _add_model(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from gpu.cli import model as cli_model
+    from gpu.cli import simulate as cli_simulate
+    from gpu.patterns import all_patterns
+
+    modeling = commands.add_parser(
+        "model",
+        help="how long a pattern, or a kernel of any CUDA C++ file, would take on a GPU",
+        description="Models a pattern's launches on a GPU that is described, or, as `model FILE.cu KERNEL`, one launch "
+        "of a file's kernel.",
+        allow_abbrev=False,
+    )
+    what = modeling.add_subparsers(title="patterns, or a file", metavar="PATTERN|FILE.cu", required=True)
+    for pattern in all_patterns().values():
+        own = what.add_parser(pattern.name, help=pattern.summary, description=pattern.summary, allow_abbrev=False)
+        own.set_defaults(command=_tidily(_model), pattern=pattern)
+        own.add_argument(
+            "--variant",
+            choices=[variant.name for variant in pattern.variants],
+            help=f"default: {pattern.default_variant}",
+        )
+        _add_files(own, pattern, results=False)
+        own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
+        cli_model.add_common(own)
+        _add_parameters(own, pattern)
+    file = what.add_parser(
+        cli_model.KERNEL,
+        help="a file's kernel; the word may be left out",
+        epilog=cli_simulate.EPILOG.partition("\nexit codes")[0],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    cli_simulate.add_launch_options(file)
+    cli_model.add_common(file)
+    file.set_defaults(command=_tidily(_model_kernel))
+
+
 def _input_choice(pattern: Pattern) -> Choice | None:
     """Return the parameter of a pattern of numbers that says how they are made: --input has it, or a file's name."""
     return pattern.source if pattern.presentation.kind == "values" else None
 
 
-def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
+def _add_files(own: argparse.ArgumentParser, pattern: Pattern, *, results: bool = True) -> None:
     source = _input_choice(pattern)
+    output = ""
     if source is not None:
         kinds = [option for option in source.options if option != FROM_FILE]
         own.add_argument(
@@ -281,18 +330,20 @@ def _add_files(own: argparse.ArgumentParser, pattern: Pattern) -> None:
             help="how the values are made, or a file of them: .npy, or text with one "
             f"{'row' if pattern.dimensions == 2 else 'number'} a line (default: {source.default})",
         )
-        own.add_argument("--output", metavar="FILE", help="where the result goes: .npy or .csv")
-        return
-    if isinstance(pattern.presentation, BodiesPresentation):
+        output = "where the result goes: .npy or .csv"
+    elif isinstance(pattern.presentation, BodiesPresentation):
         own.add_argument("--input", metavar="FILE", help="bodies, as .csv (x y z vx vy vz m) or .tipsy")
-        own.add_argument("--output", metavar="FILE", help="where the bodies go: .csv, .tipsy or .npy")
-        own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
-        return
-    others = "; a text or numbers where those are counted" if pattern.subject is not None else ""
-    own.add_argument(
-        "--input", metavar="FILE", help=f"an image (default: a photograph that comes with Lockstep){others}"
-    )
-    own.add_argument("--output", metavar="FILE", help="where the result goes: an image, .npy or .csv")
+        output = "where the bodies go: .csv, .tipsy or .npy"
+        if results:
+            own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
+    else:
+        others = "; a text or numbers where those are counted" if pattern.subject is not None else ""
+        own.add_argument(
+            "--input", metavar="FILE", help=f"an image (default: a photograph that comes with Lockstep){others}"
+        )
+        output = "where the result goes: an image, .npy or .csv"
+    if results:
+        own.add_argument("--output", metavar="FILE", help=output)
 
 
 def _seed(text: str) -> int:
@@ -345,17 +396,7 @@ def _run(options: argparse.Namespace) -> int:
     from gpu.cli import bodies as cli_bodies
     from gpu.cli import run as cli_run
 
-    given = {
-        name.removeprefix(_PARAMETER): value
-        for name, value in vars(options).items()
-        if name.startswith(_PARAMETER) and value is not None
-    }
-    source = options.input
-    choice = _input_choice(options.pattern)
-    if choice is not None and source is not None:
-        made = source in choice.options and source != FROM_FILE
-        given[choice.name] = source if made else FROM_FILE
-        source = None if made else source
+    given, source = _given(options)
     of_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
     run = partial(cli_bodies.run, frames=options.frames) if of_bodies else cli_run.run
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
@@ -373,6 +414,48 @@ def _run(options: argparse.Namespace) -> int:
             as_json=options.json,
         )
     return OK if right else FAILED
+
+
+def _given(options: argparse.Namespace) -> tuple[dict[str, str], str | None]:
+    """Return the parameters that were given, as texts, and the file with the input."""
+    given = {
+        name.removeprefix(_PARAMETER): value
+        for name, value in vars(options).items()
+        if name.startswith(_PARAMETER) and value is not None
+    }
+    source = options.input
+    choice = _input_choice(options.pattern)
+    if choice is not None and source is not None:
+        made = source in choice.options and source != FROM_FILE
+        given[choice.name] = source if made else FROM_FILE
+        source = None if made else source
+    return given, source
+
+
+def _model(options: argparse.Namespace) -> int:
+    from gpu.cli import bodies as cli_bodies
+    from gpu.cli import model as cli_model
+    from gpu.cli import run as cli_run
+
+    given, source = _given(options)
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        if isinstance(options.pattern.presentation, BodiesPresentation):
+            inputs, params, _ = cli_bodies.read_inputs(options.pattern, given, source, options.seed)
+            params = {**params, **options.pattern.with_value(Role.STEPS, 0)}
+        else:
+            inputs, params, _ = cli_run.read_inputs(options.pattern, given, source, None, options.seed)
+        variant = options.variant or options.pattern.default_variant
+        cli_model.of_pattern(options.pattern, variant, params, inputs, options.gpu, json=options.json)
+    return OK
+
+
+def _model_kernel(options: argparse.Namespace) -> int:
+    from gpu.cli import model as cli_model
+    from gpu.cli import simulate as cli_simulate
+
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        cli_model.of_kernel(options, cli_simulate.defined(options))
+    return OK
 
 
 def _add_atomics(parser: argparse.ArgumentParser) -> None:

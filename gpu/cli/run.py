@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -64,24 +63,18 @@ def run(
     as_json : bool
     """
     variant = pattern.variant(variant_name)
-    given = {**_implied(pattern, given), **given}
-    if source and pattern.takes(pattern.check(given)) == "text":
-        given |= pattern.with_value(Role.TEXT, text_files.read_text(source))
-    params = pattern.check(given)
-    refuse_idle_parameters(pattern, given, params)
-    if target:
-        export.check_target(target)
+    # What is wrong with the input is said before an engine is started.
+    asked(pattern, given, source, target)
     with closing(engines.create(engine_name, executor, schedule)) as engine:
         pattern = pattern.on(engine.device)
-        params = pattern.check(given)
-        return _run_on(engine, pattern, variant, params, source, target, kernel, seed, as_json=as_json)
+        return _run_on(engine, pattern, variant, given, source, target, kernel, seed, as_json=as_json)
 
 
 def _run_on(
     engine: Engine,
     pattern: Pattern,
     variant: Variant,
-    params: dict[str, Any],
+    given: Mapping[str, str],
     source: str | None,
     target: str | None,
     kernel: str | None,
@@ -90,21 +83,8 @@ def _run_on(
     as_json: bool,
 ) -> bool:
     """Do what `run` does, on an engine."""
-    kind = pattern.takes(params)
-    of_image = kind == "image"
-    if not of_image and target and export.is_image(target):
-        raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
-    match kind:
-        case "image":
-            inputs, about = _read_image(source, target)
-        case "text":
-            inputs = pattern.inputs({}, params, seed)
-            about = f"{Path(source).name if source else 'text'}, {inputs['text'].size} characters"
-        case _:
-            if source:
-                params |= pattern.with_value(Role.SOURCE, FROM_FILE)
-            inputs, about = _read_values(pattern, params, source, seed)
-    pattern.accept(inputs, params)
+    inputs, params, about = read_inputs(pattern, given, source, target, seed)
+    of_image = pattern.takes(params) == "image"
     edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
     if edited.ended:
         return refused(pattern, variant, edited, as_json=as_json)
@@ -123,6 +103,49 @@ def _run_on(
         print(cli_text.report_as_text(outcome.report, counts, verdict, pattern, about, values, target, names))
         print_findings(edited, verdict)
     return not verdict.bad
+
+
+def read_inputs(
+    pattern: Pattern, given: Mapping[str, str], source: str | None, target: str | None, seed: int
+) -> tuple[Inputs, Params, str]:
+    """Return what a variant is run on, all parameters, and what people say of the input.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    given : mapping
+        Texts of parameters.
+    source, target : str or None
+        Files with the input and for the result, which is refused here where it cannot be written.
+    seed : int
+    """
+    params = asked(pattern, given, source, target)
+    match pattern.takes(params):
+        case "image":
+            inputs, about = _read_image(source, target)
+        case "text":
+            inputs = pattern.inputs({}, params, seed)
+            about = f"{Path(source).name if source else 'text'}, {inputs['text'].size} characters"
+        case _:
+            if source:
+                params = {**params, **pattern.with_value(Role.SOURCE, FROM_FILE)}
+            inputs, about = _read_values(pattern, params, source, seed)
+    pattern.accept(inputs, params)
+    return inputs, params, about
+
+
+def asked(pattern: Pattern, given: Mapping[str, str], source: str | None, target: str | None) -> Params:
+    """Return all parameters; raise InputError where they, or the result's file, cannot be what they are."""
+    given = {**_implied(pattern, given), **given}
+    if source and pattern.takes(pattern.check(given)) == "text":
+        given |= pattern.with_value(Role.TEXT, text_files.read_text(source))
+    params = pattern.check(given)
+    refuse_idle_parameters(pattern, given, params)
+    if target:
+        export.check_target(target)
+        if pattern.takes(params) != "image" and export.is_image(target):
+            raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
+    return params
 
 
 def counted(

@@ -47,8 +47,8 @@ exit codes:
 """
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options to its parser."""
+def add_launch_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says which kernel is launched, and how."""
     parser.add_argument("file", metavar="FILE", type=Path, help="a CUDA C++ file; host code in it is left alone")
     parser.add_argument(
         "kernel",
@@ -93,6 +93,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what a texture reference reads: a .npy file of one or two dimensions, or an image; behind it, after "
         "commas, linear, normalized, and clamp, border, wrap or mirror",
     )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options to its parser."""
+    add_launch_options(parser)
     parser.add_argument(
         "--dump",
         metavar="I=FILE.npy",
@@ -149,7 +154,7 @@ def run(options: argparse.Namespace) -> bool:
             options.block,
             options.arguments,
             shared_bytes=options.shared,
-            defines=dict(_define(text) for text in options.defines),
+            defines=defined(options),
             include_dirs=options.include_dirs,
             max_seconds=options.max_seconds,
             max_memory=options.max_memory,
@@ -205,6 +210,11 @@ def _named_file(text: str) -> tuple[str, str]:
     if not (name and equals and file):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=FILE")
     return name, file
+
+
+def defined(options: argparse.Namespace) -> dict[str, str]:
+    """Return the macros that are given."""
+    return dict(_define(text) for text in options.defines)
 
 
 def _define(text: str) -> tuple[str, str]:

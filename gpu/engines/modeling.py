@@ -1,0 +1,144 @@
+"""An engine that says what each launch of a host program would take on a GPU that is described, not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gpu.engines.base import KERNELS, Argument, Array, Buffer, Extent, Kernel, kernel_text, whole_text
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.timing.gpus import GpuDescription
+from gpu.timing.kernels import ModeledFile, modeled_file
+from gpu.timing.launch import LaunchEstimate
+from gpu.timing.ptx.running import GridShape
+
+_MOST_LANE_INSTRUCTIONS = 2e9
+"""Instructions of lanes that a host program's launches may run here so that later ones find true values."""
+
+
+@dataclass(frozen=True)
+class ModeledLaunch:
+    """A launch as it was made, and what it would take; of a fill `estimate` is None."""
+
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    time_us: float
+    estimate: LaunchEstimate | None = None
+
+
+@dataclass(eq=False)
+class ModeledKernel:
+    """A kernel as the simulator runs it, and the file that the model knows it from."""
+
+    name: str
+    simulated: SimulatorKernel
+    file: ModeledFile
+
+
+class ModeledModule:
+    """A built kernel file."""
+
+    def __init__(self, simulated: Any, file: ModeledFile) -> None:
+        self._simulated = simulated
+        self._file = file
+
+    def kernel(self, name: str) -> ModeledKernel:
+        return ModeledKernel(name, self._simulated.kernel(name), self._file)
+
+    def set_constant(self, name: str, values: Array) -> None:
+        self._simulated.set_constant(name, values)
+        self._file.set_variable(name, values)
+
+
+class ModelingEngine(SimulatorEngine):
+    """Runs host programs, and models each launch before it is run.
+
+    Parameters
+    ----------
+    gpu : GpuDescription
+        What the times are of. Host programs see its number of multiprocessors.
+
+    Attributes
+    ----------
+    launches : list of ModeledLaunch
+        In order, fills among them.
+    all_ran : bool
+        Whether every launch found what those before it left.
+    source : str
+        What says the registers: "sass" or "ir".
+    """
+
+    def __init__(self, gpu: GpuDescription) -> None:
+        super().__init__("compiled")
+        self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors)
+        self._gpu = gpu
+        self.launches: list[ModeledLaunch] = []
+        self.all_ran = True
+        self.source = "sass"
+        self._files: dict[tuple[Any, ...], ModeledModule] = {}
+        self._pending: Callable[[], None] | None = None
+        self._run = 0.0
+        self._left_out = False
+        self._alike: dict[tuple[Any, ...], tuple[int, LaunchEstimate]] = {}
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Any:
+        text = kernel_text(file, self.sources)
+        key = (file, text, *sorted((defines or {}).items()))
+        if key not in self._files:
+            plain = self._built(file, defines)
+            whole = whole_text(file, text)
+            modeled = modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain)
+            self.source = modeled.source
+            self._files[key] = ModeledModule(super().build(file, defines), modeled)
+        return self._files[key]
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        self._settle()
+        super().fill(buffer, value)
+        assert isinstance(buffer, SimulatedBuffer)
+        time = self._gpu.launch_us * 0.7 + min(buffer.data.size / 750.0, 1.0e9) / 1e3
+        time = min(time, self._gpu.launch_us + buffer.data.size / self._gpu.memory_gb_s / 1e3)
+        self.launches.append(ModeledLaunch("fill", (buffer.data.size, 1, 1), (1, 1, 1), time))
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, ModeledKernel)
+        self._settle()
+        self.all_ran &= not self._left_out
+        shape = GridShape(_three(grid), _three(block), shared_bytes)
+        key = (kernel.name, id(kernel.file), shape)
+        count, estimate = self._alike.get(key, (0, None))
+        if estimate is None or count & (count - 1) == 0:
+            values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
+            estimate = kernel.file.estimate(kernel.name, shape, values)  # type: ignore[arg-type]
+        self._alike[key] = count + 1, estimate
+        self.launches.append(ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate))
+        work = estimate.instructions * 32
+        # A host program may free what a launch was given before it is run here.
+        kept = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]
+
+        def run() -> None:
+            if self._run + work > _MOST_LANE_INSTRUCTIONS:
+                self._left_out = True
+                return
+            self._run += work
+            super(ModelingEngine, self).launch(kernel.simulated, grid, block, *kept, shared_bytes=shared_bytes)
+
+        self._pending = run
+
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        self._settle()
+        return super().download(buffer, count)
+
+    def _settle(self) -> None:
+        """Run the launch that is still to be run: who comes now wants to know what it has left."""
+        if self._pending is not None:
+            run, self._pending = self._pending, None
+            run()
+
+
+def _three(extents: Extent) -> tuple[int, int, int]:
+    x, y, z = (*map(int, extents), 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,233 @@
+"""One host program, or one launch, modeled: how long it would take on a GPU, and what would hold it back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.pattern import Inputs, Params, Variant
+from gpu.engines.modeling import ModeledLaunch, ModelingEngine
+from gpu.errors import InputError, KernelError
+from gpu.kernel.arguments import bind, variable_of
+from gpu.kernel.host_launches import host_launch
+from gpu.simulator.executor.textures import Texture
+from gpu.simulator.module import SimulatedModule
+from gpu.timing.gpus import GpuDescription, find_gpu
+from gpu.timing.kernels import modeled_file
+from gpu.timing.ptx.running import GridShape
+
+Extent = int | Sequence[int]
+
+
+@dataclass(frozen=True)
+class ModeledRun:
+    """What launches would take, in order.
+
+    Parameters
+    ----------
+    gpu : GpuDescription
+    launches : tuple of ModeledLaunch
+        At least one of a kernel, or there was nothing to do.
+    source : str
+        "sass" where the driver's assembler said the registers, else "ir".
+    all_ran : bool
+        Whether every launch found what the ones before it left; otherwise some took too long to be run here.
+    """
+
+    gpu: GpuDescription
+    launches: tuple[ModeledLaunch, ...]
+    source: str
+    all_ran: bool
+
+    @property
+    def time_us(self) -> float:
+        return sum(launch.time_us for launch in self.launches)
+
+    @property
+    def breakdown(self) -> dict[str, float]:
+        """By what could have been the limit: the microseconds of all launches if it were the only one."""
+        found: dict[str, float] = {}
+        for launch in self.launches:
+            parts = {"launch": launch.time_us} if launch.estimate is None else launch.estimate.breakdown
+            for name, amount in parts.items():
+                found[name] = found.get(name, 0.0) + amount
+        return found
+
+    @property
+    def bound_by(self) -> str:
+        """What the longest launch waits for most."""
+        longest = self._longest
+        return longest.estimate.bound_by if longest is not None and longest.estimate is not None else "launch"
+
+    @property
+    def _longest(self) -> ModeledLaunch | None:
+        kernels = [launch for launch in self.launches if launch.estimate is not None]
+        return max(kernels, key=lambda launch: launch.time_us, default=None)
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON takes it. Occupancy, registers and blocks are those of the longest launch."""
+        estimates = [launch.estimate for launch in self.launches if launch.estimate is not None]
+        longest = self._longest
+        one = longest.estimate if longest is not None else None
+        return {
+            "gpu": self.gpu.name,
+            "validated": self.gpu.validated,
+            "time_us": round(self.time_us, 3),
+            "bound_by": self.bound_by,
+            "breakdown": {name: round(amount, 3) for name, amount in self.breakdown.items()},
+            "occupancy": {
+                "blocks": one.occupancy.blocks if one else 0,
+                "warps": one.occupancy.warps if one else 0,
+                "limited_by": one.occupancy.limited_by if one else "grid",
+            },
+            "registers": one.registers if one else 0,
+            "dram_bytes": round(sum(each.dram_bytes for each in estimates)),
+            "l2_sectors": round(sum(each.l2_sectors for each in estimates)),
+            "instructions": round(sum(each.instructions for each in estimates)),
+            "sampled_blocks": one.sampled_blocks if one else 0,
+            "of_blocks": one.of_blocks if one else 0,
+            "source": self.source,
+            "true_values": self.all_ran,
+            "launches": [
+                {
+                    "kernel": launch.kernel,
+                    "grid": list(launch.grid),
+                    "block": list(launch.block),
+                    "time_us": round(launch.time_us, 3),
+                    "bound_by": launch.estimate.bound_by if launch.estimate is not None else "launch",
+                }
+                for launch in self.launches[:_MOST_LISTED]
+            ],
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return it as lines of a name and a text."""
+        data = self.data()
+        occupancy = data["occupancy"]
+        checked = "compared with a real one" if self.gpu.validated else "never compared with a real one"
+        rows = [
+            ("GPU", f"{self.gpu.name}, as described: {checked}"),
+            ("time", f"{_microseconds(self.time_us)} (modeled)"),
+            ("launches", f"{len(self.launches)}"),
+            ("bound by", self.bound_by),
+            (
+                "limits",
+                ", ".join(f"{name} {_microseconds(amount)}" for name, amount in _largest(data["breakdown"])),
+            ),
+            (
+                "occupancy",
+                f"{occupancy['blocks']} blocks, {occupancy['warps']} of {self.gpu.warps} warps at once, limited by "
+                + occupancy["limited_by"],
+            ),
+            ("registers", f"{data['registers']} ({'ptxas' if self.source == 'sass' else 'estimated'})"),
+            ("memory", f"{data['dram_bytes'] / 1e6:,.3f} MB, last cache {data['l2_sectors']:,} sectors"),
+            ("instructions", f"{data['instructions']:,} of warps"),
+            ("sampled", f"{data['sampled_blocks']} of {data['of_blocks']} blocks"),
+        ]
+        if not self.all_ran:
+            rows.append(
+                ("values", "some launches were too long to be run here: later ones did not find what they left")
+            )
+        return rows
+
+
+_MOST_LISTED = 50
+
+
+def model_pattern(
+    variant: Variant, inputs: Inputs, params: Params, gpu: str, sources: Mapping[str, str] | None = None
+) -> ModeledRun:
+    """Model a variant's host program.
+
+    Parameters
+    ----------
+    variant : Variant
+    inputs : mapping
+    params : mapping
+    gpu : str
+        A key, or a file that describes one.
+    sources : mapping or None
+        Kernel files' texts that replace the project's.
+
+    Raises
+    ------
+    InputError
+        There is no such GPU, or the variant does not take the inputs.
+    KernelError
+        The kernel does what the model does not follow, or there is no compiler.
+    """
+    if variant.library:
+        raise InputError(f"{variant.title} is a library's routine, whose kernels are not here to be modeled.")
+    if obstacle := variant.obstacle(inputs, params):
+        raise InputError(obstacle)
+    described = find_gpu(gpu)
+    with closing(ModelingEngine(described)) as engine:
+        engine.sources.update(sources or {})
+        for _ in variant.run(engine, inputs, params):
+            pass
+        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran)
+
+
+def model_kernel(
+    file: Path,
+    text: str,
+    kernel: str,
+    grid: Extent | None,
+    block: Extent | None,
+    arguments: Sequence[Any],
+    gpu: str,
+    *,
+    shared_bytes: int | None = None,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    constants: Mapping[str, Any] | None = None,
+) -> ModeledRun:
+    """Model one launch of a kernel; parameters as of `gpu.kernel.simulate.simulate`."""
+    described = find_gpu(gpu)
+    known = host_launch(text, kernel, defines)
+    extents: list[tuple[int, int, int]] = []
+    for option, wanted, found in (("--grid", grid, known.grid), ("--block", block, known.block)):
+        chosen = found if wanted is None else wanted
+        if chosen is None:
+            raise known.missing(kernel, file.name, option)
+        extents.append(_three(chosen))
+    if "@" in kernel:
+        raise InputError(f"{kernel} cannot be modeled: the model tells kernels by their names, not by their lines.")
+    macros = dict(defines or {})
+    module = SimulatedModule(text, file, macros, include_dirs, tolerant=True)
+    simulated = module.kernel(kernel)
+    shape = GridShape(extents[0], extents[1], (known.shared_bytes or 0) if shared_bytes is None else shared_bytes)
+    simulated.check(shape.grid, shape.block, shape.shared_bytes)
+    bound = bind(kernel, arguments, simulated.parameters)
+    if any(isinstance(value, Texture) for value in bound.values):
+        raise KernelError(f"{kernel} takes a texture object, which the model does not follow in files.")
+    keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
+    whole = text + (keep if "<" in kernel else "")
+    modeled = modeled_file(whole, described, macros, [file.resolve().parent, *include_dirs], file.name, module)
+    for name, given in (constants or {}).items():
+        if name not in module.variables:
+            raise KernelError(f"There is no variable {name!r} in {file.name}.")
+        modeled.set_variable(name, variable_of(name, given, module.variables[name]))
+    values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
+    estimate = modeled.estimate(re.sub(r"\s", "", kernel), shape, values)
+    launch = ModeledLaunch(kernel, shape.grid, shape.block, estimate.time_us, estimate)
+    return ModeledRun(described, (launch,), modeled.source, all_ran=True)
+
+
+def _three(extent: Extent) -> tuple[int, int, int]:
+    x, y, z = (*([extent] if isinstance(extent, int) else extent), 1, 1)[:3]
+    return int(x), int(y), int(z)
+
+
+def _largest(breakdown: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(((name, amount) for name, amount in breakdown.items() if amount), key=lambda each: -each[1])[:5]
+
+
+def _microseconds(amount: float) -> str:
+    return f"{amount / 1000:,.3f} ms" if amount >= 1000 else f"{amount:.2f} us"

@@ -1,0 +1,146 @@
+"""The model as a whole: what is known of a GPU comes out of it, on kernels that are reckoned by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from gpu.cli import main as cli
+from gpu.devices.probe import find_nvcc
+from gpu.errors import CompileError, InputError, KernelError
+from gpu.patterns import find_pattern
+from gpu.run.model import model_kernel, model_pattern
+from tests.gpu.cli.desktops import NO_WINDOW
+
+pytestmark = pytest.mark.skipif(not find_nvcc(), reason="the model needs nvcc")
+
+COPY = """
+extern "C" __global__ void copy(const float *from, float *to, int n, int stride) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i * stride];
+}
+extern "C" __global__ void count(unsigned *counts, int words) {
+    atomicAdd(&counts[threadIdx.x % words], threadIdx.x);
+}
+extern "C" __global__ void multiply_add(float *values, int rounds) {
+    float x = values[threadIdx.x];
+    for (int i = 0; i < rounds; ++i) x = x * 0.5f + 1.0f;
+    values[threadIdx.x] = x;
+}
+"""
+
+
+def modeled(tmp_path, kernel, grid, block, arguments, gpu="h200"):
+    path = tmp_path / "kernels.cu"
+    path.write_text(COPY, "utf-8")
+    return model_kernel(path, COPY, kernel, grid, block, arguments, gpu)
+
+
+def test_a_copy_moves_its_bytes_at_the_rate_of_memory(tmp_path) -> None:
+    n = 1 << 24
+    found = modeled(tmp_path, "copy", n // 256, 256, [f"zeros:{n}", f"zeros:{n}", n, 1])
+    assert found.bound_by == "memory"
+    assert found.data()["dram_bytes"] == pytest.approx(8 * n, rel=0.35)  # the last cache keeps what is written last
+    assert 8 * n / found.gpu.memory_gb_s / 1e3 * 0.7 < found.time_us < 8 * n / found.gpu.memory_gb_s / 1e3 * 2
+
+
+def test_lanes_apart_move_more_sectors(tmp_path) -> None:
+    n = 1 << 16
+    together, apart = (
+        modeled(tmp_path, "copy", n // 256, 256, [f"zeros:{8 * n}", f"zeros:{n}", n, stride], "l4") for stride in (1, 8)
+    )
+    loaded = [each.data()["l2_sectors"] - n // 8 for each in (together, apart)]
+    assert loaded == [n // 8, n]
+
+
+def test_more_blocks_on_one_word_wait_longer(tmp_path) -> None:
+    one, many = (modeled(tmp_path, "count", 4096, 256, ["zeros:4096", words]) for words in (1, 1024))
+    assert one.bound_by == "atomics"
+    assert one.time_us > 5 * many.time_us
+
+
+def test_a_chain_of_arithmetic_takes_its_latency_for_each_step(tmp_path) -> None:
+    few, many = (modeled(tmp_path, "multiply_add", 1, 32, ["zeros:32", rounds]).time_us for rounds in (10_000, 20_000))
+    steps = (many - few) * 1e3 * 1.98 / 10_000
+    assert steps == pytest.approx(4.3, rel=0.3)
+
+
+def test_more_warps_hide_the_latency_of_a_chain(tmp_path) -> None:
+    alone, full = (modeled(tmp_path, "multiply_add", 1, threads, ["zeros:1024", 20_000]) for threads in (32, 512))
+    assert full.time_us < 1.3 * alone.time_us
+
+
+@pytest.mark.parametrize(
+    ("slower", "faster"),
+    [("interleaved", "grid-stride"), ("neighbored", "neighbored-less"), ("grid-stride", "peak")],
+)
+def test_the_ladder_of_reduction_comes_out_in_its_order(slower, faster) -> None:
+    pattern = find_pattern("reduction")
+    params = pattern.check({"n": 1 << 22, "dtype": "float32"})
+    inputs = pattern.inputs({}, params, 1)
+    times = [model_pattern(pattern.variant(name), inputs, params, "h200").time_us for name in (slower, faster)]
+    assert times[0] > times[1]
+
+
+def test_the_memory_of_a_host_program_is_what_its_launches_leave() -> None:
+    pattern = find_pattern("scan")
+    params = pattern.check({"n": 1 << 14, "dtype": "int32"})
+    found = model_pattern(pattern.variant("three-kernels"), pattern.inputs({}, params, 1), params, "rtx-4090")
+    assert found.all_ran
+    assert [launch.kernel for launch in found.launches].count("scan_sections") == 2
+    assert not found.data()["validated"]
+
+
+def test_the_command_prints_what_is_asked_for(capsys) -> None:
+    assert cli.main(["model", "matmul", "--n", "128", "--gpu", "t4", "--json"], NO_WINDOW) == 0
+    found = json.loads(capsys.readouterr().out)
+    wanted = {"time_us", "bound_by", "breakdown", "occupancy", "registers", "dram_bytes", "l2_sectors", "instructions"}
+    assert wanted | {"sampled_blocks", "of_blocks", "source"} <= set(found)
+    assert set(found["occupancy"]) == {"blocks", "warps", "limited_by"}
+    assert found["gpu"] == "NVIDIA T4"
+
+
+def test_a_file_is_modeled_by_its_own_name(tmp_path, capsys) -> None:
+    path = tmp_path / "kernels.cu"
+    path.write_text(COPY, "utf-8")
+    words = ["model", str(path), "copy", "--grid", "64", "--block", "256", "--gpu", "h100"]
+    arguments = [word for spec in ("zeros:16384", "zeros:16384", "16384", "1") for word in ("--arg", spec)]
+    assert cli.main([*words, *arguments], NO_WINDOW) == 0
+    printed = capsys.readouterr().out
+    assert "(modeled)" in printed
+    assert "8 of 64 blocks" not in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["model", "matmul", "--gpu", "abacus"], "No GPU 'abacus'"),
+        (["model", "matmul", "--variant", "cublas"], "library"),
+        (["model", "no-such-file.cu", "k"], "no-such-file.cu"),
+        (["model", "sort", "--variant", "quicksort", "--n", "4096"], "does not follow"),
+    ],
+)
+def test_what_cannot_be_modeled_is_said_in_one_line(words, said, capsys) -> None:
+    assert cli.main(words, NO_WINDOW) != 0
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_errors_of_a_file_are_sentences(tmp_path) -> None:
+    with pytest.raises(KernelError, match="no_kernel"):
+        modeled(tmp_path, "no_kernel", 1, 32, [])
+    with pytest.raises(InputError, match="takes 4 arguments"):
+        modeled(tmp_path, "copy", 1, 32, [])
+    path = tmp_path / "bad.cu"
+    with pytest.raises(CompileError):
+        model_kernel(path, "__global__ void k() { x = 1; }", "k", 1, 32, [], "h200")
+
+
+def test_arrays_are_as_they_were(tmp_path) -> None:
+    values = np.arange(64, dtype=np.float32)
+    kept = values.copy()
+    modeled(tmp_path, "multiply_add", 1, 32, [values, 4])
+    assert np.array_equal(values, kept)
