@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import secrets
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -33,6 +34,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile", metavar="FILE", type=Path, help="of model: launch each kernel once, for a profiler that looks on"
     )
+    parser.add_argument(
+        "--from",
+        dest="kept",
+        metavar="FILE",
+        type=Path,
+        help="of model: compare with what --measure wrote, without a GPU",
+    )
+    parser.add_argument("--gpu", metavar="NAME", help="of model: the description to compare (the measured GPU's own)")
     parser.add_argument("--document", type=Path, default=PAGE, help="the page to write, docs/benchmarks.md")
     parser.add_argument(
         "--sweep", action="store_true",
@@ -81,9 +90,14 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
         return command.measure_device(options.measure)
     if options.profile is not None:
         return command.profile_launches(options.profile, seed)
-    if options.measure is None:
-        raise InputError("bench model needs --measure FILE here.")
-    return command.measure_launches(options.measure, seed, options.repetitions)
+    if options.kept is not None:
+        return command.compare_with(options.kept, options.document, options.gpu)
+    if options.measure is not None:
+        return command.measure_launches(options.measure, seed, options.repetitions)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "times.json"
+        command.measure_launches(kept, seed, options.repetitions)
+        return command.compare_with(kept, options.document, options.gpu)
 
 
 def _devices_here() -> list[str]:

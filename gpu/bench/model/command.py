@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpu.bench.model.measured import MeasuredTimes
-
-REPETITIONS = 9
+from gpu.bench.model.measured import MeasuredTimes, load
 
 
 def measure_launches(path: Path, seed: int, repetitions: int) -> int:
@@ -25,6 +23,24 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
         MeasuredTimes(engine.device.name, seed, tuple(cases)).save(path)
     finally:
         engine.close()
+    return 0
+
+
+def compare_with(path: Path, page: Path, gpu: str | None) -> int:
+    """Model what was measured and is kept as data, print both, and write the page's section."""
+    from gpu.bench import document
+    from gpu.bench.model import compare
+    from gpu.timing.gpus import find_gpu
+
+    times = load(path)
+    described = find_gpu(gpu or times.gpu)
+    rows = []
+    for row in compare.compare(times, described):
+        rows.append(row)
+        modeled = f"{row.modeled_us:12.2f} us {row.ratio:6.2f}" if row.modeled_us is not None else row.remark
+        print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.measured_us:12.2f} us {modeled}", flush=True)
+    body = compare.tables(rows, described.name)
+    document.write_section(page, f"Timing model on {described.key}", times.gpu, body)
     return 0
 
 

@@ -79,7 +79,7 @@ class LaunchRecorder(RecordingEngine):
 
 def measure(engine: Engine, seed: int, repetitions: int) -> Iterator[MeasuredCase]:
     """Yield what each case took, as it is measured."""
-    for pattern, case, variant, inputs, params in _variants(seed):
+    for pattern, case, variant, inputs, params in variants(seed):
         recorder = LaunchRecorder(engine)
         try:
             _run(variant, recorder, inputs, params)
@@ -117,7 +117,7 @@ def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable
         launch()
         stop()
 
-    for pattern, case, variant, inputs, params in _variants(seed, profiled=True):
+    for pattern, case, variant, inputs, params in variants(seed, profiled=True):
         seen.clear()
         recorder = LaunchRecorder(engine, around)
         try:
@@ -145,7 +145,8 @@ def _together(recorder: LaunchRecorder, times: Sequence[tuple[float, ...]]) -> l
     return [OneLaunch(what, own) for what, own in zip(recorder.what, times, strict=True)]
 
 
-def _variants(seed: int, *, profiled: bool = False) -> Iterator[tuple[Pattern, Case, Variant, Inputs, Params]]:
+def variants(seed: int, *, profiled: bool = False) -> Iterator[tuple[Pattern, Case, Variant, Inputs, Params]]:
+    """Yield every variant with every case that it takes; where `profiled`, two cases of each pattern."""
     for pattern in all_patterns().values():
         for number, case in enumerate(pattern.benchmark.timed):
             if profiled and number not in (1, 2):
@@ -180,7 +181,7 @@ class _BuildRecorder(NullEngine):
 def prepare(engine: Any, seed: int) -> int:
     """Compile all that will be launched, side by side, into the compiler's cache; return how many modules that are."""
     recorder = _BuildRecorder(engine)
-    for _, _, variant, inputs, params in _variants(seed):
+    for _, _, variant, inputs, params in variants(seed):
         with suppress(LockstepError, ArithmeticError, LookupError, ValueError):
             _run(variant, recorder, inputs, params)
     engine.sources.update(elsewhere.sources())

@@ -1,0 +1,171 @@
+"""The timing model's benchmark: what is measured is kept, what is compared is said."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gpu.bench.model import command, compare, elsewhere, measure
+from gpu.bench.model.described import description
+from gpu.bench.model.measured import MeasuredCase, MeasuredLaunch, MeasuredTimes, OneLaunch, load, summed
+from gpu.cli import main as cli
+from gpu.devices.probe import find_nvcc
+from gpu.engines.simulator import SimulatorEngine
+from gpu.errors import InputError
+from gpu.patterns import all_patterns
+from gpu.timing.gpus import FOLDER, find_gpu, read
+from tests.gpu.cli.desktops import NO_WINDOW
+
+LAUNCH = MeasuredLaunch("k", (4, 1, 1), (64, 1, 1), 0, 1, 0.0, registers=20)
+
+
+def few(monkeypatch, pattern: str, cases: int = 1) -> None:
+    """Leave one pattern, few cases of it, and no kernels from elsewhere but one that is small."""
+    own = all_patterns()[pattern]
+    short = dataclasses.replace(own.benchmark, timed=own.benchmark.timed[:cases])
+    monkeypatch.setattr(measure, "all_patterns", lambda: {pattern: dataclasses.replace(own, benchmark=short)})
+    small = next(case for case in elsewhere.all_cases() if case.kernel == "shortest_paths_round")
+    monkeypatch.setattr(elsewhere, "all_cases", lambda: iter([small]))
+
+
+def test_launches_that_are_alike_are_put_together() -> None:
+    other = dataclasses.replace(LAUNCH, grid=(8, 1, 1))
+    case = summed(
+        "p", "v", "w", [OneLaunch(LAUNCH, (1.0, 3.0, 2.0)), OneLaunch(other, (1.0,) * 3), OneLaunch(LAUNCH, (2.0,) * 3)]
+    )
+    assert [(each.grid[0], each.launches, each.time_us) for each in case.launches] == [(4, 2, 4000.0), (8, 1, 1000.0)]
+    assert (case.time_us, case.spread_us) == (5000.0, (4000.0, 6000.0))
+
+
+def test_what_was_measured_is_read_as_it_was_written(tmp_path) -> None:
+    times = MeasuredTimes("a GPU", 7, (MeasuredCase("p", "v", "w", 2.0, (1.0, 3.0), (LAUNCH,)),))
+    times.save(tmp_path / "times.json")
+    assert load(tmp_path / "times.json") == times
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": 9}', '{"format": 1, "gpu": "x", "seed": 1, "cases": [{}]}']
+)
+def test_a_file_of_something_else_is_refused(tmp_path, text) -> None:
+    (tmp_path / "times.json").write_text(text, "utf-8")
+    with pytest.raises(InputError, match="holds no measured times"):
+        load(tmp_path / "times.json")
+
+
+def test_every_variant_and_kernel_is_measured_launch_by_launch(monkeypatch) -> None:
+    few(monkeypatch, "scan")
+    engine = SimulatorEngine("compiled")
+    found = list(measure.measure(engine, 1, 2))
+    ours = [case.who for case in found if case.of == "scan"]
+    assert ours == [variant.name for variant in all_patterns()["scan"].variants]
+    three = next(case for case in found if case.who == "three-kernels")
+    assert {launch.kernel for launch in three.launches} == {"scan_sections", "scan_add_back"}
+    assert all(case.spread_us[0] <= case.time_us <= case.spread_us[1] for case in found)
+    assert found[-1].of == "matrices.cu"
+
+
+def test_a_profiler_sees_each_kernel_a_few_times(monkeypatch) -> None:
+    few(monkeypatch, "sort", 2)
+    looked: list[str] = []
+    cases = list(
+        measure.profile(SimulatorEngine("compiled"), 1, lambda: looked.append("<"), lambda: looked.append(">"))
+    )
+    assert "".join(looked) == "<>" * sum(len(case.launches) for case in cases)
+    assert max(sum(one.kernel == each.kernel for one in case.launches) for case in cases for each in case.launches) == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_are_compared_as_scipy_does(seed) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = rng.permutation(20) + 1.0, rng.integers(1, 9, 20) + 0.0
+    assert compare.spearman(list(one), list(other)) == pytest.approx(stats.spearmanr(one, other)[0])
+    shuffled = rng.permutation(20) + 1.0
+    assert compare.kendall(list(10**one), list(shuffled)) == pytest.approx(stats.kendalltau(one, shuffled)[0])
+
+
+def test_what_measures_alike_has_no_order() -> None:
+    assert compare.kendall([100.0, 101.0, 200.0], [2.0, 1.0, 3.0]) == 1.0
+
+
+def test_the_table_says_what_is_held_out_and_what_failed() -> None:
+    rows = [compare.Compared(compare.OURS, "reduction", str(number), "n", number, 1.1 * number) for number in (1, 2, 4)]
+    rows.append(compare.Compared(compare.OURS, "sort", "quicksort", "n", 5.0, None, "not followed"))
+    rows.append(compare.Compared(compare.ELSEWHERE, "memory.cu", "copy", "n", 5.0, 15.0))
+    text = compare.tables(rows, "NVIDIA X")
+    assert "| reduction |  | 3 | 1.000 | 1.00 | 10% | 10% | 100% | 100% |" in text
+    assert "| sort | yes | 0 |" in text
+    assert "| from elsewhere | yes | 1 |" in text
+    assert "not followed" in text
+
+
+@pytest.mark.skipif(not find_nvcc(), reason="the model needs nvcc")
+def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsys) -> None:
+    few(monkeypatch, "matmul")
+    kept, page = tmp_path / "times.json", tmp_path / "page.md"
+    MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
+    assert cli.main(["bench", "model", "--from", str(kept), "--document", str(page)], NO_WINDOW) == 0
+    text = page.read_text("utf-8")
+    assert "## Timing model on h200: NVIDIA H200" in text
+    assert "| matmul naive |" in text
+    assert "shortest_paths_round" in capsys.readouterr().out
+
+
+def figures(gpu: str) -> dict[str, float]:
+    """Return figures that lead to a description that is known, roughly."""
+    known = find_gpu(gpu)
+    found = dict.fromkeys(("attribute max_shared_memory_per_block", "memory written GB/s"), 1.0)
+    return found | {
+        "attribute capability": 90.0, "clock GHz": known.clock_ghz, "attribute multiprocessor_count": 132.0,
+        "attribute max_threads_per_multiprocessor": 2048.0, "attribute max_blocks_per_multiprocessor": 32.0,
+        "attribute max_registers_per_multiprocessor": 65536.0,
+        "attribute max_shared_memory_per_multiprocessor": 233472.0,
+        "attribute reserved_shared_memory_per_block": 1024.0, "attribute l2_cache_size": 62914560.0,
+        "rate ffma lanes per cycle": 125.7, "rate imad lanes per cycle": 63.6, "rate dfma lanes per cycle": 58.9,
+        "rate rsqrt lanes per cycle": 16.0, "latency ffma cycles": 4.2, "latency dfma cycles": 8.2,
+        "latency rsqrt cycles": 17.0, "latency shared cycles": 29.0, "latency first cache cycles": 39.0,
+        "latency last cache 1 MB cycles": 287.0, "latency memory 16 MB cycles": 664.0, "latency shfl cycles": 24.0,
+        "latency global atomic cycles": 425.0, "latency shared atomic cycles": 36.0, "barrier of 1 warps cycles": 15.6,
+        "last cache read 40 MB GB/s": 8500.0, "memory read GB/s": 4525.0, "memory copied GB/s": 4000.0,
+        "last cache read by one multiprocessor GB/s": 153.0, "memory read by one multiprocessor GB/s": 112.0,
+        "random sectors of 1024 MB GB/s": 1269.0, "global atomics adding one word of 16777216, ns each": 0.73,
+        "global atomics adding anywhere of 16777216, ns each": 0.034, "launch of 1 blocks of 32 us": 2.85,
+        "launch of 262144 blocks of 256 us": 160.0,
+    }  # fmt: skip
+
+
+def test_what_was_measured_of_a_gpu_is_a_description(tmp_path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(description("My GPU", figures("h200")), "utf-8")
+    mine, known = read(path), read(FOLDER / "h200.toml")
+    assert (mine.name, mine.validated, mine.capability) == ("My GPU", False, "9.0")
+    for name in ("float_lanes", "integer_lanes", "double_lanes", "special_lanes", "schedulers", "shared_sizes"):
+        assert getattr(mine, name) == getattr(known, name)
+
+
+def test_a_gpu_of_another_kind_is_refused() -> None:
+    with pytest.raises(InputError, match=r"12\.0 are not known"):
+        description("My GPU", figures("h200") | {"attribute capability": 120.0})
+    with pytest.raises(InputError, match="Nothing was measured of 'clock GHz'"):
+        description("My GPU", {name: value for name, value in figures("h200").items() if name != "clock GHz"})
+
+
+def test_where_there_is_no_file_to_write_to_that_is_said(capsys) -> None:
+    assert cli.main(["bench", "device"], NO_WINDOW) == 2
+    assert "--measure FILE" in capsys.readouterr().err
+
+
+def test_the_options_lead_to_what_they_say(monkeypatch, tmp_path) -> None:
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(command, "measure_launches", lambda *given: asked.append(("measure", *given)) or 0)
+    monkeypatch.setattr(command, "profile_launches", lambda *given: asked.append(("profile", *given)) or 0)
+    monkeypatch.setattr(command, "measure_device", lambda *given: asked.append(("device", *given)) or 0)
+    path = str(tmp_path / "x.json")
+    for words in (["model", "--measure", path], ["model", "--profile", path], ["device", "--measure", path]):
+        assert cli.main(["bench", *words, "--seed", "3", "--repetitions", "5"], NO_WINDOW) == 0
+    assert [each[0] for each in asked] == ["measure", "profile", "device"]
+    assert asked[0][2:] == (3, 5)
+    assert json.dumps(str(asked[2][1])) == json.dumps(path)
