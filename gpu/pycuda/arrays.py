@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.pycuda.devices import current
-from gpu.pycuda.faults import INVALID_VALUE, NOT_SUPPORTED, wrong
+from gpu.pycuda.faults import INVALID_VALUE, wrong
 from gpu.pycuda.memory import bytes_at, host_bytes, new_memory, reach_of, written_at
 from gpu.pycuda.names import NAMES, exported
-from gpu.simulator.executor.textures import Texture
+from gpu.simulator.executor.textures import Addressing, Sampling, Texture
 from gpu.simulator.module import SimulatedModule
 
 Array = npt.NDArray[Any]
 
 _handles = itertools.count(0x3000, 0x10)
+_ADDRESSING: dict[int, Addressing] = {0: "wrap", 1: "clamp", 2: "mirror", 3: "border"}
 _FORMAT_BYTES = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
 
 
@@ -233,7 +234,7 @@ class PeerCopy(_BoxCopy):
 
 @exported("TextureReference")
 class TextureReference:
-    """A texture reference of a module. A fetch gives the nearest element, beyond an edge the last one."""
+    """A texture reference of a module."""
 
     def __init__(self, module: SimulatedModule | None = None, name: str = "") -> None:
         self._module, self._name = module, name
@@ -243,19 +244,20 @@ class TextureReference:
         self._modes: dict[int, int] = {}
         self._filter = 0
         self._flags = 0
+        self._bound: tuple[Array, tuple[int, ...], int] | None = None
 
     def set_array(self, array: SimulatedArray) -> None:
         """Let it read an array."""
         self._array = array
         width, height, depth = array.extents
         extents = (width, height, depth) if depth > 1 else (width, height) if height else (width,)
-        self._bind(array.flat(), extents, array.element_bytes)
+        self._read(array.flat(), extents, array.element_bytes)
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:  # noqa: A002
         """Let it read the device's memory; return the offset that fetches have to add, which is 0."""
         self._address = int(devptr)
         data = bytes_at(devptr, int(bytes), "cuTexRefSetAddress")
-        self._bind(data, (data.size // self._element_bytes(),), self._element_bytes())
+        self._read(data, (data.size // self._element_bytes(),), self._element_bytes())
         return 0
 
     def set_address_2d(self, devptr: Any, descr: PlaneDescriptor, pitch: int) -> None:
@@ -266,30 +268,29 @@ class TextureReference:
         if int(pitch) % size:
             raise wrong("cuTexRefSetAddress2D", INVALID_VALUE, f"rows of {pitch} bytes, elements of {size}")
         data = bytes_at(devptr, int(pitch) * int(descr.height), "cuTexRefSetAddress2D")
-        self._bind(data, (int(pitch) // size, int(descr.height)), size)
+        self._read(data, (int(pitch) // size, int(descr.height)), size)
 
     def set_format(self, format: int, num_components: int) -> None:  # noqa: A002
         """Say what the elements are."""
         self._format = (int(format), int(num_components))
-        if self._address:
+        if self._address and self._bound is not None:
             data, _, _ = self._bound
-            self._bind(data, (data.size // self._element_bytes(),), self._element_bytes())
+            self._read(data, (data.size // self._element_bytes(),), self._element_bytes())
 
     def set_address_mode(self, dim: int, am: int) -> None:
         """Say what lies beyond an edge."""
         self._modes[int(dim)] = int(am)
+        self._bind()
 
     def set_filter_mode(self, mode: int) -> None:
         """Say which elements a fetch takes."""
-        if int(mode) == NAMES["filter_mode"].LINEAR:
-            raise wrong("cuTexRefSetFilterMode", NOT_SUPPORTED, "the simulator's textures give the nearest element")
         self._filter = int(mode)
+        self._bind()
 
     def set_flags(self, flags: int) -> None:
         """Say how coordinates and values are given."""
-        if int(flags) & NAMES["TRSF_NORMALIZED_COORDINATES"]:
-            raise wrong("cuTexRefSetFlags", NOT_SUPPORTED, "the simulator's textures take coordinates in elements")
         self._flags = int(flags)
+        self._bind()
 
     def get_address(self) -> int:
         """Return what memory it reads."""
@@ -318,7 +319,18 @@ class TextureReference:
     def _element_bytes(self) -> int:
         return _FORMAT_BYTES[self._format[0]] * self._format[1]
 
-    def _bind(self, data: Array, extents: tuple[int, ...], size: int) -> None:
+    def _read(self, data: Array, extents: tuple[int, ...], size: int) -> None:
         self._bound = (data, extents, size)
-        if self._module is not None:
-            self._module.set_texture(self._name, Texture(data, extents, size))
+        self._bind()
+
+    def _bind(self) -> None:
+        """Let the module read what is set so far."""
+        if self._module is None or self._bound is None:
+            return
+        data, extents, size = self._bound
+        addressing = _ADDRESSING[self._modes.get(0, 1)]
+        if addressing == "border":
+            data = np.append(data, np.zeros(size, np.uint8))
+        normalized = bool(self._flags & NAMES["TRSF_NORMALIZED_COORDINATES"])
+        sampling = Sampling(bool(self._filter), normalized, addressing)
+        self._module.set_texture(self._name, Texture(data, extents, size, sampling))

@@ -247,3 +247,39 @@ extern "C" __global__ void numbers(unsigned int *out) {
     # The known answer of Random123 for a counter and a key of zeros.
     assert [f"{number:08x}" for number in out[18:22]] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
     assert out[27] == 1
+
+
+def test_texture_references_read_arrays_and_memory(context, tmp_path):
+    (tmp_path / "kernel.cu").write_text("""
+texture<float, 2> plane;
+texture<float, 1> line;
+extern "C" __global__ void read(float *out) {
+    out[threadIdx.x] = tex2D(plane, threadIdx.x, 1) + 100 * tex1Dfetch(line, threadIdx.x);
+    out[threadIdx.x + 4] = tex2D(plane, threadIdx.x + 1.0f, 0.5f);
+}
+""")
+    assert compiler.nvcc(["--cubin", "kernel.cu"], tmp_path) == (0, b"", b"")
+    module = NAMES["module_from_buffer"]((tmp_path / "kernel.cubin").read_bytes())
+    descriptor = NAMES["ArrayDescriptor"]()
+    descriptor.width, descriptor.height, descriptor.format = 4, 2, NAMES["array_format"].FLOAT
+    array, values = NAMES["Array"](descriptor), np.arange(8, dtype=np.float32)
+    NAMES["memcpy_htoa"](array, 0, values)
+    plane, line = module.get_texref("plane"), module.get_texref("line")
+    plane.set_array(array)
+    memory, out = NAMES["mem_alloc"](32), NAMES["mem_alloc"](32)
+    NAMES["memcpy_htod"](memory, values)
+    assert line.set_address(memory, 16) == 0
+    found = np.empty(8, np.float32)
+
+    def read():
+        module.get_function("read")._launch_kernel((1, 1), (4, 1, 1), struct.pack("P", int(out)), 0, None)
+        NAMES["memcpy_dtoh"](found, out)
+        return found.tolist()
+
+    assert read() == [4, 105, 206, 307, 1, 2, 3, 3]
+    plane.set_filter_mode(NAMES["filter_mode"].LINEAR)
+    assert read()[4:] == [0.5, 1.5, 2.5, 3]
+    plane.set_address_mode(0, NAMES["address_mode"].BORDER)
+    assert read()[7] == 1.5
+    with pytest.raises(NAMES["LogicError"], match="named symbol not found"):
+        module.get_texref("none")
