@@ -8,6 +8,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from gpu.schedules import HELP, NAMES, ROUND_ROBIN, Schedule
 
 if TYPE_CHECKING:
     from gpu.pycuda.journal import Journal, LaunchEntry
+    from gpu.simulator.checkers.findings import Finding
 
 EPILOG = """\
 Everything from SCRIPT.py, or from -m, on is the script's own. It runs as `python SCRIPT.py` would, on PyCUDA's own
@@ -143,7 +145,7 @@ def _summary(journal: Journal) -> Iterator[str]:
     from gpu.cli.findings import finding_text
     from gpu.files.sources import Sources
 
-    found = [(entry, finding) for entry in entries for finding in entry.findings]
+    found = _told_once(entries)
     yield f"{head}; {len(found) or 'no'} finding{'' if len(found) == 1 else 's'}."
     yield from _table(entries)
     for number, (entry, finding) in enumerate(found[:_MOST_LINES], 1):
@@ -154,6 +156,17 @@ def _summary(journal: Journal) -> Iterator[str]:
         yield f"\nand {len(found) - _MOST_LINES:,} more, which --report holds"
     if journal.traces is not None:
         yield f"Recorded in {journal.traces}: each file opens in the window."
+
+
+def _told_once(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:
+    """Return the findings, those of the same lines in launches of one text put together, with the first launch."""
+    first: dict[tuple[object, ...], tuple[LaunchEntry, Finding]] = {}
+    for entry in entries:
+        for finding in entry.findings:
+            key = entry.kernel, entry.text, finding.kind, finding.positions
+            known, before = first.get(key, (entry, replace(finding, count=0)))
+            first[key] = known, replace(before, count=before.count + finding.count)
+    return list(first.values())
 
 
 def _table(entries: Sequence[LaunchEntry]) -> Iterator[str]:
