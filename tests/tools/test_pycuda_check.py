@@ -1,0 +1,35 @@
+"""What is said of PyCUDA's own tests is what pytest said of them."""
+
+from __future__ import annotations
+
+from tools import pycuda_check
+from tools.pycuda_check import CheckedFile
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="a" name="right"/>
+<testcase classname="a" name="wrong"><failure message="AssertionError: 1 != 2&#10;more">trace</failure></testcase>
+<testcase classname="a" name="broken"><error message="no device">trace</error></testcase>
+<testcase classname="a" name="left"><skipped message="needs two devices"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_a_report_is_read(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    read = pycuda_check.read_report("test_a.py", report)
+    assert read == CheckedFile(
+        "test_a.py", 1, ("needs two devices",), ("wrong: AssertionError: 1 != 2", "broken: no device")
+    )
+
+
+def test_the_page_counts_what_ran(tmp_path):
+    tests = [CheckedFile("test_a.py", 18, ("left", "left"), ("one: /tmp/x/kernel.cu failed",)), CheckedFile("b.py", 1)]
+    examples = [CheckedFile("c.py", 1), CheckedFile("d.py", skipped=("No module",)), CheckedFile("e.py", failed=("x",))]
+    text = pycuda_check.page(tests, examples, "2026-11-22")
+    assert "| `test_a.py` | 18 | 1 | 2 |" in text
+    assert "| all | 19 | 1 | 2 |" in text
+    assert "95.0 % pass" in text
+    assert "- left (2)" in text
+    assert "`test_a.py` one: kernel.cu failed" in text
+    assert "Of 3 examples 1 run to their end" in text
+    assert "- `d.py` No module" in text
