@@ -127,7 +127,7 @@ class ModeledRun:
             ),
             ("registers", f"{data['registers']} ({'ptxas' if self.source == 'sass' else 'estimated'})"),
             ("memory", f"{data['dram_bytes'] / 1e6:,.3f} MB, last cache {data['l2_sectors']:,} sectors"),
-            ("instructions", f"{data['instructions']:,} of warps"),
+            ("issued", f"{data['instructions']:,} warp instructions"),
             ("sampled", f"{data['sampled_blocks']} of {data['of_blocks']} blocks"),
         ]
         if not self.all_ran:
