@@ -126,6 +126,8 @@ class PtxMachine:
             behind = follows[-1] if last.guard else target
             if taken is not None and target <= at:
                 taken, other = self._look_at_loop(run, at, target, taken, other)
+            elif target <= at:
+                run.loops.pop(self._loops[at, target], None)  # who comes to it again begins anew
             if other is None:
                 at, live = target, taken
             elif taken is None:

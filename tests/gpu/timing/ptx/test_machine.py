@@ -100,6 +100,30 @@ def test_rounds_that_can_be_foreseen_are_left_out_and_counted(rounds) -> None:
     assert len(path.steps) < 40
 
 
+def test_a_loop_within_a_loop_is_left_out_each_time() -> None:
+    found = np.zeros(64, np.int32)
+    body = f"""{STORE}
+        mov.u32 %r5, 0;
+        mov.u32 %r4, 0;
+    $L0:
+        mov.u32 %r2, 0;
+    $L1:
+        add.s32 %r4, %r4, 1;
+        add.s32 %r2, %r2, 1;
+        setp.lt.s32 %p1, %r2, 5000;
+        @%p1 bra $L1;
+        xor.b32 %r5, %r5, 1;
+        add.s32 %r6, %r4, 0;
+        setp.lt.s32 %p2, %r6, 30000;
+        @%p2 bra $L0;
+        st.global.u32 [%rd3], %r4;
+        ret;
+    """
+    path, _ = run(body, found)
+    assert (found == 30000).all()
+    assert len(path.steps) < 200
+
+
 def test_lanes_that_part_meet_again() -> None:
     found = np.zeros(64, np.int32)
     body = f"""{STORE}
