@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+from functools import cache
 from typing import Any
-
-import psutil
 
 from gpu.devices.processor import processor_name
 from gpu.pycuda.attributes import COMPUTE_CAPABILITY, OF_NUMBER
@@ -15,13 +14,18 @@ from gpu.pycuda.names import NAMES, exported
 
 _MOST_MEMORY = 4 << 30
 
-TOTAL_MEMORY: int = min(_MOST_MEMORY, psutil.virtual_memory().total // 2)
-"""Bytes that the device has: no more than this machine can give."""
-
 _PCI_BUS_ID = "0000:00:00.0"
 _handles = itertools.count(0x1000, 0x10)
 _threads = threading.local()
 _initialized = False
+
+
+@cache
+def total_memory() -> int:
+    """Return how many bytes the device has: no more than this machine can give."""
+    import psutil  # asks for Unix's modules where there are some
+
+    return min(_MOST_MEMORY, int(psutil.virtual_memory().total) // 2)
 
 
 @exported("init")
@@ -82,7 +86,7 @@ class SimulatedDevice:
 
     def total_memory(self) -> int:
         """Return the bytes of the device's memory."""
-        return TOTAL_MEMORY
+        return total_memory()
 
     def get_attribute(self, attribute: int) -> Any:
         """Return an attribute by its number, which `device_attribute` names."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.pycuda.devices import TOTAL_MEMORY, current
+from gpu.pycuda.devices import current, total_memory
 from gpu.pycuda.faults import INVALID_VALUE, DriverMemoryError, said, wrong
 from gpu.pycuda.names import exported
 from gpu.pycuda.streams import SimulatedStream
@@ -73,7 +73,7 @@ def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False,
     current(routine)
     if size <= 0:
         raise wrong(routine, INVALID_VALUE, f"an allocation of {size} bytes")
-    left = TOTAL_MEMORY - _account.taken
+    left = total_memory() - _account.taken
     complaint = said(routine, "out of memory", f"{size:,} bytes are asked for, and {left:,} are free")
     if size > left:
         raise DriverMemoryError(complaint)
@@ -211,7 +211,7 @@ def reach_of(thing: Any, *, writable: bool = False) -> Array:
 def mem_get_info() -> tuple[int, int]:
     """Return how many bytes are free, and how many there are."""
     current("cuMemGetInfo")
-    return TOTAL_MEMORY - _account.taken, TOTAL_MEMORY
+    return total_memory() - _account.taken, total_memory()
 
 
 @exported("mem_alloc")
