@@ -87,7 +87,7 @@ def is_alive(process: int) -> bool:
         return False
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return not Path("/proc/self").exists()  # it is just gone, or this system has no such files
 
 
