@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,17 +65,17 @@ def run(
     """
     variant = pattern.variant(variant_name)
     # What is wrong with the input is said before an engine is started.
-    asked(pattern, given, source, target)
+    asked = _asked(pattern, given, source, target)
     with closing(engines.create(engine_name, executor, schedule)) as engine:
         pattern = pattern.on(engine.device)
-        return _run_on(engine, pattern, variant, given, source, target, kernel, seed, as_json=as_json)
+        return _run_on(engine, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
 
 
 def _run_on(
     engine: Engine,
     pattern: Pattern,
     variant: Variant,
-    given: Mapping[str, str],
+    asked: Params,
     source: str | None,
     target: str | None,
     kernel: str | None,
@@ -83,7 +84,7 @@ def _run_on(
     as_json: bool,
 ) -> bool:
     """Do what `run` does, on an engine."""
-    inputs, params, about = read_inputs(pattern, given, source, target, seed)
+    inputs, params, about = _read(pattern, asked, source, target, seed)
     of_image = pattern.takes(params) == "image"
     edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
     if edited.ended:
@@ -119,7 +120,14 @@ def read_inputs(
         Files with the input and for the result, which is refused here where it cannot be written.
     seed : int
     """
-    params = asked(pattern, given, source, target)
+    return _read(pattern, _asked(pattern, given, source, target), source, target, seed)
+
+
+def _read(
+    pattern: Pattern, asked: Params, source: str | None, target: str | None, seed: int
+) -> tuple[Inputs, Params, str]:
+    """Do what `read_inputs` does, of parameters that `_asked` has seen; those left out are the pattern's own."""
+    params = pattern.check(asked)
     match pattern.takes(params):
         case "image":
             inputs, about = _read_image(source, target)
@@ -134,18 +142,18 @@ def read_inputs(
     return inputs, params, about
 
 
-def asked(pattern: Pattern, given: Mapping[str, str], source: str | None, target: str | None) -> Params:
-    """Return all parameters; raise InputError where they, or the result's file, cannot be what they are."""
-    given = {**_implied(pattern, given), **given}
-    if source and pattern.takes(pattern.check(given)) == "text":
-        given |= pattern.with_value(Role.TEXT, text_files.read_text(source))
-    params = pattern.check(given)
-    refuse_idle_parameters(pattern, given, params)
+def _asked(pattern: Pattern, given: Mapping[str, str], source: str | None, target: str | None) -> Params:
+    """Return what is given, with what that implies; raise InputError where it, or the result's file, cannot be so."""
+    asked: dict[str, Any] = {**_implied(pattern, given), **given}
+    if source and pattern.takes(pattern.check(asked)) == "text":
+        asked |= pattern.with_value(Role.TEXT, text_files.read_text(source))
+    params = pattern.check(asked)
+    refuse_idle_parameters(pattern, asked, params)
     if target:
         export.check_target(target)
         if pattern.takes(params) != "image" and export.is_image(target):
             raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
-    return params
+    return asked
 
 
 def counted(
