@@ -320,12 +320,12 @@ def main() -> int:
     started = time.monotonic()
     chosen = options.area or areas()
     tallies = attack_for(chosen, seed, options.inputs, 60 * options.minutes, kept, jobs=options.jobs)
-    minutes = (time.monotonic() - started) / 60
+    took_s = time.monotonic() - started
     print(table(tallies))
     if not options.area:
         from gpu.devices.processor import cores, processor_name
 
-        how = f"Seed {seed}, {minutes:.0f} minutes, {options.jobs} processes at a time."
+        how = f"Seed {seed}, {took_s:.0f} s, {options.jobs} processes at a time."
         write_page(PAGE, f"{processor_name()}, {cores()} cores", how, tallies)
     if all(tally.right for tally in tallies.values()):
         with contextlib.suppress(OSError):

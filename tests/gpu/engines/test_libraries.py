@@ -168,7 +168,7 @@ def test_libraries_on_the_gpu(pattern, variant) -> None:
                 outcome = run_pattern(engine, pattern, variant, {}, {"n": n}, lambda progress: None)
                 assert outcome.report.verified
                 assert outcome.report.time_ms.kernel > 0
-            ours = run_pattern(engine, pattern, pattern.variants[0], {}, {"n": 1000}, lambda progress: None)
+            ours = run_pattern(engine, pattern, pattern.first_rung, {}, {"n": 1000}, lambda progress: None)
             assert ours.report.verified
         finally:
             engine.close()
