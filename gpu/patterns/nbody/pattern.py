@@ -74,11 +74,12 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
     A term goes through some 30 roundings, with a reciprocal root that is good to 2 units. Those of a sum are as often
     up as down: together they pass 8 sqrt(n) with a probability of 2 exp(-8 * 8 / 2), which is 1e-14 (Higham and Mary,
-    A New Approach to Probabilistic Rounding Error Analysis, 2019, th. 2.4).
+    A New Approach to Probabilistic Rounding Error Analysis, 2019, th. 2.4). Terms that are too small for that beside
+    their sum, as those of a galaxy's many light bodies, are counted for themselves.
     """
     bodies = inputs["bodies"]
-    magnitudes = accelerations(bodies, probes(len(bodies)), params["softening"])[1]
-    return float((32 + 8 * len(bodies) ** 0.5) * UNIT * magnitudes.max())
+    _, magnitudes, lost = accelerations(bodies, probes(len(bodies)), params["softening"])
+    return float(((32 + 8 * len(bodies) ** 0.5) * UNIT * magnitudes + lost).max())
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.declaration.rounding import UNIT
+
 Array = npt.NDArray[Any]
 
 SMALLEST_SOFTENING = 1e-10
@@ -14,14 +16,21 @@ SMALLEST_SOFTENING = 1e-10
 
 _CHUNK = 2**18
 
+_SMALL = 4
+"""Terms of so many half units in the sum's last place, and more, are rounded up as often as down."""
+
 
 def softening_squared(softening: float) -> np.float32:
     """Return the square as the kernels take it."""
     return np.float32(max(softening, SMALLEST_SOFTENING) ** 2)
 
 
-def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Array, Array]:
+def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Array, Array, Array]:
     """Return the accelerations of some bodies by all, and for each the sum of the magnitudes that were added.
+
+    The third is what a sum in float32 may lose of terms that are small beside it. One below some units in the last
+    place of the sum is not rounded as often up as down: many alike are all rounded the same way, in the end to
+    nothing. Each is off by half such a unit at most, and by no more than itself.
 
     Parameters
     ----------
@@ -35,9 +44,10 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
     -------
     array of float64, shape (targets, 3)
     array of float64, shape (targets,)
+    array of float64, shape (targets,)
     """
     places, masses = _columns(bodies)[:3], _columns(bodies)[6]
-    found, magnitudes = np.empty((len(targets), 3)), np.empty(len(targets))
+    found, magnitudes, lost = np.empty((len(targets), 3)), np.empty(len(targets)), np.empty(len(targets))
     squared = float(softening_squared(softening))
     step = max(1, _CHUNK // len(bodies))
     for start in range(0, len(targets), step):
@@ -46,11 +56,15 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
         pull = away[0] ** 2 + away[1] ** 2 + away[2] ** 2 + squared
         magnitude = masses * (pull - squared) ** 0.5
         pull **= -1.5
-        magnitudes[start : start + step] = (magnitude * pull).sum(axis=1)
+        magnitude *= pull
+        magnitudes[start : start + step] = total = magnitude.sum(axis=1)
+        half_unit = UNIT * total[:, np.newaxis]
+        off = np.minimum(magnitude, half_unit)
+        lost[start : start + step] = off.sum(axis=1, where=magnitude < _SMALL * half_unit)
         pull *= masses
         for column, axis in enumerate(away):
             found[start : start + step, column] = (axis * pull).sum(axis=1)
-    return found, magnitudes
+    return found, magnitudes, lost
 
 
 def potential_energy(bodies: Array, softening: float) -> float:

@@ -61,6 +61,20 @@ def advanced(engine: Engine, bodies: Array, steps: int, dt: float, softening: fl
     return simulation
 
 
+@pytest.mark.parametrize("variant", ["naive", "tiled", "registers"])
+def test_light_bodies_that_a_sum_rounds_all_the_same_way_are_no_mistake(variant: str) -> None:
+    """Each pulls with 0.7 units in the last place of what a heavy one does, so each adds a whole unit."""
+    bodies = np.zeros((2**15, 7), np.float32)
+    bodies[1:, 0], bodies[1:, 6] = 2, 0.7 * 2.0**-23 * 9
+    bodies[0, 6] = 1
+    massless = probes(len(bodies))[1:]
+    bodies[massless] = -1, 0, 0, 0, 0, 0, 0
+    report = run(SimulatorEngine(), variant, bodies, steps=0, softening=0.0).report
+    assert report.verified
+    assert report.deviation is not None
+    assert report.deviation.max_abs > 1e-4
+
+
 @pytest.mark.parametrize("softening", [0.0, 0.1])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_forces_are_those_of_float64(engine: Engine, variant: str, softening: float) -> None:
