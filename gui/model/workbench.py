@@ -265,12 +265,14 @@ class Workbench(QObject):
         """The name of what the chosen pattern works on, and what that is; empty where there is nothing yet."""
         return self._words_of(self.settings[self.chosen].params, self.image)
 
-    def recorded_words(self, params: Mapping[str, Any], part: Array | None) -> tuple[str, str]:
-        """Return the same of a recording with other settings, and of an image a part."""
-        if self.image is None or part is None:
-            return self._words_of(params, None)
-        name, what = self._words_of(params, replace(self.image, values=part))
-        return name, f"a part, {what}" if name == self.image.path.name else what
+    def recorded_words(self, params: Mapping[str, Any], part: Mapping[str, Array]) -> tuple[str, str]:
+        """Return the same of a recording with other settings, and of what is open a part."""
+        if self.image is not None and "image" in part:
+            name, what = self._words_of(params, replace(self.image, values=part["image"]))
+            return name, f"a part, {what}"
+        name, what = self._words_of(params, None)
+        cut = self.values is not None and "values" in part and part["values"].size < self.values.values.size
+        return name, f"{part['values'].size} of {what}" if cut else what
 
     def _words_of(self, params: Mapping[str, Any], image: OpenImage | None) -> tuple[str, str]:
         pattern = self.pattern

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Array
+from gpu.declaration.pattern import Inputs
+from gpu.declaration.presentation import Kind
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
 from gpu.messages.requests import Failure
@@ -79,7 +79,8 @@ class StepTab(QWidget):
         self.snapshots: Snapshots | None = None
         self.request: StepRequest | None = None
         self.sources = sources
-        self.image: Mapping[str, Array] = {}
+        self.given: dict[Kind, Inputs] = {}
+        """What is open, of each kind the part that can be watched."""
         self.followed: tuple[int, int] | None = None
         self._file = stepped.file
         self._taken: Steppable | None = None
@@ -151,10 +152,10 @@ class StepTab(QWidget):
         self.source.show_source(stepped.file, stepped.kernel, stepped.library)
         self.record_soon()
 
-    def show_image(self, image: Array, maxval: int) -> None:
-        """Record with another image, or a part of it that is small enough to be watched."""
-        self.image = self.stepped.cut({"image": image, "maxval": np.array(maxval, np.uint32)})
-        if self.image:
+    def show_input(self, kind: Kind, inputs: Inputs) -> None:
+        """Record with another input, or a part of it that is small enough to be watched, where that is taken."""
+        self.given[kind] = self.stepped.cut(inputs)
+        if self._takes == kind:
             self.record_soon()
 
     def record_soon(self) -> None:
@@ -175,7 +176,7 @@ class StepTab(QWidget):
             self._stale = False
             self._say(f"{library} is a library: it has no source to step through. Choose another variant.")
             return
-        if self._needs_image and not self.image:
+        if self._takes == "image" and "image" not in self.given:
             self._say("Open an image: a small part of it is recorded.")
             return
         self._stale = False
@@ -188,23 +189,24 @@ class StepTab(QWidget):
         self.stepper.record(wanted, self.stepped.text(wanted))
 
     @property
-    def _needs_image(self) -> bool:
-        return self.stepped.takes_image(self.settings.params)
+    def _takes(self) -> Kind | None:
+        return self.stepped.takes(self.settings.params)
+
+    @property
+    def taken(self) -> Inputs:
+        """What is recorded of what is open; nothing where it is made."""
+        return self.given.get(self._takes, {}) if self._takes is not None else {}
 
     def rehearse(self) -> None:
         """Let the simulator's process record once for nobody, so that it does not begin when somebody waits."""
-        steppable = not self.stepped.library and (self.image or not self._needs_image)
+        steppable = not self.stepped.library and (self._takes is None or self.taken)
         if self._stale and not self.isVisible() and steppable and isinstance(wanted := self._wanted(), RunRequest):
             self.stepper.rehearse(wanted)
 
     def _wanted(self) -> StepRequest:
         """Return the request for what is chosen."""
-        inputs = {}
-        if self._needs_image:
-            folder = self.stepper.jobs.folder
-            inputs = {name: folder.put(values) for name, values in self.image.items()}
-            for handle in inputs.values():
-                folder.adopt(handle)
+        folder = self.stepper.jobs.folder
+        inputs = {name: folder.adopt(folder.put(values)) for name, values in self.taken.items()}
         settings, sources = self.settings, self.sources.edits(self.stepped.file)
         chosen = Chosen(dict(settings.params), inputs, settings.input_seed, settings.schedule, sources)
         return self.stepped.request(chosen)

@@ -323,7 +323,7 @@ class ParameterForm(QWidget):
         super().__init__()
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
         self._lent: set[str] = set()
-        self.accepted = self.values
+        self.accepted = {name: field.parameter.initial for name, field in self.fields.items()}
         """Every parameter's value as it was last accepted."""
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
@@ -357,7 +357,7 @@ class ParameterForm(QWidget):
         """Enter values that have been checked, without a signal."""
         for name, value in values.items():
             self.fields[name].set_value(value)
-            self.accepted[name] = self.fields[name].value
+            self.accepted[name] = value
         self.refuse("")
         self._show_what_counts()
 

@@ -329,7 +329,7 @@ class MainWindow(QMainWindow):
         self._say_what_is_open(name, self.bench.pattern.title)
         step = self.page.step
         if self.page.stepping:
-            name, what = self.bench.recorded_words(step.settings.params, step.image.get("image"))
+            name, what = self.bench.recorded_words(step.settings.params, step.taken)
         elif self.page.tabs.currentIndex():
             what = ""
         self.status.say(f"{name}: {what}" if what else "")

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QStackedWidget
 from gpu.declaration.pattern import Progress
 from gui.bodies_view.view import BodiesView
 from gui.model.jobs import spelled
-from gui.model.records import FinishedRun, LevelCounts, OpenImage
+from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.window.messages import Messages
@@ -44,7 +44,7 @@ class Pages(QObject):
         self.made: dict[str, PatternPage] = {}
         self._seen: set[str] = set()
         bench.image_changed.connect(self._show_image)
-        bench.values_changed.connect(self._show_params)
+        bench.values_changed.connect(self._show_numbers)
         bench.text_changed.connect(self._show_params)
         bench.defaults_changed.connect(self._show_defaults)
         bench.progressed.connect(self._show_progress)
@@ -111,6 +111,11 @@ class Pages(QObject):
             page.show_image(image)
         if self.page.pattern.subject is not None:
             self._show_params()
+
+    def _show_numbers(self, opened: OpenValues) -> None:
+        for page in self.made.values():
+            page.show_numbers(opened)
+        self._show_params()
 
     def _show_params(self, *_: object) -> None:
         self.page.show_values(self._bench.settings[self._bench.chosen].params)
@@ -185,6 +190,8 @@ class Pages(QObject):
                 splitter.setSizes(sizes)
         if bench.image is not None:
             page.show_image(bench.image)
+        if bench.values is not None:
+            page.show_numbers(bench.values)
         return page
 
     def complete(self, page: PatternPage) -> None:

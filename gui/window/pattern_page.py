@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import (
     QFrame,
@@ -26,7 +27,7 @@ from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
-from gui.model.records import FinishedRun, LevelCounts, OpenImage, Settings
+from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
@@ -272,7 +273,8 @@ class PatternPage(Ground):
         if self.pattern.takes(self._settings.params) == "image":
             self._ran = None
             self.numbers.forget_verdict()
-        self.step.show_image(image.values, image.maxval)
+        if self.pattern.of_images:
+            self.step.show_input("image", {"image": image.values, "maxval": np.array(image.maxval, np.uint32)})
         if self.atomics is not None:
             self.atomics.show_image(image)
 
@@ -340,6 +342,11 @@ class PatternPage(Ground):
             self._take(params)
         elif self.compare is not None:
             self.tabs.setCurrentIndex(self.stack.indexOf(self.compare))
+
+    def show_numbers(self, opened: OpenValues) -> None:
+        """Step through another file of numbers, where that has as many dimensions as are taken."""
+        if opened.values.ndim == self.pattern.dimensions:
+            self.step.show_input("values", {"values": opened.values})
 
     def show_values(self, params: dict[str, Any]) -> None:
         """Show settings that were changed elsewhere."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
@@ -24,8 +25,6 @@ from gui.widgets.number_box import NumberBox
 _MOST_SEED = 2**31 - 1
 _LONGEST_WORDS = 24
 """Characters of a text that are quoted."""
-_OWN = (Role.SIZE, Role.BINS, Role.SOURCE, Role.BLOCK)
-"""What is chosen for a Step alone, where a run's is too much to be watched."""
 
 
 class SettingsPanel(QFrame):
@@ -139,22 +138,22 @@ class SettingsPanel(QFrame):
             self.changed.emit()
 
     def follow_input(self, params: Mapping[str, Any]) -> None:
-        """Record the kind of input that a run takes, and of a text its beginning, when the run's is another one."""
-        subject = with_role(self.stepped.parameters, Role.SUBJECT)
-        if subject is None:
-            return
+        """Record what a run takes, and do with it what that does, when it changes there; of a text the beginning."""
         followed = {
             each.name: params[each.name]
             for each in self.stepped.parameters
-            if each is subject or (each.only_if and each.only_if[0] == subject.name and each.role not in _OWN)
+            if each.name in self.stepped.followed and each.applies(params)
         }
-        if followed == self._followed:
-            return
         known, self._followed = self._followed, followed
         if not known:
             return  # what was chosen here the last time stays as it is
-        for name, value in followed.items():
-            parameter = self.form.fields[name].parameter
+        others = {
+            name for name, value in followed.items() if name not in known or not np.array_equal(value, known[name])
+        }
+        if not others:
+            return
+        for name in (each for each in followed if each in others or each in self.stepped.along):
+            parameter, value = self.form.fields[name].parameter, followed[name]
             if isinstance(parameter, Text):
                 value = value[: parameter.maximum]
             with suppress(InputError):

@@ -21,6 +21,7 @@ from gpu.declaration.pattern import (
     Variant,
     with_role,
 )
+from gpu.declaration.presentation import Kind
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
@@ -71,14 +72,14 @@ def _asked_for(params: Params) -> int | None:
     return None
 
 
-def _no_image(params: Params) -> bool:
-    """Take no image."""
-    return False
+def _nothing_given(params: Params) -> Kind | None:
+    """Make the input, or take it from elsewhere."""
+    return None
 
 
-def _nothing_of(image: Inputs) -> Inputs:
-    """Take nothing of an image."""
-    return {}
+def _whole(inputs: Inputs) -> Inputs:
+    """Cut nothing off."""
+    return inputs
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,15 @@ class Steppable:
         Whether another seed makes another input.
     threads : callable
         params -> how many threads a block has, where these are not as many as are asked for, else None.
-    takes_image : callable
-        params -> whether an image is needed.
+    takes : callable
+        params -> which kind of input is needed that somebody opened, as the part of it that can be watched; None where
+        none is.
     cut : callable
-        An image -> the part of it that can be watched; nothing where images are not taken.
+        Inputs -> that part.
+    followed : tuple of str
+        The parameters that take a run's value when that changes: what the run takes, and what it does with it.
+    along : tuple of str
+        Those of them that go along with any other: they begin otherwise than a run's, and others are measured in them.
     text : callable
         The request -> how a text is counted; None where none is.
     figures : callable
@@ -163,8 +169,10 @@ class Steppable:
     others: tuple[OtherVariant, ...] = ()
     random: bool = False
     threads: Callable[[Params], int | None] = field(default=_asked_for, compare=False)
-    takes_image: Callable[[Params], bool] = field(default=_no_image, compare=False)
-    cut: Callable[[Inputs], Inputs] = field(default=_nothing_of, compare=False)
+    takes: Callable[[Params], Kind | None] = field(default=_nothing_given, compare=False)
+    cut: Callable[[Inputs], Inputs] = field(default=_whole, compare=False)
+    followed: tuple[str, ...] = ()
+    along: tuple[str, ...] = ()
     figures: Callable[[StepRequest, int | None], Figures | None] = field(default=_no_figures, compare=False)
     text: Callable[[StepRequest], CountedText | None] = field(default=_no_text, compare=False)
 
@@ -177,6 +185,8 @@ def _elements(pattern: Pattern, request: StepPattern) -> int | None:
             return prod(request.inputs["image"].shape) if "image" in request.inputs else None
         case "text" if text is not None:
             return len(request.params[text.name])
+        case "values" if pattern.dimensions == 1 and "values" in request.inputs:
+            return prod(request.inputs["values"].shape)
     return pattern.elements(request.params)
 
 
@@ -198,6 +208,8 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         book, alone = pattern.textbook_of(variant, request.params, n), pattern.sequential
         return Figures(n, book, alone(request.params, n) if alone else None)
 
+    followed = tuple(each.name for each in pattern.parameters if _is_followed(each, pattern))
+    begins_so = (pattern.parameter(Role.SOURCE), pattern.parameter(Role.TEXT))
     return Steppable(
         subject=pattern.name,
         name=f"{pattern.name}-{variant.name}",
@@ -218,8 +230,14 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         others=_others(pattern, variant),
         random=pattern.make_input is not None,
         threads=variant.threads or _asked_for,
-        takes_image=lambda params: pattern.takes(params) == "image",
-        cut=pattern.step_input if pattern.of_images else _nothing_of,
+        takes=lambda params: _kind_given(pattern, params),
+        cut=pattern.step_input,
+        followed=followed,
+        along=tuple(
+            name
+            for name in followed
+            if name in pattern.step_params and name not in (each.name for each in begins_so if each is not None)
+        ),
         figures=figures,
         text=lambda request: pattern.text(request.params) if isinstance(request, StepPattern) else None,
     )
@@ -245,6 +263,28 @@ def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[Step
                 changed[block.name] = str(min((*threads, int(request.params[block.name]))))
             found.append(replace(request, params={**request.params, **changed}))
     return found
+
+
+def _kind_given(pattern: Pattern, params: Params) -> Kind | None:
+    """Return which kind of input a run needs that somebody opened; None where it makes its own."""
+    if pattern.takes(params) == "image":
+        return "image"
+    return "values" if pattern.from_file(params) else None
+
+
+def _is_followed(parameter: Parameter, pattern: Pattern) -> bool:
+    """Whether a parameter says what is taken, or what is done with it, rather than how much there is of it.
+
+    How many there are, and how they are divided among threads, is chosen for a Step alone.
+    """
+    match parameter:
+        case Choice():
+            return not all(option.isdecimal() for option in parameter.options) and parameter.role is not Role.BLOCK
+        case Integer():
+            return (
+                parameter.only_if is not None and parameter.role is None and parameter.name not in pattern.step_params
+            )
+    return True
 
 
 def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:

@@ -1054,20 +1054,6 @@ def test_a_sobel_is_taken_at_its_own_size_and_a_size_that_is_chosen_stays(qtbot,
     settle(qtbot, window)
 
 
-def test_the_step_follows_the_text_of_a_run(qtbot, window):
-    window.choose_pattern("histogram")
-    settings = window.page.step.settings
-    assert settings.params["of"] == "levels"
-    window.page.form.change(of="letters", text="banana", letters=1)
-    assert (settings.params["of"], settings.params["text"], settings.params["letters"]) == ("letters", "banana", 1)
-    window.page.form.change(text="x" * 5000)
-    assert len(settings.params["text"]) == 2048
-    settings.form.change(text="only here")
-    window.page.form.change(bins=7)
-    assert settings.params["text"] == "only here"
-    settle(qtbot, window)
-
-
 def test_an_example_is_watched_as_it_is(qtbot, window):
     window.choose_pattern("histogram")
     sections, interleaved = window.page.pattern.presets[:2]
