@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Extent, Kernel, kernel_text, whole_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.timing.compiler import MachineKernel
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.kernels import ModeledFile, modeled_file
 from gpu.timing.launch import LaunchEstimate
@@ -20,13 +21,28 @@ _MOST_LANE_INSTRUCTIONS = 2e9
 
 @dataclass(frozen=True)
 class ModeledLaunch:
-    """A launch as it was made, and what it would take; of a fill `estimate` is None."""
+    """A launch as it was made, and what it would take.
+
+    Parameters
+    ----------
+    kernel : str
+    grid, block : tuple of int
+    time_us : float
+    estimate : LaunchEstimate or None
+        None of a fill.
+    file : str
+        The kernel's.
+    code : MachineKernel or None
+        What the assembler made of the kernel; None where there was none.
+    """
 
     kernel: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
     time_us: float
     estimate: LaunchEstimate | None = None
+    file: str = ""
+    code: MachineKernel | None = None
 
 
 @dataclass(eq=False)
@@ -114,7 +130,10 @@ class ModelingEngine(SimulatorEngine):
             values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
             estimate = kernel.file.estimate(kernel.name, shape, values)  # type: ignore[arg-type]
         self._alike[key] = count + 1, estimate
-        self.launches.append(ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate))
+        code = kernel.file.machine_kernel(kernel.name)
+        self.launches.append(
+            ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate, kernel.file.name, code)
+        )
         work = estimate.instructions * 32
         # A host program may free what a launch was given before it is run here.
         kept = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]

@@ -18,9 +18,11 @@ from gpu.kernel.arguments import bind, variable_of
 from gpu.kernel.host_launches import host_launch
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.module import SimulatedModule
+from gpu.timing.compiler import MachineKernel
 from gpu.timing.gpus import GpuDescription, find_gpu
 from gpu.timing.kernels import modeled_file
 from gpu.timing.ptx.running import GridShape
+from gpu.timing.sass.lines import machine_lines
 
 Extent = int | Sequence[int]
 
@@ -66,6 +68,11 @@ class ModeledRun:
         return longest.estimate.bound_by if longest is not None and longest.estimate is not None else "launch"
 
     @property
+    def machine_kernels(self) -> dict[tuple[str, str], MachineKernel]:
+        """What the assembler made of each kernel, by its file and its name; nothing where there is no assembler."""
+        return {(each.file, each.kernel): each.code for each in self.launches if each.code is not None}
+
+    @property
     def _longest(self) -> ModeledLaunch | None:
         kernels = [launch for launch in self.launches if launch.estimate is not None]
         return max(kernels, key=lambda launch: launch.time_us, default=None)
@@ -103,6 +110,28 @@ class ModeledRun:
                     "bound_by": launch.estimate.bound_by if launch.estimate is not None else "launch",
                 }
                 for launch in self.launches[:_MOST_LISTED]
+            ],
+            "kernels": [
+                {
+                    "kernel": kernel,
+                    "file": file,
+                    "registers": code.registers,
+                    "spilled_bytes": code.spilled_bytes,
+                    "sass": len(code.instructions),
+                }
+                for (file, kernel), code in self.machine_kernels.items()
+            ],
+            "lines": [
+                {
+                    "line": each.line,
+                    "kernel": kernel,
+                    "file": file,
+                    "sass": each.instructions,
+                    "local": each.local,
+                    "opcodes": each.opcodes,
+                }
+                for (file, kernel), code in self.machine_kernels.items()
+                for each in machine_lines(code.instructions)
             ],
         }
 
@@ -216,7 +245,8 @@ def model_kernel(
         modeled.set_variable(name, variable_of(name, given, module.variables[name]))
     values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
     estimate = modeled.estimate(re.sub(r"\s", "", kernel), shape, values)
-    launch = ModeledLaunch(kernel, shape.grid, shape.block, estimate.time_us, estimate)
+    code = modeled.machine_kernel(re.sub(r"\s", "", kernel))
+    launch = ModeledLaunch(kernel, shape.grid, shape.block, estimate.time_us, estimate, file.name, code)
     return ModeledRun(described, (launch,), modeled.source, all_ran=True)
 
 

@@ -1,4 +1,4 @@
-"""What nvcc makes of a kernel file, where it is installed: PTX, and the registers of each kernel. It needs no GPU."""
+"""What nvcc makes of a kernel file, where it is installed: PTX, machine instructions and what they need. No GPU is."""
 
 from __future__ import annotations
 
@@ -8,23 +8,60 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
 from gpu.devices.probe import find_nvcc
 from gpu.errors import CompileError
 from gpu.simulator import disk
+from gpu.timing.sass import cubin
+from gpu.timing.sass.cubin import MachineInstruction
 
 _SECONDS = 120
 
 
 @dataclass(frozen=True)
+class MachineKernel:
+    """What the assembler made of a kernel.
+
+    Parameters
+    ----------
+    registers : int
+        Of a thread.
+    spilled_bytes : int
+        That a thread stores to local memory because registers are few.
+    instructions : tuple of MachineInstruction
+        As they lie in memory.
+    """
+
+    registers: int
+    spilled_bytes: int
+    instructions: tuple[MachineInstruction, ...]
+
+
+@dataclass(frozen=True)
 class AssembledFile:
-    """PTX, and by kernel the registers of a thread."""
+    """PTX, and what the assembler made of each kernel in it, by its name there."""
 
     ptx: str
-    registers: dict[str, int]
+    kernels: dict[str, MachineKernel]
+
+    def as_json(self) -> str:
+        rows = {
+            name: [kernel.registers, kernel.spilled_bytes, [astuple(each) for each in kernel.instructions]]
+            for name, kernel in self.kernels.items()
+        }
+        return json.dumps([self.ptx, rows])
+
+    @staticmethod
+    def of_json(text: bytes) -> AssembledFile:
+        ptx, rows = json.loads(text)
+        made = {
+            name: MachineKernel(registers, spilled, tuple(MachineInstruction(*each) for each in instructions))
+            for name, (registers, spilled, instructions) in rows.items()
+        }
+        return AssembledFile(ptx, made)
 
 
 def assemble(
@@ -53,19 +90,20 @@ def assemble(
     if not nvcc:
         return None
     architecture = f"-arch=sm_{capability.replace('.', '')}"
-    options = ["-std=c++17", "-O3", architecture]
+    options = ["-std=c++17", "-O3", "-lineinfo", architecture]
     options += [f"-D{key}={value}" for key, value in sorted(defines.items())]
     options += [f"-I{folder}" for folder in include_dirs]
     if "<<<" in text:
         options.append("-rdc=true")
     headers = [str(path.stat().st_mtime_ns) for folder in include_dirs for path in sorted(folder.glob("*.*h"))]
-    key = hashlib.sha256(json.dumps([text, options, headers, _version(nvcc)]).encode()).hexdigest()
-    place = disk.folder() / f"{key}.ptx"
+    file = Path(name).name
+    key = hashlib.sha256(json.dumps([text, file, options, headers, _version(nvcc)]).encode()).hexdigest()
+    place = disk.folder() / f"{key}.sass"
     kept = disk.kept(place, key)
     if kept is not None:
-        return AssembledFile(**json.loads(kept))
-    made = _compiled(text, nvcc, options, architecture, name)
-    disk.keep(place, key, json.dumps(asdict(made)).encode())
+        return AssembledFile.of_json(kept)
+    made = _compiled(text, nvcc, options, capability, file)
+    disk.keep(place, key, made.as_json().encode())
     return made
 
 
@@ -75,14 +113,23 @@ def _version(nvcc: str) -> str:
     return done.stdout
 
 
-def _compiled(text: str, nvcc: str, options: Sequence[str], architecture: str, name: str) -> AssembledFile:
+def _compiled(text: str, nvcc: str, options: Sequence[str], capability: str, name: str) -> AssembledFile:
     with tempfile.TemporaryDirectory() as folder:
-        source, ptx = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
-        source.write_text(text, "utf-8")
+        source, ptx, image = (Path(folder) / f"kernel.{kind}" for kind in ("cu", "ptx", "cubin"))
+        # Whatever a file is called, and however its text begins, its lines are known by its name.
+        source.write_text(f"#line 1 {json.dumps(name)}\n{text}", "utf-8")
         _run([nvcc, "-ptx", *options, str(source), "-o", str(ptx)], name)
         ptxas = Path(nvcc).with_name("ptxas" + Path(nvcc).suffix)
-        log = _run([str(ptxas), "-v", "-c", architecture, str(ptx), "-o", f"{folder}/kernel.cubin"], name)
-        return AssembledFile(ptx.read_text("utf-8"), _registers(log))
+        architecture = next(option for option in options if option.startswith("-arch"))
+        log = _run([str(ptxas), "-v", "-lineinfo", "-c", architecture, str(ptx), "-o", str(image)], name)
+        code = cubin.read(image.read_bytes(), name, capability)
+        needs = _needs(log)
+        made = {
+            kernel: MachineKernel(*needs[kernel], tuple(instructions))
+            for kernel, instructions in code.items()
+            if kernel in needs
+        }
+        return AssembledFile(ptx.read_text("utf-8"), made)
 
 
 def _run(command: Sequence[str], name: str) -> str:
@@ -97,12 +144,15 @@ def _run(command: Sequence[str], name: str) -> str:
     return log
 
 
-def _registers(log: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    kernel = ""
+def _needs(log: str) -> dict[str, tuple[int, int]]:
+    """Return each kernel's registers, and the bytes that it spills."""
+    found: dict[str, tuple[int, int]] = {}
+    kernel, spilled = "", 0
     for line in log.splitlines():
         if entry := re.search(r"Compiling entry function '(\S+)'", line):
-            kernel = entry[1]
+            kernel, spilled = entry[1], 0
+        if stored := re.search(r"(\d+) bytes spill stores", line):
+            spilled = int(stored[1])
         if used := re.search(r"Used (\d+) registers", line):
-            found[kernel] = int(used[1])
+            found[kernel] = int(used[1]), spilled
     return found

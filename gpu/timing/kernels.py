@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpu.errors import KernelError
 from gpu.simulator.module import SimulatedModule
-from gpu.timing.compiler import assemble
+from gpu.timing.compiler import MachineKernel, assemble
 from gpu.timing.estimate.compiler import estimated_registers, ptx_of
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate, LaunchModel
@@ -33,21 +33,33 @@ class ModeledFile:
     Parameters
     ----------
     compiled : callable
-        A kernel's name -> the program with it, and the registers of its threads; None where those are estimated.
+        A kernel's name -> the program with it, and what the assembler made of its kernels; None where none did.
     gpu : GpuDescription
     source : str
         "sass" where the driver's assembler said the registers, else "ir".
+    name : str
+        The file's.
     """
 
     def __init__(
-        self, compiled: Callable[[str], tuple[PtxProgram, Mapping[str, int] | None]], gpu: GpuDescription, source: str
+        self,
+        compiled: Callable[[str], tuple[PtxProgram, Mapping[str, MachineKernel] | None]],
+        gpu: GpuDescription,
+        source: str,
+        name: str,
     ) -> None:
         self._compiled = compiled
         self._gpu = gpu
         self.source = source
+        self.name = name
         self._variables: dict[str, Array] = {}
         self._set: dict[str, Array] = {}
         self._models: dict[str, tuple[PtxKernel, LaunchModel]] = {}
+        self._code: dict[str, MachineKernel] = {}
+
+    def machine_kernel(self, name: str) -> MachineKernel | None:
+        """Return what the assembler made of a kernel that was estimated; None where there is no assembler."""
+        return self._code.get(name)
 
     def set_variable(self, name: str, values: Array) -> None:
         """Put values to the beginning of a variable, where the compiler has kept it."""
@@ -62,16 +74,18 @@ class ModeledFile:
 
     def _model(self, name: str) -> tuple[PtxKernel, LaunchModel]:
         if name not in self._models:
-            program, registers = self._compiled(name)
+            program, machine_kernels = self._compiled(name)
             kernel = assembled(program.kernel(name))
             for each in program.variables:
                 if each.space in ("const", "global") and each.name not in self._variables:
                     self._variables[each.name] = _initial(each)
                     self._fill(each.name, self._variables[each.name])
             machine = PtxMachine(kernel, self._addresses())
-            held = registers.get(kernel.name) if registers is not None else None
-            model = LaunchModel(machine, self._gpu, estimated_registers(kernel) if held is None else held)
+            code = machine_kernels.get(kernel.name) if machine_kernels is not None else None
+            model = LaunchModel(machine, self._gpu, estimated_registers(kernel) if code is None else code.registers)
             self._models[name] = kernel, model
+            if code is not None:
+                self._code[name] = code
         return self._models[name]
 
     def _addresses(self) -> dict[str, np.int64]:
@@ -140,13 +154,13 @@ def modeled_file(
     made = assemble(text, gpu.capability, defines, include_dirs, name)
     if made is not None:
         program = parse(made.ptx)
-        return ModeledFile(lambda kernel: (program, made.registers), gpu, "sass")
+        return ModeledFile(lambda kernel: (program, made.kernels), gpu, "sass", name)
 
     def estimated(kernel: str) -> tuple[PtxProgram, None]:
         simulated = module.kernel(kernel)
         return parse(ptx_of(simulated.function, simulated.variables, gpu.capability)), None
 
-    return ModeledFile(estimated, gpu, "ir")
+    return ModeledFile(estimated, gpu, "ir", name)
 
 
 def _initial(variable: PtxVariable) -> Array:

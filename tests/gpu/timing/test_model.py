@@ -55,6 +55,19 @@ def test_lanes_apart_move_more_sectors(tmp_path) -> None:
     assert loaded == [n // 8, n]
 
 
+def test_lines_say_which_machine_instructions_they_became(tmp_path) -> None:
+    found = modeled(tmp_path, "copy", 4, 256, ["zeros:1024", "zeros:1024", 1024, 1]).data()
+    (kernel,) = found["kernels"]
+    assert (kernel["kernel"], kernel["file"], kernel["spilled_bytes"]) == ("copy", "kernels.cu", 0)
+    assert kernel["registers"] == found["registers"]
+    text = COPY.splitlines()
+    copying = {each["line"]: each for each in found["lines"]}
+    assert sum(each["sass"] for each in copying.values()) == kernel["sass"]
+    opcodes = copying[text.index("    if (i < n) to[i] = from[i * stride];") + 1]["opcodes"]
+    assert (opcodes["LDG"], opcodes["STG"]) == (1, 1)
+    assert not any("LDG" in each["opcodes"] for line, each in copying.items() if "from[" not in text[line - 1])
+
+
 def test_more_blocks_on_one_word_wait_longer(tmp_path) -> None:
     one, many = (modeled(tmp_path, "count", 4096, 256, ["zeros:4096", words]) for words in (1, 1024))
     assert one.bound_by == "atomics"

@@ -1,0 +1,124 @@
+"""Which line each machine instruction is of: the line tables that nvcc and ptxas write, of DWARF version 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _NEGATE, _BLOCK, _ADD_PC, _FIXED_PC = range(1, 10)
+_END, _SET_ADDRESS, _INLINED = 1, 2, 0x90
+"""Of the extended ones; the last is NVIDIA's: the row where what follows was called from, and what was called."""
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """From which address on what line of which file machine code is of; `caller` is the
+    number of the row that it was inlined at, from 1 on; else 0.
+    """
+
+    function: str
+    address: int
+    file: str
+    line: int
+    caller: int = 0
+
+
+class _Bytes:
+    def __init__(self, data: bytes, place: int, end: int) -> None:
+        self.data, self.place, self.end = data, place, end
+
+    def whole(self, size: int) -> int:
+        self.place += size
+        return int.from_bytes(self.data[self.place - size : self.place], "little")
+
+    def text(self) -> str:
+        end = self.data.index(b"\0", self.place)
+        found = self.data[self.place : end].decode("utf-8", "replace")
+        self.place = end + 1
+        return found
+
+    def leb(self, *, signed: bool = False) -> int:
+        value = shift = 0
+        while True:
+            byte = self.whole(1)
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value - (1 << shift) if signed and byte & 64 else value
+
+
+def read(table: bytes, functions: Mapping[int, str]) -> list[LineRow]:
+    """Return the rows of a table, in order.
+
+    Parameters
+    ----------
+    table : bytes
+    functions : mapping of int to str
+        By the place of an address in the table, the function that it is relative to.
+    """
+    rows: list[LineRow] = []
+    start = 0
+    while start + 4 <= len(table):
+        size = int.from_bytes(table[start : start + 4], "little")
+        _read_unit(_Bytes(table, start + 4, start + 4 + size), functions, rows)
+        start += 4 + size
+    return rows
+
+
+def _read_unit(data: _Bytes, functions: Mapping[int, str], rows: list[LineRow]) -> None:
+    first = len(rows)
+    data.whole(2)
+    header = data.whole(4)
+    program = data.place + header
+    data.whole(2)
+    line_base, line_range, opcode_base = data.whole(1), data.whole(1), data.whole(1)
+    line_base -= 256 if line_base > 127 else 0
+    lengths = [data.whole(1) for _ in range(opcode_base - 1)]
+    while data.text():
+        pass
+    files = [""]
+    while name := data.text():
+        files.append(name)
+        for _ in range(3):
+            data.leb()
+    data.place = program
+    function, address, file, line, caller = "", 0, 1, 1, 0
+
+    def row() -> None:
+        rows.append(LineRow(function, address, files[file] if file < len(files) else "", line, caller))
+
+    while data.place < data.end:
+        code = data.whole(1)
+        if code >= opcode_base:
+            code -= opcode_base
+            address += code // line_range
+            line += line_base + code % line_range
+            row()
+        elif code == 0:
+            size = data.leb()
+            behind, which = data.place + size, data.whole(1)
+            if which == _SET_ADDRESS:
+                function = functions.get(data.place, function)
+                address = data.whole(size - 1)
+            elif which == _INLINED:
+                called_at = data.leb()
+                caller = first + called_at if called_at else 0  # they are counted from the function's first row
+            elif which == _END:
+                function, address, file, line, caller = "", 0, 1, 1, 0
+                first = len(rows)
+            data.place = behind
+        elif code == _COPY:
+            row()
+        elif code == _ADVANCE_PC:
+            address += data.leb()
+        elif code == _ADVANCE_LINE:
+            line += data.leb(signed=True)
+        elif code == _SET_FILE:
+            file = data.leb()
+        elif code == _ADD_PC:
+            address += (255 - opcode_base) // line_range
+        elif code == _FIXED_PC:
+            address += data.whole(2)
+        elif code not in (_NEGATE, _BLOCK):
+            for _ in range(lengths[code - 1]):
+                data.leb()
