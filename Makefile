@@ -4,7 +4,7 @@
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
-KERNELS := $(wildcard kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h)
+KERNELS := $(wildcard kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h)
 
 .PHONY: run setup test lint format gpu-test sanitize mutants flaky fuzz kills pycuda_check tour bench clean packages
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 from gpu import __version__, schedules
 from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
+from gpu.cli.program import arguments_apart
 from gpu.cli.pycuda import program_apart
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
@@ -83,6 +84,8 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     _open_what_is_closed()
     try:
         own, program = program_apart(arguments)
+        if not program:
+            own, program = arguments_apart(arguments)
         options = _parser(desktop).parse_args(_completed(own))
         options.program = program
         _refuse_empty_names(options)
@@ -133,6 +136,7 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
 
 def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     from gpu.bench import command as benchmark
+    from gpu.cli import program as cli_program
     from gpu.cli import pycuda as cli_pycuda
     from gpu.cli import simulate as cli_simulate
 
@@ -184,6 +188,18 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     )
     cli_pycuda.add_options(scripts)
     scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
+
+    programs = commands.add_parser(
+        "program",
+        help="a whole CUDA C++ program on the simulator, without a GPU",
+        usage=cli_program.USAGE,
+        description="Compiles a program's host code for this machine, and runs it with its kernels on the simulator.",
+        epilog=cli_program.EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    cli_program.add_options(programs)
+    programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
     _add_model(commands)
 
     contending = commands.add_parser(

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.driver.faults import INVALID_VALUE, wrong
+from gpu.driver.memory import bytes_at, written_at
 from gpu.pycuda.devices import current
-from gpu.pycuda.faults import INVALID_VALUE, wrong
-from gpu.pycuda.memory import bytes_at, host_bytes, new_memory, reach_of, written_at
+from gpu.pycuda.memory import host_bytes, new_memory, reach_of
 from gpu.pycuda.names import NAMES, exported
 from gpu.simulator.executor.textures import Addressing, Sampling, Texture
 from gpu.simulator.module import SimulatedModule

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import itertools
 import threading
-from functools import cache
 from typing import Any
 
 from gpu.devices.processor import processor_name
-from gpu.pycuda.attributes import COMPUTE_CAPABILITY, OF_NUMBER
-from gpu.pycuda.faults import INVALID_CONTEXT, INVALID_VALUE, NOT_INITIALIZED, NOT_SUPPORTED, DriverRuntimeError, wrong
+from gpu.driver.attributes import COMPUTE_CAPABILITY, OF_NUMBER
+from gpu.driver.faults import INVALID_CONTEXT, INVALID_VALUE, NOT_INITIALIZED, NOT_SUPPORTED, DriverRuntimeError, wrong
+from gpu.driver.memory import total_memory
 from gpu.pycuda.names import NAMES, exported
-
-_MOST_MEMORY = 4 << 30
 
 _PCI_BUS_ID = "0000:00:00.0"
 _handles = itertools.count(0x1000, 0x10)
 _threads = threading.local()
 _initialized = False
-
-
-@cache
-def total_memory() -> int:
-    """Return how many bytes the device has: no more than this machine can give."""
-    import psutil  # asks for Unix's modules where there are some
-
-    return min(_MOST_MEMORY, int(psutil.virtual_memory().total) // 2)
 
 
 @exported("init")

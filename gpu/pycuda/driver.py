@@ -8,11 +8,12 @@ from pathlib import Path
 from types import ModuleType
 
 from gpu.errors import EngineUnavailableError
-from gpu.pycuda import arrays, enumerations, host_memory, modules, packing, pools, random_numbers, streams
+from gpu.pycuda import arrays, enumerations, faults, host_memory, modules, packing, pools, random_numbers, streams
 from gpu.pycuda.compiler import Compiler
 from gpu.pycuda.names import MODULE, NAMES
 
-_PARTS = (arrays, enumerations, host_memory, modules, pools, random_numbers, streams)  # each has entered its names
+# Each has entered its names.
+_PARTS = (arrays, enumerations, faults, host_memory, modules, pools, random_numbers, streams)
 
 VERSION = "2026.1"
 """The release of PyCUDA that this stands below."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from gpu.pycuda.attributes import DEVICE_ATTRIBUTES
+from gpu.driver.attributes import DEVICE_ATTRIBUTES
 from gpu.pycuda.names import MODULE, NAMES
 
 _ENUMERATIONS: dict[str, dict[str, int]] = {

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.driver.faults import INVALID_VALUE, wrong
+from gpu.driver.memory import GlobalMemory, address_of
 from gpu.pycuda.devices import current
-from gpu.pycuda.faults import INVALID_VALUE, wrong
-from gpu.pycuda.memory import GlobalMemory, SimulatedAllocation, address_of, new_memory
+from gpu.pycuda.memory import SimulatedAllocation, new_memory
 from gpu.pycuda.names import NAMES, exported
 from gpu.pycuda.streams import SimulatedStream
 

@@ -1,92 +1,28 @@
-"""The device's memory: allocations with flat 64-bit addresses, and what is copied and filled there.
-
-An address is the number that the simulator's pointers are kept as in memory, so that those in structs and arrays are
-followed as any other.
-"""
+"""What scripts allocate, copy and fill of the device's memory."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu.pycuda.devices import current, total_memory
-from gpu.pycuda.faults import INVALID_VALUE, DriverMemoryError, said, wrong
+from gpu.driver import memory as device
+from gpu.driver.faults import INVALID_VALUE, wrong
+from gpu.driver.memory import GlobalMemory, address_of, bytes_at, free_memory, placed, total_memory, written_at
+from gpu.pycuda.devices import current
 from gpu.pycuda.names import exported
 from gpu.pycuda.streams import SimulatedStream
-from gpu.simulator.executor.memory import POISON, FlatMemory
-from gpu.simulator.executor.pointers import PointerValue, from_number
 
 Array = npt.NDArray[Any]
 
-_UNNAMED = "an allocation"
 _PITCH = 512
-_LARGEST_POISONED = 64 << 20
-"""Bytes of the largest allocation that is filled when it is made: pages that nobody touches cost nothing."""
-
-
-class GlobalMemory(FlatMemory):
-    """An allocation. `written` says whether anybody has given it values yet."""
-
-    def __init__(self, data: Array, *, written: bool = False, managed: bool = False) -> None:
-        super().__init__(_UNNAMED, "global", data)
-        self.written = written
-        self.managed = managed
-        _account.take(data.size)
-
-    def __del__(self) -> None:
-        if hasattr(self, "data"):
-            _account.give(self.data.size)
-
-
-class _Account:
-    """How much of the device's memory is taken."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-        self._lock = threading.RLock()  # a collection of garbage may come at any time
-
-    def take(self, size: int) -> None:
-        with self._lock:
-            self.taken += size
-
-    def give(self, size: int) -> None:
-        with self._lock:
-            self.taken -= size
-
-
-_account = _Account()
 
 
 def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False, managed: bool = False) -> GlobalMemory:
-    """Return memory of the device.
-
-    Raises
-    ------
-    DriverMemoryError
-        The device has no room for it.
-    DriverLogicError
-        There is no context, or nothing is asked for.
-    """
+    """Return memory of the device, as `gpu.driver.memory.new_memory` does, where there is a context."""
     current(routine)
-    if size <= 0:
-        raise wrong(routine, INVALID_VALUE, f"an allocation of {size} bytes")
-    left = total_memory() - _account.taken
-    complaint = said(routine, "out of memory", f"{size:,} bytes are asked for, and {left:,} are free")
-    if size > left:
-        raise DriverMemoryError(complaint)
-    try:
-        data = np.zeros(size, np.uint8) if written or size > _LARGEST_POISONED else np.full(size, POISON, np.uint8)
-    except MemoryError:
-        raise DriverMemoryError(complaint) from None
-    return GlobalMemory(data, written=written, managed=managed)
-
-
-def address_of(memory: FlatMemory) -> int:
-    """Return where a memory begins."""
-    return int(PointerValue(memory).number())
+    return device.new_memory(size, routine, written=written, managed=managed)
 
 
 @exported("DeviceAllocation")
@@ -131,44 +67,6 @@ class PointerHolder:
     __index__ = __long__ = __int__
 
 
-def _place(address: int, routine: str) -> tuple[FlatMemory, int]:
-    """Return the memory that an address lies in, and where."""
-    place = from_number(np.int64(address)) if address < 1 << 63 else PointerValue(None, address)
-    if not isinstance(place.memory, FlatMemory):
-        raise wrong(routine, INVALID_VALUE, f"there is no memory at {address:#x}: it is null, freed, or no address")
-    return place.memory, int(place.offset)
-
-
-def bytes_at(address: Any, size: int, routine: str) -> Array:
-    """Return a view of `size` bytes of the device's memory.
-
-    Raises
-    ------
-    DriverLogicError
-        They are not all within one allocation.
-    """
-    if not size:
-        return np.empty(0, np.uint8)
-    memory, offset = _place(int(address), routine)
-    if offset < 0 or size < 0 or offset + size > memory.data.size:
-        raise wrong(
-            routine,
-            INVALID_VALUE,
-            f"bytes {offset:,} to {offset + size:,} of {memory.name}, which has {memory.data.size:,}",
-        )
-    return memory.data[offset : offset + size]
-
-
-def written_at(address: Any, size: int, routine: str) -> Array:
-    """Return a view of `size` bytes that are about to be written."""
-    view = bytes_at(address, size, routine)
-    if size:
-        memory, _ = _place(int(address), routine)
-        if isinstance(memory, GlobalMemory):
-            memory.written = True
-    return view
-
-
 def host_bytes(thing: Any, *, writable: bool = False) -> Array:
     """Return the bytes of an array, or of another buffer without gaps, as they lie in memory: a view."""
     array = thing if isinstance(thing, np.ndarray | np.generic) else np.asarray(memoryview(thing))
@@ -211,7 +109,7 @@ def reach_of(thing: Any, *, writable: bool = False) -> Array:
 def mem_get_info() -> tuple[int, int]:
     """Return how many bytes are free, and how many there are."""
     current("cuMemGetInfo")
-    return total_memory() - _account.taken, total_memory()
+    return free_memory(), total_memory()
 
 
 @exported("mem_alloc")
@@ -232,7 +130,7 @@ def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[Simulate
 @exported("mem_get_address_range")
 def mem_get_address_range(address: Any) -> tuple[int, int]:
     """Return where the allocation of an address begins, and its bytes."""
-    memory, offset = _place(int(address), "cuMemGetAddressRange")
+    memory, offset = placed(int(address), "cuMemGetAddressRange")
     return int(address) - offset, memory.data.size
 
 

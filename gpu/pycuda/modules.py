@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpu.driver.faults import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, DriverRuntimeError, said, wrong
+from gpu.driver.launches import LoadedModule, layout
+from gpu.driver.memory import address_of
 from gpu.errors import KernelError, LockstepError
 from gpu.pycuda.arrays import TextureReference
 from gpu.pycuda.compiler import SourceImage, loaded
 from gpu.pycuda.devices import current
-from gpu.pycuda.faults import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, DriverRuntimeError, said, wrong
-from gpu.pycuda.launches import LoadedModule, layout
-from gpu.pycuda.memory import address_of
 from gpu.pycuda.names import NAMES, exported
 from gpu.pycuda.streams import SimulatedStream
 from gpu.simulator.executor.batches import reachable
@@ -22,6 +24,23 @@ from gpu.simulator.limits import LIMITS
 _FOREIGN = (
     "it is machine code or PTX, which the simulator cannot run: it takes what was compiled through pycuda.compiler here"
 )
+
+
+_OURS = str(Path(__file__).parents[1])
+
+
+def _caller() -> str:
+    """Return the line that a launch comes from: the innermost one that is neither ours nor PyCUDA's."""
+    frame = sys._getframe(1)  # noqa: SLF001
+    for _ in itertools.count():
+        file = frame.f_code.co_filename
+        module = str(frame.f_globals.get("__name__", ""))
+        if not file.startswith(_OURS) and module.partition(".")[0] not in ("pycuda", "pytools"):
+            return f"{Path(file).name}:{frame.f_lineno}"
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return ""
 
 
 @exported("Function")
@@ -90,7 +109,7 @@ class ModuleFunction:
         stream: SimulatedStream | None,
     ) -> None:
         current("cuLaunchKernel")
-        self._owner.launch(self._name, grid, block, bytes(arguments), int(shared_bytes))
+        self._owner.launch(self._name, grid, block, bytes(arguments), int(shared_bytes), _caller())
 
 
 @exported("Module")

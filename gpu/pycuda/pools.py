@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.pycuda.faults import INVALID_VALUE, wrong
+from gpu.driver.faults import INVALID_VALUE, wrong
+from gpu.driver.memory import GlobalMemory, address_of
 from gpu.pycuda.host_memory import pagelocked_empty
-from gpu.pycuda.memory import GlobalMemory, address_of, new_memory
+from gpu.pycuda.memory import new_memory
 from gpu.pycuda.names import exported
 
 Array = npt.NDArray[Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from gpu.pycuda.faults import NOT_SUPPORTED, wrong
+from gpu.driver.faults import NOT_SUPPORTED, wrong
 from gpu.pycuda.names import MODULE, NAMES, exported
 
 NAMES["direction_vector_set"] = IntEnum(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 
+from gpu.driver.faults import wrong
 from gpu.pycuda.devices import current
-from gpu.pycuda.faults import wrong
 from gpu.pycuda.names import exported
 
 _handles = itertools.count(0x2000, 0x10)

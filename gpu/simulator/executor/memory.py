@@ -80,6 +80,11 @@ class FlatMemory:
             self._views[dtype] = self.data[:whole].view(dtype)
         return self._views[dtype]
 
+    def rest_on(self, data: Array) -> None:
+        """Let the bytes be those of another array."""
+        self.data = data
+        self._views.clear()
+
     def declared_element(self, element: int, size: int) -> int:
         """Return an index in elements of `size` bytes as one in elements as they are declared, such as float3."""
         return element * size // self.element_bytes if self.element_bytes > size else element

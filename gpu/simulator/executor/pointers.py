@@ -20,7 +20,10 @@ from gpu.simulator.executor.running import RunningBatch
 _OFFSET_BITS = 40
 _ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
 
-_numbers = itertools.count(1)
+_HOST_NUMBERS = 128
+"""The numbers below stand for addresses that a program on this machine's processor may have: 47 bits."""
+
+_numbers = itertools.count(_HOST_NUMBERS)
 _number_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
 _memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
 
@@ -206,6 +209,18 @@ def unobserved(batch: RunningBatch) -> Iterator[None]:
         yield
     finally:
         batch.observer = observer
+
+
+def host_address(number: int) -> int:
+    """Return the address on the host whose memory, if it is `reserve`d, kernels reach by the same address."""
+    assert 0 < number < _HOST_NUMBERS
+    return (number << _OFFSET_BITS) + _ZERO_OFFSET
+
+
+def reserve(memory: DeviceMemory, number: int) -> None:
+    """Let a memory begin at `host_address(number)` for kernels too."""
+    _number_of[memory] = number
+    _memory_of[number] = memory
 
 
 def from_number(number: Any) -> PointerValue:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -63,14 +64,8 @@ def rewrite(text: str) -> tuple[str, Edits]:
     before = text.encode()
     code = _NOT_CODE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), before)
     pieces: list[tuple[bytes, int, bool]] = []
-    done = place = 0
-    while (place := code.find(b"<<<", place)) >= 0:
-        end = _end_of_configuration(code, place + 3)
-        opening = re.compile(rb"\s*\(").match(code, end + 3) if end is not None else None
-        closing = _closing(code, opening.end() - 1) if opening is not None else None
-        if end is None or closing is None:
-            place += 3
-            continue
+    done = 0
+    for place, end, closing in launches(code):
         pieces += [
             (before[done:place], done, True),
             (before[end + 3 : closing + 1], end + 3, True),
@@ -78,11 +73,28 @@ def rewrite(text: str) -> tuple[str, Edits]:
             (before[place + 3 : end], place + 3, True),
             (b")", end, False),
         ]
-        done = place = closing + 1
+        done = closing + 1
     pieces.append((before[done:], done, True))
     texts, origins, kept = zip(*pieces, strict=True)
     starts = (0, *accumulate(map(len, texts[:-1])))
     return b"".join(texts).decode(), Edits(before, starts, origins, kept)
+
+
+def launches(code: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield where each launch has its `<<<`, its `>>>`, and its arguments' closing bracket.
+
+    `code` is a text without comments and strings.
+    """
+    place = 0
+    while (place := code.find(b"<<<", place)) >= 0:
+        end = _end_of_configuration(code, place + 3)
+        opening = re.compile(rb"\s*\(").match(code, end + 3) if end is not None else None
+        closing = closing_bracket(code, opening.end() - 1) if opening is not None else None
+        if end is None or closing is None:
+            place += 3
+            continue
+        yield place, end, closing
+        place = closing + 1
 
 
 def _end_of_configuration(code: bytes, start: int) -> int | None:
@@ -91,7 +103,7 @@ def _end_of_configuration(code: bytes, start: int) -> int | None:
     while place < len(code):
         letter = code[place : place + 1]
         if letter in _CLOSING:
-            closing = _closing(code, place)
+            closing = closing_bracket(code, place)
             if closing is None:
                 return None
             place = closing + 1
@@ -104,7 +116,7 @@ def _end_of_configuration(code: bytes, start: int) -> int | None:
     return None
 
 
-def _closing(code: bytes, opening: int) -> int | None:
+def closing_bracket(code: bytes, opening: int) -> int | None:
     """Return where the bracket closes that opens at a place."""
     open_brackets: list[bytes] = []
     for place in range(opening, len(code)):

@@ -88,7 +88,9 @@ class Program:
         self._kernels: dict[str, Cursor] = {}
         self._definitions: dict[str, list[Cursor]] = {}
         self._templates: set[str] = set()
-        hidden = "".join(f"\nvoid {_INSTANCE}() {{ auto kernel = &{name}; }}" for name in instances)
+        hidden = "".join(
+            f"\nvoid {_INSTANCE}() {{ {_seen_from(name, text)}auto kernel = &{name}; }}" for name in instances
+        )
         self._tree, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
         self._errors = [found for found in self._said if found.is_error]
         declarations = _declarations(self._tree.declarations)
@@ -352,6 +354,13 @@ class Program:
             for number, element in enumerate(elements)
             for offset, part in _constants(element, value)
         )
+
+
+def _seen_from(name: str, text: str) -> str:
+    """Return what has the arguments of an instantiation looked for in the kernel's own namespace too."""
+    namespace = name.partition("<")[0].rpartition("::")[0]
+    is_one = namespace and re.search(rf"\bnamespace\s+(\w+::)*{namespace.rpartition('::')[2]}\b", text)
+    return f"using namespace {namespace}; " if is_one else ""
 
 
 def _check_nesting(cursor: Cursor) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.pycuda import attributes, compiler, driver, packing
+from gpu.driver import attributes
+from gpu.pycuda import compiler, driver, packing
 from gpu.pycuda.names import NAMES
 from tools import pycuda_files
 

@@ -1,8 +1,7 @@
-"""A launch: its arguments are taken out of the bytes that PyCUDA packed, and it is run and taken down."""
+"""A launch: its arguments are taken out of the bytes that were packed, and it is run and taken down."""
 
 from __future__ import annotations
 
-import itertools
 import sys
 import time
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from gpu.driver.faults import INVALID_VALUE, DriverLaunchError, said, wrong
+from gpu.driver.journal import Journal, LaunchEntry, journal
+from gpu.driver.memory import GlobalMemory
 from gpu.errors import LaunchError, LockstepError
 from gpu.files import opening
-from gpu.pycuda.faults import INVALID_VALUE, DriverLaunchError, said, wrong
-from gpu.pycuda.journal import Journal, LaunchEntry, journal
-from gpu.pycuda.memory import GlobalMemory
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of, in_order
 from gpu.simulator.checkers.heap import HeapRecords
@@ -91,7 +90,7 @@ def _named(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list[GlobalM
 
 
 class LoadedModule:
-    """A module of the script's, with what its launches leave to the next ones."""
+    """A module, with what its launches leave to the next ones."""
 
     def __init__(self, module: SimulatedModule, text: str) -> None:
         self.module = module
@@ -102,9 +101,15 @@ class LoadedModule:
         self._text = texts.index(text)
 
     def launch(
-        self, name: str, grid: Sequence[int], block: Sequence[int], packed: bytes, shared_bytes: int = 0
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        packed: bytes,
+        shared_bytes: int = 0,
+        place: str = "",
     ) -> None:
-        """Run a kernel.
+        """Run a kernel; `place` is the line that launches it: "script.py:12".
 
         Raises
         ------
@@ -122,7 +127,6 @@ class LoadedModule:
         found: list[Finding] = []
         failure: Finding | None = None
         target: Path | None = None
-        place = _caller()
         refused = False
         begun = time.perf_counter()
         try:
@@ -208,20 +212,3 @@ def _trace_file(taking: Journal, name: str) -> Path:
     assert taking.traces is not None
     plain = "".join(letter if letter.isalnum() else "_" for letter in name)
     return taking.traces / f"{len(taking.entries) + 1:04}-{plain}.trace"
-
-
-_OURS = str(Path(__file__).parents[1])
-
-
-def _caller() -> str:
-    """Return the line that a launch comes from: the innermost one that is neither ours nor PyCUDA's."""
-    frame = sys._getframe(1)  # noqa: SLF001
-    for _ in itertools.count():
-        file = frame.f_code.co_filename
-        module = str(frame.f_globals.get("__name__", ""))
-        if not file.startswith(_OURS) and module.partition(".")[0] not in ("pycuda", "pytools"):
-            return f"{Path(file).name}:{frame.f_lineno}"
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return ""

@@ -1,0 +1,210 @@
+"""The command `program`: a whole CUDA C++ program, host code and kernels, without a GPU."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import signal
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpu.cli import interrupts, launches
+from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
+from gpu.errors import InputError, KernelError, LockstepError
+from gpu.files import opening
+from gpu.files.scratch import ScratchFolder
+from gpu.schedules import HELP, NAMES, ROUND_ROBIN, Schedule
+
+if TYPE_CHECKING:
+    from gpu.driver.journal import Journal
+
+EPILOG = """\
+What stands behind -- is the program's own. Its host code is compiled by this machine's C++ compiler, its kernels run
+on the simulator. Times between events are this processor's.
+
+exit codes: the program's own, 128 and its signal's number where it crashes; with --check 1 where it ends with 0 and a
+launch made a mistake, 2 where a kernel is none that the simulator runs; 2 where nothing was run
+"""
+USAGE = "lockstep program FILE.cu [MORE.cu ...] [options] [-- ARGS ...]"
+
+_LENGTH = struct.Struct("<Q")
+
+
+def arguments_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return a command's own words, and those behind --, which are the program's; of other commands there are none."""
+    words = list(arguments)
+    if words[:1] == ["program"] and "--" in words:
+        place = words.index("--")
+        return words[:place], words[place + 1 :]
+    return words, []
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options to its parser; what is the program's is taken off before."""
+    parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="its files: .cu, .cpp, .c")
+    parser.add_argument(
+        "-I", metavar="DIR", dest="include_dirs", action="append", type=Path, default=[], help="look for includes there"
+    )
+    parser.add_argument(
+        "-D",
+        metavar="NAME=VALUE",
+        dest="defines",
+        action="append",
+        default=[],
+        help="define a macro; -D NAME makes it 1",
+    )
+    parser.add_argument(
+        "-l", metavar="LIBRARY", dest="libraries", action="append", default=[], help="link the host code with a library"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="say what each launch does wrong and what it costs; 1 if there is anything"
+    )
+    parser.add_argument("--report", metavar="FILE.json", type=Path, help="save findings and counts of every launch")
+    parser.add_argument("--schedule", metavar="|".join(NAMES), default=ROUND_ROBIN, help=HELP)
+    parser.add_argument(
+        "--trace", metavar="FOLDER", type=Path, help="record every step of every launch, each in a file that opens"
+    )
+
+
+def run(options: argparse.Namespace, words: Sequence[str]) -> int:
+    """Run the program in a process of its own; return the exit code."""
+    if not hasattr(os, "fork"):
+        raise InputError(
+            "A program's host code runs on Linux and macOS.",
+            advice="On Windows run it in WSL; `simulate` runs kernels.",
+        )
+    for file in options.files:
+        if not file.is_file():
+            raise InputError(f"There is no file {file}.")
+    Schedule.of(options.schedule)
+    if options.report is not None:
+        opening.check_target(options.report)
+    if options.trace is not None:
+        launches.make_folder(options.trace)
+    scratch = ScratchFolder()
+    try:
+        return _watched(options, words, Path(scratch.path))
+    finally:
+        scratch.close()
+
+
+def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) -> int:
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        code = FAILED
+        try:
+            code = _program(options, words, folder, writing)
+        finally:
+            os._exit(code)
+    os.close(writing)
+    received = bytearray()
+    signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))
+    try:
+        while data := os.read(reading, 1 << 20):
+            received += data
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        print(interrupts.SENTENCE, file=sys.stderr)
+        code = STOPPED
+    from gpu.driver.journal import Journal
+
+    journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
+    refused = _take_down(journal, bytes(received))
+    if code < 0:
+        print(f"lockstep: The program crashed: {_signal_name(-code)}.", file=sys.stderr)
+        code = 128 - code
+    if journal.entries:
+        print("\n".join(launches.summary(journal)), file=sys.stderr)
+    if options.report is not None:
+        with opening.replacing(options.report) as file:
+            file.write(launches.as_json(journal, [*map(str, options.files), *words]).encode())
+    wrong = options.check and any(entry.findings for entry in journal.entries)
+    if code == OK and refused:
+        return REFUSED
+    return FAILED if code == OK and wrong else code
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _program(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
+    """Compile the program and run it, in the process that is its own; return the exit code."""
+    try:
+        return _compiled_and_run(options, words, folder, writing)
+    except LockstepError as error:
+        print(f"lockstep: {error.detail or error.message} {error.advice}".rstrip(), file=sys.stderr)
+        return FAILED if isinstance(error, KernelError) else REFUSED
+    except KeyboardInterrupt:
+        return STOPPED
+    except MemoryError:
+        print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
+        return REFUSED
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _compiled_and_run(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from gpu.program.host_compiler import HostOptions, compiled
+
+    defines = dict(_define(each) for each in options.defines)
+    includes = tuple(options.include_dirs)
+    how = HostOptions(includes, tuple(defines.items()), tuple(options.libraries))
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(compiled, options.files, how, folder)
+        # Meanwhile the simulator is imported.
+        from gpu.driver.journal import Journal, begin
+        from gpu.program.running import run_main
+        from gpu.program.runtime import ProgramUnit
+
+        shared_object = making.result()
+    journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
+    begin(journal)
+    sent = [0, 0]
+
+    def send(refused: bool) -> None:
+        data = pickle.dumps((journal.entries[sent[0] :], journal.texts[sent[1] :], refused))
+        sent[:] = len(journal.entries), len(journal.texts)
+        rest = memoryview(_LENGTH.pack(len(data)) + data)
+        while rest:
+            rest = rest[os.write(writing, rest) :]
+
+    units = [ProgramUnit(file, defines, includes) for file in options.files]
+    return run_main(shared_object, units, [str(options.files[0].with_suffix("")), *words], send)
+
+
+def _take_down(journal: Journal, received: bytes) -> bool:
+    """Enter what the program's process sent of its launches, as far as it came; return whether one was refused."""
+    place, refused = 0, False
+    while place + _LENGTH.size <= len(received):
+        (size,) = _LENGTH.unpack_from(received, place)
+        place += _LENGTH.size
+        if place + size > len(received):
+            break
+        news: tuple[list[Any], list[str], bool] = pickle.loads(received[place : place + size])
+        journal.entries += news[0]
+        journal.texts += news[1]
+        refused = refused or news[2]
+        place += size
+    return refused
+
+
+def _define(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else "1"

@@ -1,0 +1,54 @@
+"""The runtime API's errors: their numbers, names and texts, as CUDA has them."""
+
+from __future__ import annotations
+
+SUCCESS = 0
+INVALID_VALUE = 1
+NO_MEMORY = 2
+INVALID_CONFIGURATION = 9
+INVALID_SYMBOL = 13
+INVALID_FUNCTION = 98
+INVALID_DEVICE = 101
+INVALID_HANDLE = 400
+NOT_REGISTERED = 713
+LAUNCH_FAILURE = 719
+NOT_SUPPORTED = 801
+
+ERRORS: dict[int, tuple[str, str]] = {
+    0: ("cudaSuccess", "no error"),
+    1: ("cudaErrorInvalidValue", "invalid argument"),
+    2: ("cudaErrorMemoryAllocation", "out of memory"),
+    3: ("cudaErrorInitializationError", "initialization error"),
+    4: ("cudaErrorCudartUnloading", "driver shutting down"),
+    9: ("cudaErrorInvalidConfiguration", "invalid configuration argument"),
+    12: ("cudaErrorInvalidPitchValue", "invalid pitch argument"),
+    13: ("cudaErrorInvalidSymbol", "invalid device symbol"),
+    16: ("cudaErrorInvalidHostPointer", "invalid host pointer"),
+    17: ("cudaErrorInvalidDevicePointer", "invalid device pointer"),
+    18: ("cudaErrorInvalidTexture", "invalid texture reference"),
+    21: ("cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"),
+    35: ("cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"),
+    98: ("cudaErrorInvalidDeviceFunction", "invalid device function"),
+    100: ("cudaErrorNoDevice", "no CUDA-capable device is detected"),
+    101: ("cudaErrorInvalidDevice", "invalid device ordinal"),
+    209: ("cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device"),
+    217: ("cudaErrorPeerAccessUnsupported", "peer access is not supported between these two devices"),
+    400: ("cudaErrorInvalidResourceHandle", "invalid resource handle"),
+    500: ("cudaErrorSymbolNotFound", "named symbol not found"),
+    600: ("cudaErrorNotReady", "device not ready"),
+    700: ("cudaErrorIllegalAddress", "an illegal memory access was encountered"),
+    701: ("cudaErrorLaunchOutOfResources", "too many resources requested for launch"),
+    702: ("cudaErrorLaunchTimeout", "the launch timed out and was terminated"),
+    704: ("cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"),
+    705: ("cudaErrorPeerAccessNotEnabled", "peer access has not been enabled"),
+    710: ("cudaErrorAssert", "device-side assert triggered"),
+    712: ("cudaErrorHostMemoryAlreadyRegistered", "part or all of the requested memory range is already mapped"),
+    713: ("cudaErrorHostMemoryNotRegistered", "pointer does not correspond to a registered memory region"),
+    716: ("cudaErrorMisalignedAddress", "misaligned address"),
+    719: ("cudaErrorLaunchFailure", "unspecified launch failure"),
+    720: ("cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch"),
+    800: ("cudaErrorNotPermitted", "operation not permitted"),
+    801: ("cudaErrorNotSupported", "operation not supported"),
+    999: ("cudaErrorUnknown", "unknown error"),
+}
+"""The name and the text of each, by number."""

@@ -1,0 +1,329 @@
+// The runtime API for host code that is compiled for this processor: each routine asks the simulator, which runs in the
+// same process. What is asked for goes as a name and 64-bit words.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits.h>
+#include <new>
+#include <vector>
+
+#include "driver_types.h"
+#include "host_functions.h"
+#include "lockstep_host.h"
+
+#define LOCKSTEP_ROUTINE(name, parameters, ...)                                                                        \
+    static inline cudaError_t name parameters { return ::lockstep_host::ask(__VA_ARGS__); }
+
+// Memory
+LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc", pointer, bytes)
+LOCKSTEP_ROUTINE(cudaFree, (void *pointer), "free", pointer)
+LOCKSTEP_ROUTINE(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t), "malloc", pointer, bytes)
+LOCKSTEP_ROUTINE(cudaFreeAsync, (void *pointer, cudaStream_t), "free", pointer)
+LOCKSTEP_ROUTINE(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height), "malloc_pitch", pointer,
+                 pitch, width, height)
+LOCKSTEP_ROUTINE(cudaMallocManaged, (void **pointer, size_t bytes, unsigned = cudaMemAttachGlobal), "malloc_mapped",
+                 pointer, bytes, 1)
+LOCKSTEP_ROUTINE(cudaMallocHost, (void **pointer, size_t bytes, unsigned = 0), "malloc_mapped", pointer, bytes, 0)
+LOCKSTEP_ROUTINE(cudaHostAlloc, (void **pointer, size_t bytes, unsigned = 0), "malloc_mapped", pointer, bytes, 0)
+LOCKSTEP_ROUTINE(cudaFreeHost, (void *pointer), "free_host", pointer)
+LOCKSTEP_ROUTINE(cudaHostRegister, (void *pointer, size_t bytes, unsigned), "host_register", pointer, bytes)
+LOCKSTEP_ROUTINE(cudaHostUnregister, (void *pointer), "host_unregister", pointer)
+LOCKSTEP_ROUTINE(cudaHostGetDevicePointer, (void **device, void *host, unsigned), "host_device_pointer", device, host)
+LOCKSTEP_ROUTINE(cudaMemGetInfo, (size_t *left, size_t *all), "mem_info", left, all)
+LOCKSTEP_ROUTINE(cudaMemcpy, (void *target, const void *source, size_t bytes, cudaMemcpyKind kind), "memcpy", target,
+                 source, bytes, kind)
+LOCKSTEP_ROUTINE(cudaMemcpyAsync,
+                 (void *target, const void *source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = 0),
+                 "memcpy", target, source, bytes, kind)
+LOCKSTEP_ROUTINE(cudaMemcpyPeer, (void *target, int, const void *source, int, size_t bytes), "memcpy", target, source,
+                 bytes, cudaMemcpyDeviceToDevice)
+LOCKSTEP_ROUTINE(cudaMemcpyPeerAsync, (void *target, int, const void *source, int, size_t bytes, cudaStream_t = 0),
+                 "memcpy", target, source, bytes, cudaMemcpyDeviceToDevice)
+LOCKSTEP_ROUTINE(cudaMemcpy2D,
+                 (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
+                  size_t height, cudaMemcpyKind kind),
+                 "memcpy_2d", target, target_pitch, source, source_pitch, width, height, kind)
+LOCKSTEP_ROUTINE(cudaMemcpy2DAsync,
+                 (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
+                  size_t height, cudaMemcpyKind kind, cudaStream_t = 0),
+                 "memcpy_2d", target, target_pitch, source, source_pitch, width, height, kind)
+LOCKSTEP_ROUTINE(cudaMemset, (void *target, int value, size_t bytes), "memset", target, value, bytes)
+LOCKSTEP_ROUTINE(cudaMemsetAsync, (void *target, int value, size_t bytes, cudaStream_t = 0), "memset", target, value,
+                 bytes)
+LOCKSTEP_ROUTINE(cudaMemset2D, (void *target, size_t pitch, int value, size_t width, size_t height), "memset_2d",
+                 target, pitch, value, width, height)
+LOCKSTEP_ROUTINE(cudaMemset2DAsync,
+                 (void *target, size_t pitch, int value, size_t width, size_t height, cudaStream_t = 0), "memset_2d",
+                 target, pitch, value, width, height)
+LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *, size_t, int, cudaStream_t = 0), "nothing")
+LOCKSTEP_ROUTINE(cudaMemAdvise, (const void *, size_t, cudaMemoryAdvise, int), "nothing")
+LOCKSTEP_ROUTINE(cudaStreamAttachMemAsync, (cudaStream_t, void *, size_t = 0, unsigned = 4), "nothing")
+
+template <typename T>
+static inline cudaError_t cudaMalloc(T **pointer, size_t bytes) {
+    return cudaMalloc((void **)pointer, bytes);
+}
+template <typename T>
+static inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream) {
+    return cudaMallocAsync((void **)pointer, bytes, stream);
+}
+template <typename T>
+static inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width, size_t height) {
+    return cudaMallocPitch((void **)pointer, pitch, width, height);
+}
+template <typename T>
+static inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
+    return cudaMallocManaged((void **)pointer, bytes, flags);
+}
+template <typename T>
+static inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned flags = 0) {
+    return cudaMallocHost((void **)pointer, bytes, flags);
+}
+template <typename T>
+static inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags = 0) {
+    return cudaHostAlloc((void **)pointer, bytes, flags);
+}
+template <typename T>
+static inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned flags) {
+    return cudaHostGetDevicePointer((void **)device, host, flags);
+}
+static inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *found, const void *pointer) {
+    int type = 0;
+    void *device = nullptr;
+    cudaError_t error = ::lockstep_host::ask("pointer_attributes", pointer, &type, &device);
+    found->type = (cudaMemoryType)type;
+    found->device = 0;
+    found->devicePointer = device;
+    found->hostPointer = type == cudaMemoryTypeDevice ? nullptr : const_cast<void *>(pointer);
+    return error;
+}
+
+// Variables of the device, by the address of what stands for them on the host
+template <typename T>
+static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source, size_t bytes, size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return ::lockstep_host::ask("to_symbol", ::lockstep_host::symbol_of(symbol), source, bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *source, size_t bytes, size_t offset,
+                                                  cudaMemcpyKind kind, cudaStream_t = 0) {
+    return cudaMemcpyToSymbol(symbol, source, bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaMemcpyFromSymbol(void *target, const T &symbol, size_t bytes, size_t offset = 0,
+                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return ::lockstep_host::ask("from_symbol", target, ::lockstep_host::symbol_of(symbol), bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaMemcpyFromSymbolAsync(void *target, const T &symbol, size_t bytes, size_t offset,
+                                                    cudaMemcpyKind kind, cudaStream_t = 0) {
+    return cudaMemcpyFromSymbol(target, symbol, bytes, offset, kind);
+}
+template <typename T>
+static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
+    return ::lockstep_host::ask("symbol_address", pointer, ::lockstep_host::symbol_of(symbol));
+}
+template <typename P, typename T>
+static inline cudaError_t cudaGetSymbolAddress(P **pointer, const T &symbol) {
+    return ::lockstep_host::ask("symbol_address", pointer, ::lockstep_host::symbol_of(symbol));
+}
+template <typename T>
+static inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
+    return ::lockstep_host::ask("symbol_size", bytes, ::lockstep_host::symbol_of(symbol));
+}
+
+// Devices
+LOCKSTEP_ROUTINE(cudaGetDeviceCount, (int *count), "device_count", count)
+LOCKSTEP_ROUTINE(cudaGetDevice, (int *device), "get_device", device)
+LOCKSTEP_ROUTINE(cudaSetDevice, (int device), "set_device", device)
+LOCKSTEP_ROUTINE(cudaChooseDevice, (int *device, const cudaDeviceProp *), "get_device", device)
+LOCKSTEP_ROUTINE(cudaSetDeviceFlags, (unsigned), "nothing")
+LOCKSTEP_ROUTINE(cudaDeviceSynchronize, (), "synchronize")
+LOCKSTEP_ROUTINE(cudaThreadSynchronize, (), "synchronize")
+LOCKSTEP_ROUTINE(cudaDeviceReset, (), "reset")
+LOCKSTEP_ROUTINE(cudaThreadExit, (), "reset")
+LOCKSTEP_ROUTINE(cudaDeviceGetAttribute, (int *value, cudaDeviceAttr attribute, int device), "device_attribute", value,
+                 attribute, device)
+LOCKSTEP_ROUTINE(cudaDeviceSetCacheConfig, (cudaFuncCache), "nothing")
+LOCKSTEP_ROUTINE(cudaDeviceSetSharedMemConfig, (cudaSharedMemConfig), "nothing")
+LOCKSTEP_ROUTINE(cudaDeviceSetLimit, (cudaLimit, size_t), "nothing")
+LOCKSTEP_ROUTINE(cudaDeviceGetLimit, (size_t *value, cudaLimit limit), "get_limit", value, limit)
+LOCKSTEP_ROUTINE(cudaDeviceCanAccessPeer, (int *can, int, int), "no_peer", can)
+LOCKSTEP_ROUTINE(cudaDeviceEnablePeerAccess, (int, unsigned), "not_supported")
+LOCKSTEP_ROUTINE(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), "priorities", least, greatest)
+LOCKSTEP_ROUTINE(cudaDriverGetVersion, (int *version), "version", version)
+LOCKSTEP_ROUTINE(cudaRuntimeGetVersion, (int *version), "version", version)
+LOCKSTEP_ROUTINE(cudaGetLastError, (), "last_error", 1)
+LOCKSTEP_ROUTINE(cudaPeekAtLastError, (), "last_error", 0)
+LOCKSTEP_ROUTINE(cudaProfilerStart, (), "nothing")
+LOCKSTEP_ROUTINE(cudaProfilerStop, (), "nothing")
+
+static inline const char *cudaGetErrorName(cudaError_t error) { return ::lockstep_host::text("error_name", error); }
+static inline const char *cudaGetErrorString(cudaError_t error) { return ::lockstep_host::text("error_text", error); }
+
+static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *found, int device) {
+    *found = cudaDeviceProp();
+    cudaError_t error = ::lockstep_host::ask("device_name", found->name, sizeof found->name, device);
+    if (error != cudaSuccess) return error;
+    size_t left = 0;
+    cudaMemGetInfo(&left, &found->totalGlobalMem);
+    auto of = [&](int number) {
+        int value = 0;
+        ::lockstep_host::ask("device_attribute", &value, number, device);
+        return value;
+    };
+    found->sharedMemPerBlock = of(8);
+    found->regsPerBlock = of(12);
+    found->warpSize = of(10);
+    found->memPitch = of(11);
+    found->maxThreadsPerBlock = of(1);
+    for (int axis = 0; axis < 3; axis++)
+        found->maxThreadsDim[axis] = of(2 + axis), found->maxGridSize[axis] = of(5 + axis);
+    found->clockRate = of(13);
+    found->totalConstMem = of(9);
+    found->major = of(75);
+    found->minor = of(76);
+    found->textureAlignment = of(14);
+    found->texturePitchAlignment = of(51);
+    found->deviceOverlap = of(15);
+    found->multiProcessorCount = of(16);
+    found->canMapHostMemory = of(19);
+    found->maxTexture1D = of(21);
+    found->maxTexture2D[0] = of(22), found->maxTexture2D[1] = of(23);
+    found->maxTexture3D[0] = of(24), found->maxTexture3D[1] = of(25), found->maxTexture3D[2] = of(26);
+    found->concurrentKernels = of(31);
+    found->asyncEngineCount = of(40);
+    found->unifiedAddressing = of(41);
+    found->memoryClockRate = of(36);
+    found->memoryBusWidth = of(37);
+    found->l2CacheSize = of(38);
+    found->maxThreadsPerMultiProcessor = of(39);
+    found->streamPrioritiesSupported = of(78);
+    found->globalL1CacheSupported = of(79);
+    found->localL1CacheSupported = of(80);
+    found->sharedMemPerMultiprocessor = of(81);
+    found->regsPerMultiprocessor = of(82);
+    found->managedMemory = of(83);
+    found->concurrentManagedAccess = of(89);
+    found->computePreemptionSupported = of(90);
+    found->cooperativeLaunch = 1;
+    found->sharedMemPerBlockOptin = of(97);
+    found->maxBlocksPerMultiProcessor = of(106);
+    found->reservedSharedMemPerBlock = of(111);
+    found->memoryPoolsSupported = of(115);
+    return cudaSuccess;
+}
+
+// Streams and events
+LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "handle", stream)
+LOCKSTEP_ROUTINE(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned), "handle", stream)
+LOCKSTEP_ROUTINE(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned, int), "handle", stream)
+LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t), "nothing")
+LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t), "synchronize")
+LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t), "synchronize")
+LOCKSTEP_ROUTINE(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned = 0), "nothing")
+LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event), "handle", event)
+LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event, unsigned), "handle", event)
+LOCKSTEP_ROUTINE(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned), "handle", event)
+LOCKSTEP_ROUTINE(cudaEventDestroy, (cudaEvent_t event), "event_destroy", event)
+LOCKSTEP_ROUTINE(cudaEventRecord, (cudaEvent_t event, cudaStream_t = 0), "event_record", event)
+LOCKSTEP_ROUTINE(cudaEventSynchronize, (cudaEvent_t), "synchronize")
+LOCKSTEP_ROUTINE(cudaEventQuery, (cudaEvent_t), "synchronize")
+LOCKSTEP_ROUTINE(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t first, cudaEvent_t second), "event_elapsed",
+                 milliseconds, first, second)
+
+static inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void *data) {
+    function(data);
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
+                                                unsigned) {
+    function(stream, cudaSuccess, data);
+    return cudaSuccess;
+}
+
+// Launches and what is known of kernels. Whoever names a kernel has its host function called, which says whose it is.
+static inline cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                                           size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                           const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, file, line);
+}
+template <typename... A>
+static inline cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments,
+                                           size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                           const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, file, line);
+}
+static inline cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
+                                                      size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                                      const char *file = __builtin_FILE(),
+                                                      int line = __builtin_LINE()) {
+    return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, file, line);
+}
+template <typename... A>
+static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments,
+                                                      size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                                      const char *file = __builtin_FILE(),
+                                                      int line = __builtin_LINE()) {
+    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, file, line);
+}
+template <typename T>
+static inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
+    return ::lockstep_host::ask("nothing");
+}
+template <typename T>
+static inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache) {
+    return cudaSuccess;
+}
+template <typename T>
+static inline cudaError_t cudaFuncSetSharedMemConfig(T *kernel, cudaSharedMemConfig) {
+    return cudaSuccess;
+}
+template <typename T>
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *found, T *kernel) {
+    *found = cudaFuncAttributes();
+    long long values[4] = {};
+    cudaError_t error = ::lockstep_host::ask_of_kernel("kernel_attributes", (const void *)kernel, values);
+    found->sharedSizeBytes = values[0];
+    found->constSizeBytes = values[1];
+    found->maxThreadsPerBlock = (int)values[2];
+    found->maxDynamicSharedSizeBytes = (int)values[3];
+    found->numRegs = 32;
+    found->ptxVersion = found->binaryVersion = 90;
+    return error;
+}
+template <typename T>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T kernel, int block_size,
+                                                                        size_t shared_bytes) {
+    return ::lockstep_host::ask_of_kernel("occupancy", (const void *)kernel, blocks, block_size, shared_bytes);
+}
+template <typename T>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, T kernel, int block_size,
+                                                                                 size_t shared_bytes, unsigned) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, shared_bytes);
+}
+template <typename T>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T kernel, size_t shared_bytes = 0,
+                                                             int limit = 0) {
+    *block = limit > 0 && limit < 1024 ? limit : 1024;
+    int blocks = 0;
+    cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, *block, shared_bytes);
+    int processors = 0;
+    ::lockstep_host::ask("device_attribute", &processors, 16, 0);
+    *grid = blocks * processors;
+    return error;
+}
+template <typename F, typename T>
+static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T kernel, F bytes,
+                                                                         int limit = 0) {
+    *block = limit > 0 && limit < 1024 ? limit : 1024;
+    return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, (size_t)bytes(*block), limit);
+}
+
+#include "host_textures.h"

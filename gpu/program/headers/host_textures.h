@@ -1,0 +1,190 @@
+// Textures of host code: objects over linear memory, rows and arrays.
+#pragma once
+
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned,
+    cudaChannelFormatKindUnsigned,
+    cudaChannelFormatKindFloat,
+    cudaChannelFormatKindNone
+};
+enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
+enum cudaTextureAddressMode { cudaAddressModeWrap, cudaAddressModeClamp, cudaAddressModeMirror, cudaAddressModeBorder };
+enum cudaTextureFilterMode { cudaFilterModePoint, cudaFilterModeLinear };
+enum cudaResourceType {
+    cudaResourceTypeArray,
+    cudaResourceTypeMipmappedArray,
+    cudaResourceTypeLinear,
+    cudaResourceTypePitch2D
+};
+#define cudaTextureType1D 1
+#define cudaTextureType2D 2
+#define cudaTextureType3D 3
+#define cudaArrayDefault 0u
+#define cudaArrayLayered 1u
+#define cudaArraySurfaceLoadStore 2u
+
+typedef unsigned long long cudaTextureObject_t;
+typedef unsigned long long cudaSurfaceObject_t;
+typedef struct cudaArray *cudaArray_t;
+typedef const struct cudaArray *cudaArray_const_t;
+
+struct cudaChannelFormatDesc {
+    int x, y, z, w;
+    cudaChannelFormatKind f;
+};
+struct cudaResourceDesc {
+    cudaResourceType resType;
+    union {
+        struct {
+            cudaArray_t array;
+        } array;
+        struct {
+            void *devPtr;
+            cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void *devPtr;
+            cudaChannelFormatDesc desc;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+    } res;
+};
+struct cudaTextureDesc {
+    cudaTextureAddressMode addressMode[3];
+    cudaTextureFilterMode filterMode;
+    cudaTextureReadMode readMode;
+    int sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned maxAnisotropy;
+    cudaTextureFilterMode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+};
+struct cudaResourceViewDesc;
+
+template <typename T, int Dimensions = 1, cudaTextureReadMode Mode = cudaReadModeElementType>
+struct texture {
+    int normalized = 0;
+    cudaTextureFilterMode filterMode = cudaFilterModePoint;
+    cudaTextureAddressMode addressMode[3] = {cudaAddressModeClamp, cudaAddressModeClamp, cudaAddressModeClamp};
+    cudaChannelFormatDesc channelDesc{};
+};
+
+static inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
+    return {x, y, z, w, kind};
+}
+template <typename T>
+struct lockstep_channels {
+    static constexpr int count = 1;
+    using element = T;
+};
+#define LOCKSTEP_CHANNELS(name, scalar)                                                                                \
+    template <>                                                                                                        \
+    struct lockstep_channels<name##1> {                                                                                \
+        static constexpr int count = 1;                                                                                \
+        using element = scalar;                                                                                        \
+    };                                                                                                                 \
+    template <>                                                                                                        \
+    struct lockstep_channels<name##2> {                                                                                \
+        static constexpr int count = 2;                                                                                \
+        using element = scalar;                                                                                        \
+    };                                                                                                                 \
+    template <>                                                                                                        \
+    struct lockstep_channels<name##4> {                                                                                \
+        static constexpr int count = 4;                                                                                \
+        using element = scalar;                                                                                        \
+    };
+LOCKSTEP_CHANNELS(char, signed char)
+LOCKSTEP_CHANNELS(uchar, unsigned char)
+LOCKSTEP_CHANNELS(short, short)
+LOCKSTEP_CHANNELS(ushort, unsigned short)
+LOCKSTEP_CHANNELS(int, int)
+LOCKSTEP_CHANNELS(uint, unsigned)
+LOCKSTEP_CHANNELS(float, float)
+#undef LOCKSTEP_CHANNELS
+template <typename T>
+static inline cudaChannelFormatDesc cudaCreateChannelDesc() {
+    using Element = typename lockstep_channels<T>::element;
+    int bits = 8 * sizeof(Element), count = lockstep_channels<T>::count;
+    return {bits, count > 1 ? bits : 0, count > 2 ? bits : 0, count > 3 ? bits : 0,
+            Element(0.5) != 0          ? cudaChannelFormatKindFloat
+            : Element(-1) < Element(0) ? cudaChannelFormatKindSigned
+                                       : cudaChannelFormatKindUnsigned};
+}
+
+static inline size_t lockstep_element_bytes(const cudaChannelFormatDesc &format) {
+    return (size_t)(format.x + format.y + format.z + format.w) / 8;
+}
+static inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *format, size_t width,
+                                          size_t height = 0, unsigned = 0) {
+    return ::lockstep_host::ask("array", array, width, height, lockstep_element_bytes(*format));
+}
+static inline cudaError_t cudaFreeArray(cudaArray_t array) { return ::lockstep_host::ask("array_free", array); }
+static inline cudaError_t cudaMemcpyToArray(cudaArray_t array, size_t x, size_t y, const void *source, size_t bytes,
+                                            cudaMemcpyKind kind) {
+    return ::lockstep_host::ask("to_array", array, x, y, source, bytes, bytes, 1, kind);
+}
+static inline cudaError_t cudaMemcpy2DToArray(cudaArray_t array, size_t x, size_t y, const void *source, size_t pitch,
+                                              size_t width, size_t height, cudaMemcpyKind kind) {
+    return ::lockstep_host::ask("to_array", array, x, y, source, pitch, width, height, kind);
+}
+static inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t array, size_t x, size_t y, const void *source,
+                                                   size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                                   cudaStream_t = 0) {
+    return cudaMemcpy2DToArray(array, x, y, source, pitch, width, height, kind);
+}
+
+static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
+                                                  const cudaTextureDesc *how, const cudaResourceViewDesc *) {
+    const int sampling[] = {how->filterMode, how->normalizedCoords, how->addressMode[0], how->readMode};
+    const auto &of = resource->res;
+    if (resource->resType == cudaResourceTypeArray)
+        return ::lockstep_host::ask("texture_of_array", texture, of.array.array, sampling);
+    if (resource->resType == cudaResourceTypeLinear)
+        return ::lockstep_host::ask("texture_of_memory", texture, of.linear.devPtr, of.linear.sizeInBytes, 0, 0,
+                                    lockstep_element_bytes(of.linear.desc), sampling);
+    if (resource->resType == cudaResourceTypePitch2D)
+        return ::lockstep_host::ask("texture_of_memory", texture, of.pitch2D.devPtr,
+                                    of.pitch2D.pitchInBytes * of.pitch2D.height, of.pitch2D.pitchInBytes,
+                                    of.pitch2D.height, lockstep_element_bytes(of.pitch2D.desc), sampling);
+    return ::lockstep_host::ask("not_supported");
+}
+static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+    return ::lockstep_host::ask("texture_destroy", texture);
+}
+
+// Texture references are variables, by the address of what stands for them on the host.
+template <typename T, int D, cudaTextureReadMode M>
+static inline cudaError_t cudaBindTexture(size_t *offset, const texture<T, D, M> &reference, const void *pointer,
+                                          const cudaChannelFormatDesc &, size_t bytes = (size_t)-1) {
+    return cudaBindTexture(offset, reference, pointer, bytes);
+}
+template <typename T, int D, cudaTextureReadMode M>
+static inline cudaError_t cudaBindTexture(size_t *offset, const texture<T, D, M> &reference, const void *pointer,
+                                          size_t bytes = (size_t)-1) {
+    const int sampling[] = {reference.filterMode, reference.normalized, reference.addressMode[0], M};
+    if (offset) *offset = 0;
+    return ::lockstep_host::ask("bind_memory", &reference, pointer, bytes, 0, 0, sizeof(T), sampling);
+}
+template <typename T, int D, cudaTextureReadMode M>
+static inline cudaError_t cudaBindTexture2D(size_t *offset, const texture<T, D, M> &reference, const void *pointer,
+                                            const cudaChannelFormatDesc &, size_t width, size_t height, size_t pitch) {
+    const int sampling[] = {reference.filterMode, reference.normalized, reference.addressMode[0], M};
+    if (offset) *offset = 0;
+    return ::lockstep_host::ask("bind_memory", &reference, pointer, pitch * height, pitch, height, sizeof(T), sampling);
+}
+template <typename T, int D, cudaTextureReadMode M>
+static inline cudaError_t cudaBindTextureToArray(const texture<T, D, M> &reference, cudaArray_t array) {
+    const int sampling[] = {reference.filterMode, reference.normalized, reference.addressMode[0], M};
+    return ::lockstep_host::ask("bind_array", &reference, array, sampling);
+}
+template <typename T, int D, cudaTextureReadMode M>
+static inline cudaError_t cudaBindTextureToArray(const texture<T, D, M> &reference, cudaArray_t array,
+                                                 const cudaChannelFormatDesc &) {
+    return cudaBindTextureToArray(reference, array);
+}
+template <typename T, int D, cudaTextureReadMode M>
+static inline cudaError_t cudaUnbindTexture(const texture<T, D, M> &) {
+    return cudaSuccess;
+}

@@ -1,0 +1,111 @@
+// How host code reaches the simulator: one entry, whose address the process that loads it leaves in its environment.
+#pragma once
+
+namespace lockstep_host {
+
+using Entry = long long (*)(const char *, const long long *, int);
+
+inline Entry entry() {
+    static Entry found = [] {
+        const char *address = getenv("LOCKSTEP_ENTRY");
+        return address ? (Entry)strtoull(address, nullptr, 10) : nullptr;
+    }();
+    return found;
+}
+
+template <typename... A>
+inline long long call(const char *name, A... arguments) {
+    long long words[] = {(long long)arguments..., 0};
+    return entry()(name, words, (int)sizeof...(A));
+}
+template <typename... A>
+inline cudaError_t ask(const char *name, A... arguments) {
+    return (cudaError_t)call(name, arguments...);
+}
+inline const char *text(const char *name, int number) {
+    static thread_local char kept[2][256];
+    static thread_local int turn = 0;
+    turn ^= 1;
+    call(name, number, kept[turn], sizeof kept[turn]);
+    return kept[turn];
+}
+
+// What stands on the host for a kernel packs its arguments; the launch that follows takes them from here.
+struct Packed {
+    const char *kernel = nullptr;
+    int unit = 0, line = 0, template_parameters = 0;
+    bool only_asked = false;
+    std::vector<char> bytes;
+};
+inline thread_local Packed packed;
+
+template <typename T>
+inline void add(const T &value) {
+    std::vector<char> &bytes = packed.bytes;
+    bytes.resize((bytes.size() + alignof(T) - 1) / alignof(T) * alignof(T));
+    const char *first = reinterpret_cast<const char *>(&value);
+    bytes.insert(bytes.end(), first, first + sizeof(T));
+}
+template <typename... A>
+inline void pack(int unit, int line, int template_parameters, const char *kernel, const A &...arguments) {
+    packed.kernel = kernel;
+    packed.unit = unit;
+    packed.line = line;
+    packed.template_parameters = template_parameters;
+    if (packed.only_asked) return;
+    packed.bytes.clear();
+    (add(arguments), ...);
+}
+
+// The host's function of a kernel reads no argument of its own while it is only asked.
+inline void who(const void *kernel) {
+    packed.kernel = nullptr;
+    packed.only_asked = true;
+    ((void (*)())kernel)();
+    packed.only_asked = false;
+}
+template <typename... A>
+inline cudaError_t ask_of_kernel(const char *name, const void *kernel, A... arguments) {
+    who(kernel);
+    return ask(name, packed.unit, packed.line, packed.template_parameters, packed.kernel, arguments...);
+}
+inline cudaError_t launch(dim3 grid, dim3 block, size_t shared_bytes, void **arguments, const char *file, int line) {
+    return ask("launch", packed.unit, packed.line, packed.template_parameters, packed.kernel, grid.x, grid.y, grid.z,
+               block.x, block.y, block.z, shared_bytes, packed.bytes.data(), packed.bytes.size(), arguments, file,
+               line);
+}
+inline cudaError_t launch_by_address(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                                     const char *file, int line) {
+    who(kernel);
+    packed.bytes.clear();
+    return launch(grid, block, shared_bytes, arguments, file, line);
+}
+
+template <typename T>
+inline const void *symbol_of(const T &symbol) {
+    return (const void *)&reinterpret_cast<const char &>(symbol);
+}
+// Some take the symbol's address.
+template <typename T>
+inline const void *symbol_of(T *const &symbol) {
+    const void *own = (const void *)&symbol;
+    return call("is_symbol", own) ? own : (const void *)symbol;
+}
+
+struct Variable {
+    Variable(int unit, const char *name, const volatile void *place, size_t bytes, bool managed) {
+        call("variable", unit, name, place, bytes, managed);
+    }
+};
+
+} // namespace lockstep_host
+
+static inline void __lockstep_launch(dim3 grid, dim3 block = 1, size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                     const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    ::lockstep_host::launch(grid, block, shared_bytes, nullptr, file, line);
+}
+
+// What a kernel printed stands where the program's own output does.
+extern "C" inline __attribute__((used)) void lockstep_print(const char *text, size_t bytes) {
+    fwrite(text, 1, bytes, stdout);
+}

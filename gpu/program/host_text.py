@@ -1,0 +1,355 @@
+"""A program's text as the host's compiler takes it: kernels become functions that pack their arguments.
+
+What is taken is the text after the preprocessor, so that macros are gone and line markers tell where each line is from.
+`kernel<<<grid, block>>>(arguments)` becomes two calls, as launches by kernels do; bodies that only the device runs are
+left out, and variables of the device tell the simulator their names when the program starts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from gpu.simulator.frontend.child_launches import CONFIGURE, closing_bracket, launches
+
+_MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)\n?', re.MULTILINE)
+_LEFT_OUT = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
+_LITERAL = re.compile(
+    rb"""R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)+'""", re.DOTALL
+)
+_SYSTEM = b"3"
+"""The flag of a line marker that says: this is of a header of the system."""
+
+_REPLACED = re.compile(
+    rb"\b__(?:global|host|device|constant|shared|managed|forceinline|noinline|grid_constant|launch_bounds"
+    rb"|cluster_dims|maxnreg|align|builtin_align|device_builtin|tile_static)__\b"
+)
+_WORD_FOR = {
+    b"__forceinline__": b"inline",
+    b"__noinline__": b"__attribute__((noinline))",
+}
+_WITH_BRACKET = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
+_STOPS = re.compile(rb"[{};]|\b__(?:global|device|constant|managed)__\b")
+_HEAD = re.compile(rb"[({;=]|\boperator\b")
+_NO_PARAMETERS = re.compile(
+    rb"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__align__|__attribute__|alignas|decltype|noexcept|explicit"
+    rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
+)
+_TEMPLATE = re.compile(rb"\s*(?:(?:public|private|protected)\s*:\s*)?template\s*<")
+_NAME = re.compile(rb"[A-Za-z_]\w*\Z")
+_BUILT_IN = {
+    *(b"void", b"bool", b"char", b"short", b"int", b"long", b"float", b"double", b"signed", b"unsigned", b"const"),
+    *(b"volatile", b"auto", b"__restrict__", b"__restrict"),
+}
+
+
+@dataclass
+class _Edits:
+    """Pieces of a text, and what stands there instead."""
+
+    pieces: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+    def put(self, start: int, end: int, text: bytes) -> None:
+        self.pieces.append((start, end, text))
+
+    def applied(self, text: bytes) -> bytes:
+        parts, done = [], 0
+        for start, end, new in sorted(self.pieces):
+            if start >= done:
+                parts += [text[done:start], new]
+                done = end
+        return b"".join([*parts, text[done:]])
+
+
+def rewritten(text: bytes, unit: int, own_headers: bytes) -> bytes:
+    """Return a preprocessed text for the host's compiler.
+
+    Parameters
+    ----------
+    text : bytes
+        With the preprocessor's line markers.
+    unit : int
+        The number of the file, by which its kernels and variables are asked for.
+    own_headers : bytes
+        The folder of headers that are left as they are, besides the system's.
+    """
+    kept, left_out = _user_text(text, own_headers)
+    return _LEFT_OUT.sub(lambda found: left_out[int(found[1])], _Rewriter(kept, unit).result())
+
+
+def _user_text(text: bytes, own_headers: bytes) -> tuple[bytes, list[bytes]]:
+    """Return a text in which each piece of the system's headers is one line, and those pieces."""
+    kept: list[bytes] = []
+    left_out: list[bytes] = []
+    place = 0
+    is_own = True
+    for marker in (*_MARKER.finditer(text), None):
+        piece = text[place : marker.start() if marker is not None else len(text)]
+        if is_own or not piece.strip():
+            kept.append(piece)
+        else:
+            kept.append(b"#@%d\n" % len(left_out))
+            left_out.append(piece)
+        if marker is not None:
+            is_own = _SYSTEM not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
+            kept.append(marker[0])
+            place = marker.end()
+    return b"".join(kept), left_out
+
+
+class _Rewriter:
+    def __init__(self, text: bytes, unit: int) -> None:
+        self._text, self._unit = text, unit
+        self._markers: list[tuple[int, int]] = []  # where the line after a marker begins, and its number
+        self._code = self._user_code()
+        self._edits = _Edits()
+
+    def result(self) -> bytes:
+        self._declarations()
+        code = bytearray(self._code)
+        for start, end, _ in self._edits.pieces:
+            code[start:end] = re.sub(rb"[^\n]", b" ", self._code[start:end])
+        for found in _REPLACED.finditer(code):
+            end = found.end()
+            if found[0] in _WITH_BRACKET:
+                opening = code.find(b"(", end)
+                end = (closing_bracket(bytes(code[opening : opening + 500]), 0) or 0) + opening + 1
+            elif found[0] in (b"__align__", b"__builtin_align__"):
+                opening = code.find(b"(", end)
+                self._edits.put(found.start(), opening, b"__attribute__((aligned")
+                closing = opening + (closing_bracket(bytes(code[opening : opening + 500]), 0) or 0)
+                self._edits.put(closing, closing + 1, b")))")
+                continue
+            self._edits.put(found.start(), end, _WORD_FOR.get(found[0], b""))
+        for place, end, closing in launches(bytes(code)):
+            configuration = self._text[place + 3 : end]
+            self._edits.put(place, end + 3, b"")
+            self._edits.put(closing + 1, closing + 1, b", " + CONFIGURE.encode() + b"(" + configuration + b")")
+        return self._edits.applied(self._text)
+
+    def _user_code(self) -> bytes:
+        """Return the text with everything blank that is a literal, or for the preprocessor."""
+        self._markers = [(marker.end(), int(marker[1])) for marker in _MARKER.finditer(self._text)]
+        code = re.sub(rb"^#.*$", lambda found: b" " * len(found[0]), self._text, flags=re.MULTILINE)
+        return _LITERAL.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), code)
+
+    def _line_of(self, place: int) -> int:
+        """Return the number that a line has in its own file."""
+        at = bisect_right(self._markers, (place, 1 << 62)) - 1
+        if at < 0:
+            return self._text.count(b"\n", 0, place) + 1
+        start, number = self._markers[at]
+        return number + self._text.count(b"\n", start, place)
+
+    def _declarations(self) -> None:
+        """Go through all declarations outside functions."""
+        code = self._code
+        scopes: list[bool] = []  # whether each open brace is a namespace's or a class's
+        classes: list[bool] = []
+        start = place = 0
+        while (found := _STOPS.search(code, place)) is not None:
+            place = found.end()
+            if found[0] == b"{":
+                head = code[start : found.start()]
+                is_class = re.search(rb"\b(?:class|struct|union|enum)\b[^()=]*$", _without_templates(head)) is not None
+                is_outer = re.search(rb"\bnamespace\b[^()=]*$|\bextern\s*$", head) is not None
+                scopes.append(is_class or is_outer)
+                classes.append(is_class)
+                start = place
+            elif found[0] == b"}":
+                if scopes:
+                    scopes.pop()
+                    classes.pop()
+                start = place
+            elif found[0] == b";":
+                start = place
+            elif all(scopes):
+                place = start = self._declaration(start, any(classes))
+
+    def _declaration(self, start: int, in_class: bool) -> int:
+        """Rewrite a declaration with one of CUDA's words; return where what comes after it begins."""
+        code = self._code
+        head = _template_end(code, start)
+        place, parameters = head, None
+        while (found := _HEAD.search(code, place)) is not None:
+            letter = found[0]
+            if letter == b"operator":
+                opening = code.find(b"(", found.end())
+                if (
+                    code[opening + 1 : opening + 20].lstrip().startswith(b")")
+                    and code[found.end() : opening].strip() == b""
+                ):
+                    opening = code.find(b"(", code.find(b")", opening))
+                place = opening
+                continue
+            if letter == b"(":
+                closing = closing_bracket(code, found.start())
+                if closing is None:
+                    return found.end()
+                if parameters is None and not _NO_PARAMETERS.search(code[head : found.start()]):
+                    parameters = (found.start(), closing)
+                place = closing + 1
+            elif letter == b"=" and parameters is not None:
+                place = code.find(b";", found.end())  # = default, = delete
+            else:
+                break
+        else:
+            return len(code)
+        place = found.start()
+        words = code[start:place]
+        if found[0] == b"{" and parameters is not None:
+            return self._function(start, head, parameters, place)
+        if found[0] in (b"=", b"{") and parameters is None:
+            if found[0] == b"{" and re.search(rb"\b(?:class|struct|union|enum|namespace)\b", words):
+                return found.end() - 1
+            end = self._end_of_variable(place)
+            self._variables(words[head - start :], code[head:end], end, in_class)
+            return end + 1
+        if found[0] == b";" and parameters is None:
+            self._variables(words[head - start :], code[head:place], place, in_class)
+        return place + 1
+
+    def _end_of_variable(self, place: int) -> int:
+        while place < len(self._code):
+            letter = self._code[place : place + 1]
+            if letter == b";":
+                return place
+            if letter in (b"(", b"{", b"["):
+                place = closing_bracket(self._code, place) or len(self._code)
+            place += 1
+        return place
+
+    def _function(self, start: int, head: int, parameters: tuple[int, int], opening: int) -> int:
+        """Rewrite a function with a body; return where what comes after it begins."""
+        code = self._code
+        closing = closing_bracket(code, opening)
+        if closing is None:
+            return len(code)
+        words = code[start:opening]
+        if b"__global__" in words:
+            self._kernel(start, head, parameters, opening, closing)
+        elif b"__device__" in words and b"__host__" not in words and not re.search(rb"\bconstexpr\b", words):
+            self._edits.put(opening, closing + 1, b"{ __builtin_trap(); " + self._kept_lines(opening, closing) + b"}")
+        else:
+            return opening + 1 if b"__host__" not in words else closing + 1
+        return closing + 1
+
+    def _kernel(self, start: int, head: int, parameters: tuple[int, int], opening: int, closing: int) -> None:
+        names: list[bytes] = []
+        for first, last in self._split(parameters[0] + 1, parameters[1]):
+            name, is_new = _parameter_name(self._code[first:last], len(names))
+            if name is None:
+                continue
+            if is_new:
+                at = first + len(self._code[first:last].split(b"=")[0].rstrip())
+                self._edits.put(at, at, b" " + name)
+            names.append(name)
+        count = len(self._split(*_template_span(self._code, start))) if head > start else 0
+        if re.match(rb"\s*template\s*<\s*>", self._code[start:head]):
+            count = -1
+        arguments = b"".join(b", " + name for name in names)
+        call = b"::lockstep_host::pack(%d, %d, %d, __PRETTY_FUNCTION__%s); " % (
+            self._unit,
+            self._line_of(opening),
+            count,
+            arguments,
+        )
+        self._edits.put(opening, closing + 1, b"{ " + call + self._kept_lines(opening, closing) + b"}")
+
+    def _kept_lines(self, start: int, end: int) -> bytes:
+        """Return the ends of lines within a piece, and the line markers, so that what follows stays where it is."""
+        lines = self._text[start:end].split(b"\n")
+        return b"\n".join(line if line.startswith(b"# ") else b"" for line in lines)
+
+    def _split(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the pieces between the commas that are in no bracket."""
+        pieces, depth, first = [], 0, start
+        for place in range(start, end):
+            letter = self._code[place : place + 1]
+            if letter in (b"(", b"[", b"{", b"<"):
+                depth += 1
+            elif letter in (b")", b"]", b"}", b">"):
+                depth -= 1
+            elif letter == b"," and not depth:
+                pieces.append((first, place))
+                first = place + 1
+        if self._code[first:end].strip():
+            pieces.append((first, end))
+        return pieces
+
+    def _variables(self, head: bytes, whole: bytes, end: int, in_class: bool) -> None:
+        """Have the variables of a declaration known by their names when the program starts."""
+        if in_class or re.search(rb"\b(?:extern|typedef|using|friend)\b", head) or b"__shared__" in head:
+            return
+        if re.search(rb"\btemplate\b", head) or not re.search(rb"__(?:device|constant|managed)__", head):
+            return
+        managed = b"true" if b"__managed__" in head else b"false"
+        text = b""
+        for first, last in self._split(end - len(whole), end):
+            name = _declared_name(self._code[first:last])
+            if name is not None:
+                text += b' static ::lockstep_host::Variable __lockstep_of_%s(%d, "%s", &reinterpret_cast<const volatile char&>(%s), sizeof(%s), %s);' % (  # noqa: E501
+                    name, self._unit, name, name, name, managed,
+                )  # fmt: skip
+        self._edits.put(end + 1, end + 1, text)
+
+
+def _without_templates(head: bytes) -> bytes:
+    return head[_template_end(head, 0) :]
+
+
+def _template_span(code: bytes, start: int) -> tuple[int, int]:
+    """Return what is between the brackets of a template's parameters."""
+    opening = code.index(b"<", start)
+    depth, place = 0, opening
+    while place < len(code):
+        letter = code[place : place + 1]
+        if letter == b"(":
+            place = closing_bracket(code, place) or place
+        elif letter == b"<":
+            depth += 1
+        elif letter == b">":
+            depth -= 1
+            if not depth:
+                return opening + 1, place
+        place += 1
+    return opening + 1, opening + 1
+
+
+def _template_end(code: bytes, start: int) -> int:
+    """Return where a declaration begins behind its `template <...>`, attributes and access words."""
+    while _TEMPLATE.match(code, start) is not None:
+        start = _template_span(code, start)[1] + 1
+    return start
+
+
+def _parameter_name(text: bytes, number: int) -> tuple[bytes | None, bool]:
+    """Return the name of a parameter, and whether it had none so far; None where there is no parameter."""
+    declared = text.split(b"=")[0].strip()
+    if declared in (b"", b"void"):
+        return None, False
+    declared = re.sub(rb"__attribute__\s*\(\(.*?\)\)", b"", declared)
+    pointer = re.search(rb"\(\s*[*&]+\s*(\w+)\s*\)", declared)
+    if pointer is not None:
+        return pointer[1], False
+    declared = re.sub(rb"(?:\[[^\]]*\]\s*)+$", b"", declared).rstrip()
+    found = _NAME.search(declared)
+    before = declared[: found.start()].rstrip() if found is not None else b""
+    if found is None or not before or before.endswith(b"::") or found[0] in _BUILT_IN:
+        return b"lockstep_parameter_%d" % number, True
+    if before in (b"const", b"struct", b"enum", b"unsigned struct"):
+        return b"lockstep_parameter_%d" % number, True
+    return found[0] + (b"..." if before.endswith(b"...") else b""), False
+
+
+def _declared_name(text: bytes) -> bytes | None:
+    """Return the name that one declarator of a variable gives."""
+    declared = re.split(rb"=|\{", text)[0]
+    pointer = re.search(rb"\(\s*[*&]+\s*(\w+)\s*(?:\[[^\]]*\]\s*)*\)", declared)
+    if pointer is not None:
+        return pointer[1]
+    declared = re.sub(rb"__\w+__\s*\([^)]*\)", b"", declared)
+    declared = re.split(rb"\[", declared)[0].rstrip()
+    found = _NAME.search(declared)
+    return found[0] if found is not None and found[0] not in _BUILT_IN else None

@@ -1,0 +1,483 @@
+"""The runtime API below a program's host code: each routine that it asks for by name, answered by the simulator."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.bounds import bounded
+from gpu.devices.processor import processor_name
+from gpu.driver.attributes import OF_NUMBER
+from gpu.driver.faults import INVALID_VALUE as INVALID
+from gpu.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
+from gpu.driver.launches import LoadedModule, layout
+from gpu.driver.memory import GlobalMemory, address_of, bytes_at, free_memory, new_memory, total_memory, written_at
+from gpu.errors import KernelError, LockstepError
+from gpu.files.sources import read_source
+from gpu.program import errors
+from gpu.program.mapped import MappedMemories, host_view
+from gpu.program.names import kernel_name
+from gpu.simulator.executor.batches import reachable
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.executor.pointers import from_number
+from gpu.simulator.limits import LIMITS
+from gpu.simulator.module import SimulatedModule
+
+Array = npt.NDArray[Any]
+Words = Sequence[int]
+
+ENTRY = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_char_p, ctypes.POINTER(ctypes.c_longlong), ctypes.c_int)
+
+_DEVICE_TO, _HOST_TO = (2, 3), (0, 1)
+_TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
+_DEFAULT = 4
+_PITCH = 512
+_HOST, _DEVICE, _MANAGED = 1, 2, 3
+_BY_REASON = {text: number for number, (_, text) in errors.ERRORS.items()}
+_STICKY = (700, 702, 710, 716, 719)
+"""After these a context is of no more use."""
+
+
+class RefusedRoutineError(Exception):
+    """A routine that fails, with the error's number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class ProgramUnit:
+    """A file of a program, as the simulator reads it.
+
+    Parameters
+    ----------
+    path : Path
+    defines : dict of str to str
+    include_dirs : tuple of Path
+    """
+
+    path: Path
+    defines: dict[str, str]
+    include_dirs: tuple[Path, ...]
+
+    def load(self) -> LoadedModule:
+        """Read the file.
+
+        Raises
+        ------
+        CompileError
+            What clang rejects.
+        """
+        text = read_source(self.path)
+        with bounded():
+            module = SimulatedModule(text, self.path, self.defines, self.include_dirs, tolerant=True)
+        return LoadedModule(module, text)
+
+
+@dataclass
+class _Variable:
+    """A variable of the device, and what stands for it on the host."""
+
+    unit: int
+    name: str
+    place: int
+    size: int
+    managed: bool
+
+
+@dataclass
+class Runtime:
+    """What a program's host code asks.
+
+    Parameters
+    ----------
+    units : sequence of ProgramUnit
+        Its files, by number.
+    on_launch : callable
+        Called after each launch, with whether one was of a kernel that the simulator does not run.
+    """
+
+    units: Sequence[ProgramUnit]
+    on_launch: Callable[[bool], None] = lambda refused: None
+    complaints: list[str] = field(default_factory=list)
+    _modules: dict[int, LoadedModule] = field(default_factory=dict)
+    _kernels: dict[tuple[int, int, str], tuple[LoadedModule, str, SimulatedKernel]] = field(default_factory=dict)
+    _memories: dict[int, FlatMemory] = field(default_factory=dict)
+    _mapped: MappedMemories = field(default_factory=MappedMemories)
+    _registered: dict[int, GlobalMemory] = field(default_factory=dict)
+    _variables: dict[int, _Variable] = field(default_factory=dict)
+    _events: dict[int, float] = field(default_factory=dict)
+    _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x1000, 0x10))
+    _last: int = 0
+    _broken: int = 0
+
+    def answer(self, name: bytes, words: Any, count: int) -> int:
+        """Answer a routine; return its error's number."""
+        routine = name.decode()
+        try:
+            if self._broken and routine not in _AFTER_ALL:
+                raise RefusedRoutineError(self._broken)
+            result: int | None = getattr(self, f"do_{routine}")(*words[:count])
+            return result or 0
+        except RefusedRoutineError as refused:
+            code = refused.code
+        except DriverMemoryError:
+            code = errors.NO_MEMORY
+        except DriverError as error:
+            code = _BY_REASON.get(error.reason, errors.INVALID_VALUE)
+        except LockstepError as error:
+            self._complain(error)
+            code = errors.INVALID_FUNCTION
+        except MemoryError:
+            code = errors.NO_MEMORY
+        self._last = code
+        return code
+
+    def _complain(self, error: LockstepError) -> None:
+        text = f"{error.message} {error.advice}".strip()
+        if text not in self.complaints:
+            self.complaints.append(text)
+            print(f"lockstep: {text}", file=sys.stderr, flush=True)
+            self.on_launch(True)
+
+    def module(self, unit: int) -> LoadedModule:
+        """Return what the simulator made of a file, which is read when it is first asked for."""
+        if unit not in self._modules:
+            self._modules[unit] = self.units[unit].load()
+        return self._modules[unit]
+
+    # Memory
+
+    def do_malloc(self, target: int, size: int) -> None:
+        if size == 0:
+            _put(target, 0)
+            return
+        memory = new_memory(size, "cudaMalloc")
+        self._memories[address_of(memory)] = memory
+        _put(target, address_of(memory))
+
+    def do_malloc_pitch(self, target: int, pitch: int, width: int, height: int) -> None:
+        row = -(-width // _PITCH) * _PITCH
+        self.do_malloc(target, row * height)
+        _put(pitch, row)
+
+    def do_malloc_mapped(self, target: int, size: int, managed: int) -> None:
+        address = self._mapped.allocate(max(size, 1), managed=bool(managed))
+        if address is None:
+            raise RefusedRoutineError(errors.NO_MEMORY)
+        _put(target, address)
+
+    def do_free(self, address: int) -> None:
+        if address and self._memories.pop(address, None) is None and not self._mapped.free(address):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_free_host(self, address: int) -> None:
+        if address and not self._mapped.free(address):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_host_register(self, address: int, size: int) -> None:
+        self._registered[address] = GlobalMemory(host_view(address, size), written=True)
+
+    def do_host_unregister(self, address: int) -> None:
+        if self._registered.pop(address, None) is None:
+            raise RefusedRoutineError(errors.NOT_REGISTERED)
+
+    def do_host_device_pointer(self, target: int, address: int) -> None:
+        if address in self._registered:
+            _put(target, address_of(self._registered[address]))
+        elif self._mapped.owner(address) is not None:
+            _put(target, address)
+        else:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_mem_info(self, left: int, whole: int) -> None:
+        _put(left, free_memory())
+        _put(whole, total_memory())
+
+    def do_pointer_attributes(self, address: int, kind: int, device: int) -> None:
+        owner = self._mapped.owner(address)
+        if owner is not None:
+            _put_int(kind, _MANAGED if owner.managed else _HOST)
+        else:
+            _put_int(kind, _DEVICE if _is_device(address) else 0)
+        if owner is not None or _is_device(address):
+            _put(device, address)
+
+    def do_memcpy(self, target: int, source: int, size: int, kind: int) -> None:
+        if not size:
+            return
+        data = self._side(source, size, kind, _DEVICE_TO, "cudaMemcpy")
+        place = self._side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
+        ctypes.memmove(place.ctypes.data, data.ctypes.data, size)
+
+    def do_memcpy_2d(
+        self, target: int, target_pitch: int, source: int, source_pitch: int, width: int, height: int, kind: int
+    ) -> None:
+        if width > target_pitch or width > source_pitch:
+            raise RefusedRoutineError(12)
+        for row in range(height):
+            self.do_memcpy(target + row * target_pitch, source + row * source_pitch, width, kind)
+
+    def do_memset(self, target: int, value: int, size: int) -> None:
+        if size:
+            written_at(target, size, "cudaMemset")[:] = value & 0xFF
+
+    def do_memset_2d(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
+        for row in range(height):
+            self.do_memset(target + row * pitch, value, width)
+
+    def _side(
+        self, address: int, size: int, kind: int, device_kinds: Sequence[int], routine: str, *, written: bool = False
+    ) -> Array:
+        """Return the bytes of one side of a copy: a view."""
+        if kind not in range(5):
+            raise RefusedRoutineError(21)
+        on_device = _is_device(address)
+        if kind in device_kinds and not on_device:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if kind not in device_kinds and kind != _DEFAULT and on_device and self._mapped.owner(address) is None:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if on_device:
+            return (written_at if written else bytes_at)(address, size, routine)
+        if not address:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        return host_view(address, size)
+
+    # Variables
+
+    def do_variable(self, unit: int, name: int, place: int, size: int, managed: int) -> None:
+        self._variables[place] = _Variable(unit, ctypes.string_at(name).decode(), place, size, bool(managed))
+
+    def do_is_symbol(self, place: int) -> int:
+        return int(place in self._variables)
+
+    def _variable_memory(self, place: int) -> FlatMemory:
+        variable = self._variables.get(place)
+        if variable is None:
+            raise RefusedRoutineError(errors.INVALID_SYMBOL)
+        module = self.module(variable.unit).module
+        names = [each for each in module.variables if each == variable.name or each.endswith(f"::{variable.name}")]
+        if not names:
+            raise RefusedRoutineError(errors.INVALID_SYMBOL)
+        return module.variable(names[0])
+
+    def _symbol_bytes(self, place: int, size: int, offset: int) -> Array:
+        data = self._variable_memory(place).data
+        if offset < 0 or offset + size > data.size:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        return data[offset : offset + size]
+
+    def do_to_symbol(self, place: int, source: int, size: int, offset: int, kind: int) -> None:
+        data = self._symbol_bytes(place, size, offset)
+        if size:
+            data[:] = self._side(source, size, kind, _DEVICE_TO, "cudaMemcpyToSymbol")
+
+    def do_from_symbol(self, target: int, place: int, size: int, offset: int, kind: int) -> None:
+        data = self._symbol_bytes(place, size, offset)
+        if size:
+            self._side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
+
+    def do_symbol_address(self, target: int, place: int) -> None:
+        _put(target, address_of(self._variable_memory(place)))
+
+    def do_symbol_size(self, target: int, place: int) -> None:
+        _put(target, self._variable_memory(place).data.size)
+
+    # The device
+
+    def do_device_count(self, target: int) -> None:
+        _put_int(target, 1)
+
+    def do_get_device(self, target: int) -> None:
+        _put_int(target, 0)
+
+    def do_set_device(self, device: int) -> None:
+        if device:
+            raise RefusedRoutineError(errors.INVALID_DEVICE)
+
+    def do_device_attribute(self, target: int, number: int, device: int) -> None:
+        self.do_set_device(device)
+        if number not in OF_NUMBER and number != 95:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        _put_int(target, OF_NUMBER.get(number, 1))
+
+    def do_device_name(self, target: int, room: int, device: int) -> None:
+        self.do_set_device(device)
+        _put_text(target, room, f"Lockstep's simulator on {processor_name()}")
+
+    def do_version(self, target: int) -> None:
+        _put_int(target, 13_000)
+
+    def do_priorities(self, least: int, greatest: int) -> None:
+        _put_int(least, 0)
+        _put_int(greatest, 0)
+
+    def do_no_peer(self, target: int) -> None:
+        _put_int(target, 0)
+
+    def do_get_limit(self, target: int, limit: int) -> None:
+        _put(target, {0: 1024, 1: 1 << 20, 2: 8 << 20}.get(limit, 2))
+
+    def do_synchronize(self) -> None:
+        """All is done already."""
+
+    def do_nothing(self) -> None:
+        """Advice and preferences, which a simulation does not ask for."""
+
+    def do_not_supported(self) -> None:
+        raise RefusedRoutineError(errors.NOT_SUPPORTED)
+
+    def do_reset(self) -> None:
+        self._memories.clear()
+        for address in list(self._mapped.held):
+            self._mapped.free(address)
+        self._modules.clear()
+        self._kernels.clear()
+        self._last = self._broken = 0
+
+    def do_last_error(self, forget: int) -> int:
+        code = self._last
+        if forget and code == self._last:
+            self._last = 0
+        return code
+
+    def do_error_name(self, number: int, target: int, room: int) -> None:
+        _put_text(target, room, errors.ERRORS.get(number, ("unrecognized error code", ""))[0])
+
+    def do_error_text(self, number: int, target: int, room: int) -> None:
+        _put_text(target, room, errors.ERRORS.get(number, ("", "unrecognized error code"))[1])
+
+    # Streams and events
+
+    def do_handle(self, target: int) -> None:
+        _put(target, next(self._handles))
+
+    def do_event_destroy(self, event: int) -> None:
+        self._events.pop(event, None)
+
+    def do_event_record(self, event: int) -> None:
+        self._events[event] = time.perf_counter()
+
+    def do_event_elapsed(self, target: int, first: int, second: int) -> None:
+        if first not in self._events or second not in self._events:
+            raise RefusedRoutineError(errors.INVALID_HANDLE)
+        ctypes.c_float.from_address(target).value = 1e3 * (self._events[second] - self._events[first])
+
+    # Kernels
+
+    def _kernel(self, unit: int, line: int, parameters: int, pretty: int) -> tuple[LoadedModule, str, SimulatedKernel]:
+        if not pretty:
+            raise RefusedRoutineError(errors.INVALID_FUNCTION)
+        text = ctypes.string_at(pretty).decode()
+        key = unit, line, text
+        if key not in self._kernels:
+            loaded = self.module(unit)
+            with bounded():
+                name, kernel = _found(loaded.module, kernel_name(text, parameters), line)
+                layout(kernel)
+            self._attach_managed(unit, loaded.module)
+            self._kernels[key] = loaded, name, kernel
+        return self._kernels[key]
+
+    def _attach_managed(self, unit: int, module: SimulatedModule) -> None:
+        """Let kernels see managed variables where host code has them."""
+        for variable in self._variables.values():
+            if variable.managed and variable.unit == unit and variable.name in module.variables:
+                memory = module.variable(variable.name)
+                view = host_view(variable.place, variable.size)
+                if memory.data.ctypes.data != view.ctypes.data:
+                    memory.rest_on(view)
+
+    def do_launch(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> None:
+        grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:]
+        loaded, name, kernel = self._kernel(unit, line, parameters, pretty)
+        packed = _arguments_at(kernel, arguments) if arguments else ctypes.string_at(data, size)
+        place = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
+        try:
+            if LIMITS.obstacle(grid, block) or shared_bytes < 0:
+                raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
+            loaded.launch(name, grid, block, packed, shared_bytes, place)
+        except DriverLaunchError as error:
+            # As on a GPU, who asks next is told.
+            self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)
+        except DriverError as error:
+            if error.reason == INVALID:
+                raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
+            raise
+        finally:
+            self.on_launch(bool(self.complaints))
+
+    def do_kernel_attributes(self, unit: int, line: int, parameters: int, pretty: int, target: int) -> None:
+        loaded, _, kernel = self._kernel(unit, line, parameters, pretty)
+        values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, LIMITS.shared_bytes)
+        for place, value in enumerate(values):
+            _put(target + 8 * place, value)
+
+    def do_occupancy(
+        self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
+    ) -> None:
+        _, _, kernel = self._kernel(unit, line, parameters, pretty)
+        used = _static_bytes(kernel) + shared_bytes + OF_NUMBER[111]
+        by_threads = OF_NUMBER[39] // max(-(-block // 32) * 32, 32)
+        _put_int(target, min(by_threads, OF_NUMBER[81] // used, OF_NUMBER[106]))
+
+
+_AFTER_ALL = ("last_error", "error_name", "error_text", "reset", "variable", "is_symbol", "device_name", "nothing")
+"""What is answered though the context is of no more use."""
+
+
+def _found(module: SimulatedModule, name: str, line: int) -> tuple[str, SimulatedKernel]:
+    """Return a kernel and what the simulator calls it; of several with one name the line tells which."""
+    plain = name.partition("<")[0]
+    short = name[len(plain.rpartition("::")[0]) :].removeprefix("::")
+    complaint: KernelError | None = None
+    for each in dict.fromkeys((name, short, f"{name}@{line}", f"{short}@{line}")):
+        try:
+            return each, module.kernel(each)
+        except KernelError as error:
+            complaint = complaint or error
+    assert complaint is not None
+    raise complaint
+
+
+def _arguments_at(kernel: SimulatedKernel, arguments: int) -> bytes:
+    """Return packed what an array of pointers points to."""
+    offsets, size = layout(kernel)
+    packed = bytearray(size)
+    pointers = (ctypes.c_void_p * len(offsets)).from_address(arguments)
+    for offset, pointer, (_, type) in zip(offsets, pointers, kernel.parameters, strict=True):
+        packed[offset : offset + type.size] = ctypes.string_at(pointer, type.size)
+    return bytes(packed)
+
+
+def _static_bytes(kernel: SimulatedKernel) -> int:
+    return sum(shared.size for function in reachable(kernel.function) for shared in function.shared)
+
+
+def _is_device(address: int) -> bool:
+    value = from_number(np.int64(address))
+    return isinstance(value.memory, FlatMemory)
+
+
+def _put(target: int, value: int) -> None:
+    ctypes.c_longlong.from_address(target).value = value
+
+
+def _put_int(target: int, value: int) -> None:
+    ctypes.c_int.from_address(target).value = value
+
+
+def _put_text(target: int, room: int, text: str) -> None:
+    data = text.encode()[: room - 1] + b"\0"
+    ctypes.memmove(target, data, len(data))

@@ -1,0 +1,24 @@
+"""Kernels' names out of what compilers write for __PRETTY_FUNCTION__."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.program.names import kernel_name
+
+
+@pytest.mark.parametrize(
+    ("pretty", "parameters", "name"),
+    [
+        ("void add(const float*, float*, int)", 0, "add"),
+        ("void reduce(T*, int) [with T = float; unsigned int N = 256]", 2, "reduce<float, 256>"),
+        ("void reduce(T *, int) [T = float, N = 256]", 2, "reduce<float, 256>"),
+        ("void a::b(T) [with T = std::pair<int, float>; V = double]", 2, "a::b<std::pair<int, float>, double>"),
+        ("void f(T) [with T = int; size_t = long unsigned int]", 1, "f<int>"),
+        ("void f(Ts ...) [with Ts = {int, float}]", 1, "f<int, float>"),
+        ("void {anonymous}::f(T) [with T = {anonymous}::S]", 1, "f<S>"),
+        ("void f(T) [with T = int (*)(int, int); T G = add]", 2, "f<int (*)(int, int), add>"),
+    ],
+)
+def test_names(pretty, parameters, name):
+    assert kernel_name(pretty, parameters) == name

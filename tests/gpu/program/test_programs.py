@@ -1,0 +1,308 @@
+"""Whole programs on the simulator: their results, output and exit codes are their own, and mistakes are told."""
+
+from __future__ import annotations
+
+
+def test_a_vector_addition_has_its_arguments_output_and_exit_code(program):
+    ended = program(
+        """
+#include <iostream>
+#include <vector>
+__global__ void add(const float *a, const float *b, float *c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+int main(int argc, char **argv) {
+    int n = atoi(argv[1]);
+    std::vector<float> a(n), b(n), c(n);
+    for (int i = 0; i < n; i++) a[i] = i, b[i] = 2 * i;
+    float *device[3];
+    for (float *&each : device) CHECK(cudaMalloc(&each, n * sizeof(float)));
+    CHECK(cudaMemcpy(device[0], a.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(device[1], b.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+    add<<<(n + 127) / 128, 128>>>(device[0], device[1], device[2], n);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(c.data(), device[2], n * sizeof(float), cudaMemcpyDeviceToHost));
+    bool right = true;
+    for (int i = 0; i < n; i++) right = right && c[i] == 3 * i;
+    std::cout << argc << " " << argv[2] << " " << right << std::endl;
+    return 3;
+}
+""",
+        arguments=("1000", "--check"),
+    )
+    assert (ended.code, ended.said) == (3, "3 --check 1\n"), ended.complained
+    assert ended.complained.startswith("lockstep: 1 launch on the simulator")
+
+
+def test_templates_are_launched_as_their_arguments_say(program):
+    ended = program(
+        """
+namespace ladder {
+template <typename T> struct Sum { __host__ __device__ T operator()(T a, T b) const { return a + b; } };
+template <typename T> struct Most { __host__ __device__ T operator()(T a, T b) const { return a > b ? a : b; } };
+template <typename T, unsigned int N, template <typename> class Op>
+__global__ void __launch_bounds__(N) reduce(const T *in, T *out) {
+    __shared__ T kept[N];
+    Op<T> combine;
+    kept[threadIdx.x] = in[blockIdx.x * N + threadIdx.x];
+    __syncthreads();
+    for (unsigned int d = N / 2; d > 0; d /= 2) {
+        if (threadIdx.x < d) kept[threadIdx.x] = combine(kept[threadIdx.x], kept[threadIdx.x + d]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = kept[0];
+}
+}
+template <typename T, unsigned int N, template <typename> class Op>
+T run() {
+    T *in, *out, result;
+    CHECK(cudaMallocManaged(&in, N * sizeof(T)));
+    CHECK(cudaMalloc((void **)&out, sizeof(T)));
+    for (unsigned int i = 0; i < N; i++) in[i] = (T)i / 2;
+    ladder::reduce<T, N, Op><<<1, N>>>(in, out);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(&result, out, sizeof(T), cudaMemcpyDefault));
+    CHECK(cudaFree(in));
+    CHECK(cudaFree(out));
+    return result;
+}
+int main() {
+    printf("%g %g %d %lld\\n", run<float, 64, ladder::Sum>(), run<double, 32, ladder::Most>(),
+           run<int, 256, ladder::Sum>(), run<long long, 32, ladder::Most>());
+}
+""",
+        "--check",
+    )
+    floats, most = sum(i / 2 for i in range(64)), 31 / 2
+    assert (ended.code, ended.said) == (0, f"{floats:g} {most:g} {sum(i // 2 for i in range(256))} 15\n"), (
+        ended.complained
+    )
+    assert "4 launches on the simulator" in ended.complained
+    assert "no findings" in ended.complained
+
+
+def test_symbols_are_written_and_read_by_their_names(program):
+    ended = program(
+        """
+__constant__ int edges[3];
+__device__ unsigned int bins[2], total = 5;
+static __device__ float unused[4];
+__managed__ int seen = 0;
+__global__ void count(const int *values, int n) {
+    int i = threadIdx.x;
+    if (i < n) atomicAdd(&bins[values[i] >= edges[1]], 1u);
+    if (i == 0) total += n, seen = seen + 1;
+}
+int main() {
+    int host[] = {1, 5, 7, 2, 9, 0}, limits[] = {0, 5, 10}, *values;
+    unsigned int found[2], all;
+    CHECK(cudaMalloc(&values, sizeof host));
+    CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpyToSymbol(edges, limits, sizeof limits));
+    count<<<1, 32>>>(values, 6);
+    CHECK(cudaMemcpyFromSymbol(found, bins, sizeof found));
+    CHECK(cudaMemcpyFromSymbol(&all, total, sizeof all));
+    void *address;
+    CHECK(cudaGetSymbolAddress(&address, bins));
+    CHECK(cudaMemset(address, 0, sizeof found));
+    unsigned int after[2];
+    CHECK(cudaMemcpyFromSymbol(&after[1], bins, 4, 4));
+    printf("%u %u %u %u %d\\n", found[0], found[1], all, after[1], seen);
+}
+"""
+    )
+    assert (ended.code, ended.said) == (0, "3 3 11 0 1\n"), ended.complained
+
+
+def test_what_a_kernel_prints_stands_between_what_the_program_does(program):
+    ended = program(
+        """
+__global__ void tell(int value) { printf("kernel %d\\n", value); }
+int main() {
+    printf("before\\n");
+    tell<<<1, 1>>>(7);
+    CHECK(cudaDeviceSynchronize());
+    printf("after\\n");
+    exit(4);
+}
+"""
+    )
+    assert (ended.code, ended.said) == (4, "before\nkernel 7\nafter\n")
+
+
+def test_an_access_out_of_bounds_is_the_error_of_who_asks_next_and_a_finding(program):
+    ended = program(
+        """
+__global__ void fill(int *out, int n) { out[threadIdx.x] = n; }
+int main() {
+    int *out;
+    CHECK(cudaMalloc(&out, 16 * sizeof(int)));
+    fill<<<1, 32>>>(out, 1);
+    printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+    CHECK(cudaDeviceSynchronize());
+}
+""",
+        report=True,
+    )
+    assert (ended.code, ended.said) == (1, "cudaSuccess\n")
+    assert "program.cu:17 an illegal memory access was encountered" in ended.complained
+    (launch,) = ended.report["launches"]
+    assert launch["findings"][0]["kind"] == "out-of-bounds"
+    assert "element 16 of out, which has 16" in ended.complained
+    assert launch["place"] == "program.cu:15"
+
+
+def test_a_race_fails_a_checked_program_that_ends_well(program):
+    text = """
+__global__ void race(int *out) { out[0] = threadIdx.x; out[1] += out[0]; }
+int main() {
+    int *out;
+    CHECK(cudaMalloc(&out, 8));
+    CHECK(cudaMemset(out, 0, 8));
+    race<<<1, 64>>>(out);
+    CHECK(cudaDeviceSynchronize());
+}
+"""
+    ended = program(text, "--check")
+    assert ended.code == 1
+    assert "race, launched at program.cu:16:" in ended.complained
+    assert program(text).code == 0
+
+
+def test_a_crash_is_the_programs_own_and_its_launches_are_told(program):
+    ended = program(
+        """
+__global__ void touch(int *out) { *out = 1; }
+int main() {
+    int *out;
+    CHECK(cudaMalloc(&out, 4));
+    touch<<<1, 1>>>(out);
+    CHECK(cudaDeviceSynchronize());
+    printf("%d\\n", *out);
+}
+"""
+    )
+    assert ended.code == 128 + 11
+    assert "The program crashed: SIGSEGV." in ended.complained
+    assert "1 launch on the simulator" in ended.complained
+
+
+def test_errors_of_calls_have_cudas_names(program):
+    ended = program(
+        """
+__global__ void nothing() {}
+int main() {
+    int here, *null = nullptr, *memory;
+    CHECK(cudaMalloc(&memory, 4));
+    auto tell = [](cudaError_t error) { printf("%s: %s\\n", cudaGetErrorName(error), cudaGetErrorString(error)); };
+    tell(cudaMemcpy(memory, &here, 8, cudaMemcpyHostToDevice));
+    tell(cudaMemcpy(null, &here, 4, cudaMemcpyHostToDevice));
+    tell(cudaMalloc(&null, (size_t)1 << 50));
+    tell(cudaFree(memory));
+    tell(cudaFree(memory));
+    tell(cudaSetDevice(3));
+    cudaGetLastError();
+    nothing<<<1, 2048>>>();
+    tell(cudaGetLastError());
+    tell(cudaGetLastError());
+}
+"""
+    )
+    assert ended.code == 0
+    assert [line.partition(":")[0].removeprefix("cuda") for line in ended.said.splitlines()] == [
+        *("ErrorInvalidValue", "ErrorInvalidValue", "ErrorMemoryAllocation", "Success", "ErrorInvalidValue"),
+        *("ErrorInvalidDevice", "ErrorInvalidConfiguration", "Success"),
+    ]
+
+
+def test_kernels_are_launched_and_asked_for_by_pointers(program):
+    ended = program(
+        """
+template <typename T>
+__global__ void scale(T *values, T by, unsigned char) { values[threadIdx.x] *= by; }
+__global__ void negate(double *values, double) { values[threadIdx.x] *= -1; }
+__global__ void twice(double *values, double) { values[threadIdx.x] *= 2; }
+int main() {
+    double host[4] = {1, 2, 3, 4}, *values, by = 10;
+    unsigned char none = 0;
+    CHECK(cudaMalloc(&values, sizeof host));
+    CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+    void *arguments[] = {&values, &by, &none};
+    CHECK(cudaLaunchKernel((const void *)scale<double>, dim3(1), dim3(4), arguments, 0, 0));
+    for (auto kernel : {negate, twice}) kernel<<<1, 4>>>(values, 0);
+    int blocks, grid, block;
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, negate, 256, 0));
+    CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, scale<float>));
+    cudaFuncAttributes found;
+    CHECK(cudaFuncGetAttributes(&found, twice));
+    CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%g %g %d %d %d\\n", host[0], host[3], blocks, block, found.maxThreadsPerBlock);
+}
+"""
+    )
+    assert (ended.code, ended.said) == (0, "-20 -80 8 1024 1024\n"), ended.complained
+
+
+def test_several_files_headers_macros_and_streams(program):
+    ended = program(
+        """
+#include "shape.h"
+int offset();
+void run_other(int *values);
+__global__ void shift(Shape shape, int *values) { values[threadIdx.x] = shape.first + threadIdx.x * STEP; }
+int main() {
+    int *values, *pinned;
+    cudaStream_t stream;
+    cudaEvent_t first, last;
+    float milliseconds = -1;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventCreate(&first));
+    CHECK(cudaEventCreate(&last));
+    CHECK(cudaMalloc(&values, 4 * sizeof(int)));
+    CHECK(cudaMallocHost(&pinned, 4 * sizeof(int)));
+    CHECK(cudaEventRecord(first, stream));
+    shift<<<dim3(1), dim3(4), 0, stream>>>(Shape{'x', offset()}, values);
+    run_other(values);
+    CHECK(cudaEventRecord(last, stream));
+    CHECK(cudaMemcpyAsync(pinned, values, 16, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaEventElapsedTime(&milliseconds, first, last));
+    printf("%d %d %d\\n", pinned[0], pinned[3], milliseconds > 0);
+}
+""",
+        "-D",
+        "STEP=3",
+        beside={
+            "shape.h": "struct Shape { char letter; int first; };\n",
+            "other.cu": "static __global__ void shift(int *v) { v[threadIdx.x] += 100; }\n"
+            "void run_other(int *v) { shift<<<1, 4>>>(v); }\n",
+            "offset.cpp": "int offset() { return 5; }\n",
+        },
+    )
+    assert (ended.code, ended.said) == (0, "105 114 1\n"), ended.complained
+
+
+def test_host_code_that_does_not_compile_is_told_with_its_line(program):
+    ended = program("int main() { undeclared(); }\n")
+    assert ended.code == 1
+    assert "program.cu:10:" in ended.complained
+    assert "undeclared" in ended.complained
+
+
+def test_what_the_simulator_refuses_is_said_once_and_fails_the_launch(program):
+    ended = program(
+        """
+struct Base { __device__ virtual int value() { return 1; } };
+__global__ void call(Base *base, int *out) { *out = base->value(); }
+int main() {
+    int *out;
+    CHECK(cudaMalloc(&out, 4));
+    for (int i = 0; i < 2; i++) call<<<1, 1>>>(nullptr, out);
+    printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+}
+"""
+    )
+    assert ended.said == "cudaErrorInvalidDeviceFunction\n"
+    assert ended.complained.count("virtual function") == 1
+    assert ended.code == 2
