@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse
 from gpu.timing.ptx.running import GridShape
+from gpu.timing.timeline import LaunchTimelines
 
 Array = npt.NDArray[Any]
 
@@ -104,6 +106,21 @@ class ModeledFile:
         arguments : sequence
             For a pointer its array's bytes, or None; for anything else a NumPy scalar.
         """
+        model, parameters, memory = self._given(kernel, arguments)
+        return model.estimate(shape, parameters, memory)
+
+    def timelines(
+        self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]
+    ) -> tuple[LaunchEstimate, LaunchTimelines]:
+        """Return what a launch would take, and when its warps issue; the file was compiled with its lines."""
+        model, parameters, memory = self._given(kernel, arguments)
+        estimate, found = model.timelines(shape, parameters, memory)
+        return estimate, replace(found, kernel=kernel, source=self.source)
+
+    def _given(
+        self, kernel: str, arguments: Sequence[Array | np.generic | None]
+    ) -> tuple[LaunchModel, Array, SampledMemory]:
+        """Return a kernel's model, the bytes of its parameters, and the memory that they point into."""
         found, model = self._model(kernel)
         names = list(self._variables)
         if len(arguments) != len(found.parameters):
@@ -126,7 +143,7 @@ class ModeledFile:
                 value = np.int64(0)
             data = np.frombuffer(np.asarray(value).tobytes(), np.uint8)[: parameter.size]
             parameters[parameter.offset : parameter.offset + data.size] = data
-        return model.estimate(shape, parameters, memory)
+        return model, parameters, memory
 
 
 def modeled_file(
@@ -136,6 +153,8 @@ def modeled_file(
     include_dirs: Sequence[Path],
     name: str,
     module: SimulatedModule,
+    *,
+    lines: bool = False,
 ) -> ModeledFile:
     """Compile a kernel file for a GPU: with nvcc where it is installed, else as LLVM would, from the IR.
 
@@ -150,15 +169,18 @@ def modeled_file(
         The file's, for messages.
     module : SimulatedModule
         The same file as the simulator has it.
+    lines : bool
+        Whether instructions are to know their lines.
     """
-    made = assemble(text, gpu.capability, defines, include_dirs, name)
+    made = assemble(text, gpu.capability, defines, include_dirs, name, lines=lines)
     if made is not None:
-        program = parse(made.ptx)
+        program = parse(made.ptx, name)
         return ModeledFile(lambda kernel: (program, made.kernels), gpu, "sass", name)
 
     def estimated(kernel: str) -> tuple[PtxProgram, None]:
         simulated = module.kernel(kernel)
-        return parse(ptx_of(simulated.function, simulated.variables, gpu.capability)), None
+        located = name if lines else ""
+        return parse(ptx_of(simulated.function, simulated.variables, gpu.capability, located), name), None
 
     return ModeledFile(estimated, gpu, "ir", name)
 

@@ -17,12 +17,18 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.path import Repeated, SampledPath, Visit
 from gpu.timing.ptx.running import GridShape
+from gpu.timing.timeline import SPAN, LaunchTimelines, TimedOperation, WarpTimeline
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 
 _SECTOR = 32
 _MOST_OPERATIONS = 2_500_000
 """Operations of warps that the multiprocessor is run for; of what is longer, parts are, and the rest is reckoned."""
+_MOST_TIMED = 120_000
+"""Operations of warps that a timeline is of; rounds of loops that are alike are left out of what is longer."""
+_MOST_SPANS, _SPANS_OF_ALL = 300_000, 3_000_000
+"""Spans that are written down of one timeline, and of all those of a launch."""
 _MOST_LANES = 4096
 _REGION_SHIFT = 4  # of sectors: atomics on 512 bytes queue at one place
 _WAVES = 3
@@ -74,6 +80,42 @@ class LaunchEstimate:
         return max(self.breakdown, key=lambda name: self.breakdown[name])
 
 
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """What blocks of one multiprocessor do, and what they find.
+
+    Parameters
+    ----------
+    shape : GridShape
+    held : Occupancy
+    slots, per_machine : int
+        Blocks that it has at once of this launch, and in all.
+    path : SampledPath
+    cached : mapping of int to CachedRequest
+        What each request misses in the first cache, by its id.
+    traffic : LaunchTraffic
+    share : mapping
+        As of `multiprocessor.run`, like `rates` and `atomics`.
+    rates : SharedRates
+    atomics : mapping of int to array
+    hot_us, atomic_us : float
+        What atomics take on the busiest place, and all of them together.
+    """
+
+    shape: GridShape
+    held: Occupancy
+    slots: int
+    per_machine: int
+    path: SampledPath
+    cached: Mapping[int, CachedRequest]
+    traffic: caches.LaunchTraffic
+    share: Mapping[tuple[int, int], float]
+    rates: multiprocessor.SharedRates
+    atomics: Mapping[int, Array]
+    hot_us: float
+    atomic_us: float
+
+
 class LaunchModel:
     """A kernel on a GPU.
 
@@ -98,21 +140,81 @@ class LaunchModel:
 
     def estimate(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> LaunchEstimate:
         """Return what a launch would take; the memory is left as it was."""
+        sample = self._sampled(shape, parameters, memory)
+        uneven = self._unevenness(shape, parameters, memory, sample.path, sample.slots)
+        return self._put_together(sample, uneven)
+
+    def timelines(
+        self, shape: GridShape, parameters: Array, memory: SampledMemory
+    ) -> tuple[LaunchEstimate, LaunchTimelines]:
+        """Return what a launch would take, and when its warps issue on one multiprocessor; `source` is left empty.
+
+        The same blocks are run with one of them resident, with two, and so on. What they find in the caches, and each
+        multiprocessor's share of what all have, is that of the launch as it is.
+        """
+        sample = self._sampled(shape, parameters, memory)
+        uneven = self._unevenness(shape, parameters, memory, sample.path, sample.slots)
+        estimate = self._put_together(sample, uneven)
+        most = max(1, min(sample.held.blocks, _MOST_LANES // (shape.warps * WARP) or 1))
+        steps, whole = self._timed_steps(sample, most)
+        per_block = self._operations(steps, sample.slots * shape.warps) / sample.slots
+        blocks = most if 2 * most * per_block > _MOST_TIMED or sample.per_machine <= most else 2 * most
+        operations = tuple(TimedOperation(each.line, each.text) for each in self._code.instructions)
+        pieces: list[Array] = []
+        found: list[WarpTimeline] = []
+        first = 0
+        for resident in range(1, most + 1):
+            run = self._run(sample, steps, resident, blocks, most_spans=min(_MOST_SPANS, _SPANS_OF_ALL // most))
+            found.append(
+                WarpTimeline(
+                    resident, float(run.ended[-1]), tuple(run.cycles_in.tolist()), run.issued, first,
+                    first + run.spans.size, run.until,
+                )
+            )  # fmt: skip
+            first += run.spans.size
+            pieces.append(run.spans)
+        return estimate, LaunchTimelines(
+            self._gpu.name, self._machine.kernel.name, shape.grid, shape.block, estimate.time_us, "",
+            self._gpu.schedulers, shape.warps, blocks, sample.per_machine, sample.slots, sample.held.limited_by,
+            not whole, operations, tuple(found), np.concatenate(pieces) if pieces else np.empty(0, SPAN),
+        )  # fmt: skip
+
+    def _timed_steps(self, sample: _Sample, most: int) -> tuple[list[Visit], bool]:
+        """Return the visits that a timeline is of, and whether no rounds of loops are left out of them."""
+        warps = sample.slots * sample.shape.warps
+        whole = list(caches.flat(sample.path.steps, lambda step: step.times))
+        if not any(isinstance(step, Repeated) for step in sample.path.steps):
+            return whole, True
+        if self._operations(whole, warps) / sample.slots * most <= _MOST_TIMED:
+            return whole, True
+        return list(caches.flat(sample.path.steps, lambda step: 0)), False
+
+    def _sampled(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> _Sample:
+        """Run the blocks of one multiprocessor, and say what they find in the caches; the memory is as it was."""
         gpu = self._gpu
         shared_bytes = self._machine.kernel.shared_bytes + shape.shared_bytes
         held = occupancy(gpu, shape.threads, self._registers, shared_bytes)
-        total = shape.blocks
-        per_machine = -(-total // gpu.multiprocessors)
-        slots = max(1, min(held.blocks, per_machine, _MOST_LANES // (shape.warps * 32) or 1))
+        per_machine = -(-shape.blocks // gpu.multiprocessors)
+        slots = max(1, min(held.blocks, per_machine, _MOST_LANES // (shape.warps * WARP) or 1))
         chosen, sharing = _chosen(shape, gpu, slots, max(held.blocks, 1))
-        machine = self._machine
-        path = machine.run(shape, parameters, chosen, memory)
+        path = self._machine.run(shape, parameters, chosen, memory)
         memory.restore()
-        path = unrolling.in_rounds(path, machine.kernel, self._several)
+        path = unrolling.in_rounds(path, self._machine.kernel, self._several)
+        warps, scale = slots * shape.warps, shape.blocks / slots
         size = caches.first_cache_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
-        cached = caches.through_first_cache(path.steps, slots * shape.warps, size)
-        uneven = self._unevenness(shape, parameters, memory, path, slots)
-        return self._put_together(shape, held, path, cached, sharing, slots, memory, uneven)
+        cached = caches.through_first_cache(path.steps, warps, size)
+        traffic = self._traffic(path, cached, sharing, shape.warps, warps, scale, memory)
+        share = self._memory_shares(path, traffic)
+        active = min(shape.blocks, gpu.multiprocessors)
+        clock = gpu.clock_ghz
+        rates = multiprocessor.SharedRates(
+            _SECTOR * clock / min(gpu.last_cache_gb_s / active, gpu.last_cache_mp_gb_s),
+            _SECTOR * clock / min(gpu.memory_gb_s / active, gpu.memory_mp_gb_s),
+            _STORE_LINE,
+            gpu.block_ns * clock * gpu.multiprocessors,
+        )
+        atomics, hot_us, atomic_us = self._atomics(path, slots, shape.warps, scale, active)
+        return _Sample(shape, held, slots, per_machine, path, cached, traffic, share, rates, atomics, hot_us, atomic_us)
 
     def _unevenness(
         self, shape: GridShape, parameters: Array, memory: SampledMemory, path: SampledPath, slots: int
@@ -146,33 +248,14 @@ class LaunchModel:
             / blocks
         )
 
-    def _put_together(
-        self,
-        shape: GridShape,
-        held: Occupancy,
-        path: SampledPath,
-        cached: Mapping[int, CachedRequest],
-        sharing: GridSharing,
-        slots: int,
-        memory: SampledMemory,
-        uneven: float,
-    ) -> LaunchEstimate:
-        gpu, total, width = self._gpu, shape.blocks, shape.warps
+    def _put_together(self, sample: _Sample, uneven: float) -> LaunchEstimate:
+        gpu, shape, path, traffic = self._gpu, sample.shape, sample.path, sample.traffic
+        total, slots, width, hot_us = shape.blocks, sample.slots, shape.warps, sample.hot_us
         scale = total / slots
         warps = slots * width
-        traffic = self._traffic(path, cached, sharing, width, warps, scale, memory)
-        share = self._memory_shares(path, traffic)
         active = min(total, gpu.multiprocessors)
-        per_machine = -(-total // gpu.multiprocessors)
         clock = gpu.clock_ghz
-        rates = multiprocessor.SharedRates(
-            _SECTOR * clock / min(gpu.last_cache_gb_s / active, gpu.last_cache_mp_gb_s),
-            _SECTOR * clock / min(gpu.memory_gb_s / active, gpu.memory_mp_gb_s),
-            _STORE_LINE,
-            gpu.block_ns * clock * gpu.multiprocessors,
-        )
-        atomics, hot_us, atomic_us = self._atomics(path, slots, width, scale, active)
-        cycles = uneven * self._cycles(path, cached, share, rates, slots, width, per_machine, atomics)
+        cycles = uneven * self._cycles(sample)
         counted = {name: uneven * amount for name, amount in self._counted(path, warps, scale).items()}
         loaded = sum(each.loaded for each in traffic.arrays.values())
         stored = sum(each.stored for each in traffic.arrays.values())
@@ -186,7 +269,7 @@ class LaunchModel:
             "first cache and shared memory": (counted["passes"] + counted["lines"]) / active / clock / 1e3,
             "issue": issue,
             "arithmetic": counted["busiest"] / gpu.schedulers / active / clock / 1e3,
-            "atomics": max(hot_us, atomic_us),
+            "atomics": max(hot_us, sample.atomic_us),
             "launch": gpu.launch_us,
         }
         visited = {visit.block for visit, _ in caches.visits(path.steps)}
@@ -200,7 +283,7 @@ class LaunchModel:
         crossing = elsewhere * (stored + sum(each.from_memory for each in traffic.arrays.values()))
         seen = loaded + stored + crossing + counted["atomics"]
         return LaunchEstimate(
-            time, held, self._registers, counted["slots"], counted["requests"], seen,
+            time, sample.held, self._registers, counted["slots"], counted["requests"], seen,
             memory_sectors * _SECTOR, counted["passes"], len(path.blocks), total, breakdown,
         )  # fmt: skip
 
@@ -362,23 +445,26 @@ class LaunchModel:
         found["busiest"] = float(pipes.max())
         return found
 
-    def _cycles(
-        self,
-        path: SampledPath,
-        cached: Mapping[int, CachedRequest],
-        share: Mapping[tuple[int, int], float],
-        rates: multiprocessor.SharedRates,
-        slots: int,
-        width: int,
-        per_machine: int,
-        atomics: Mapping[int, Array],
-    ) -> float:
+    def _operations(self, steps: Sequence[Visit], warps: int) -> float:
+        """Return how many operations the first so many warps of a sample do on some visits."""
+        lengths = np.diff(self._code.first_operation)
+        return float(sum(lengths[each.block] * np.count_nonzero(each.lanes[:warps]) for each in steps))
+
+    def _run(
+        self, sample: _Sample, steps: Sequence[Visit], slots: int, blocks: int, *, most_spans: int = 0
+    ) -> multiprocessor.MachineRun:
+        """Run so many blocks, in turn those of a sample, on one multiprocessor that holds `slots` of them at once."""
+        return multiprocessor.run(
+            self._code, steps, sample.cached, sample.share, self._gpu, sample.rates, slots=slots,
+            warps_per_block=sample.shape.warps, sampled_blocks=sample.slots, blocks=blocks,
+            atomic_cycles=sample.atomics, most_spans=most_spans,
+        )  # fmt: skip
+
+    def _cycles(self, sample: _Sample) -> float:
         """Return the cycles from the first block's start to the last one's end."""
         lengths = np.diff(self._code.first_operation)
-        warps = slots * width
-
-        def operations(steps: Sequence[Visit]) -> float:
-            return float(sum(lengths[each.block] * np.count_nonzero(each.lanes[:warps]) for each in steps))
+        path, slots, per_machine = sample.path, sample.slots, sample.per_machine
+        warps = slots * sample.shape.warps
 
         def steps(copies: int) -> list[Visit]:
             return list(caches.flat(path.steps, lambda step: min(step.times, copies)))
@@ -388,11 +474,7 @@ class LaunchModel:
             return max(1, min(_WAVES, int(_MOST_OPERATIONS / max(own, 1.0))))
 
         def simulated(chosen: Sequence[Visit], blocks: int) -> float:
-            run = multiprocessor.run(
-                self._code, chosen, cached, share, self._gpu, rates, slots=slots, warps_per_block=width,
-                sampled_blocks=slots, blocks=blocks, atomic_cycles=atomics,
-            )  # fmt: skip
-            return self._whole_grid(run.ended, slots, per_machine)
+            return self._whole_grid(self._run(sample, chosen, slots, blocks).ended, slots, per_machine)
 
         whole = float(
             sum(
@@ -404,7 +486,7 @@ class LaunchModel:
         if whole <= _MOST_OPERATIONS or not has_rest:
             return simulated(steps(1 << 30), min(per_machine, waves(whole) * slots))
         less, more = steps(0), steps(1)
-        few, many = operations(less), operations(more)
+        few, many = self._operations(less, warps), self._operations(more, warps)
         blocks = min(per_machine, waves(many) * slots)
         one, two = simulated(less, blocks), simulated(more, blocks)
         return two + (whole - many) * max(two - one, 0.0) / max(many - few, 1.0)

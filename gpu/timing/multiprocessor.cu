@@ -13,6 +13,15 @@
 #define BARRIER 3
 #define JUMP 4
 
+// What a warp does in a cycle, as `multiprocessor.py` has it.
+#define ISSUES 0
+#define ELIGIBLE 1
+#define ON_RESULT 2
+#define ON_MEMORY 3
+#define ON_SHARED 4
+#define ON_PIPE 5
+#define AT_BARRIER 6
+
 // numbers: what is to be done, and how many there are of what. See multiprocessor.py.
 #define N_SCHEDULERS numbers[0]
 #define N_SLOTS numbers[1]
@@ -22,6 +31,7 @@
 #define STEPS numbers[5]
 #define REGISTERS numbers[6]
 #define SAMPLED_WARPS numbers[7]
+#define MOST_SPANS numbers[8]
 
 // rates: cycles.
 #define LATENCY_FIRST rates[0]
@@ -39,6 +49,37 @@
 #define LATENCY_ATOMIC rates[11]
 #define START_GAP rates[12]
 
+// Account for a warp's cycles up to `end`. What begins before the cut, which is made when there are `most` spans, is also
+// written down. A wait that goes on is one span.
+__device__ void account(double *since, int *row_of, int warp, double end, int state, int operation, long long block,
+                        double *cycles_in, long long most, double *cut, long long *counts, double *times, int *marks) {
+    double begin = since[warp];
+    if (end <= begin) return;
+    since[warp] = end;
+    cycles_in[state] += end - begin;
+    if (begin >= cut[0]) return;
+    int open = row_of[warp];
+    if (open >= 0 && state != ISSUES && marks[4 * open + 1] == state && marks[4 * open + 2] == operation &&
+        times[2 * open + 1] == begin) {
+        times[2 * open + 1] = end;
+        return;
+    }
+    long long row = counts[1];
+    if (row >= most + 8 * WARPS) return;
+    times[2 * row] = begin;
+    times[2 * row + 1] = end;
+    marks[4 * row] = warp;
+    marks[4 * row + 1] = state;
+    marks[4 * row + 2] = operation;
+    marks[4 * row + 3] = (int)block;
+    counts[1] = row + 1;
+    row_of[warp] = (int)row;
+}
+
+#define ACCOUNT(warp, end, state, operation)                                                                           \
+    account(since, row_of, warp, end, state, operation, number[block_of[warp]], cycles_in, MOST_SPANS, cut, counts,    \
+            times, marks)
+
 extern "C" __global__ void multiprocessor(const long long *numbers, const double *rates,
                                           // operations: of each its kind, pipe, instructions, where its registers begin
                                           const int *kinds, const int *pipes, const double *slots, const double *busy,
@@ -51,21 +92,25 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
                                           // requests, one for each sampled warp: passes, sectors from each level
                                           const float *passes, const float *from_last, const float *from_memory,
                                           const unsigned char *request_space,
-                                          // what is written: registers' times, when blocks ended, what was waited for
-                                          double *ready, double *ended, double *waits, long long *issued) {
+                                          // what is written: when registers are there, and what makes one late; when
+                                          // blocks ended; warps' cycles by state; operations and spans; the spans
+                                          double *ready, unsigned char *late, double *ended, double *cycles_in,
+                                          long long *counts, double *cut, double *times, int *marks) {
     double next[WARPS];  // when a warp can issue its next operation, as far as it alone is concerned
-    double came[WARPS];  // when it came to a barrier
+    double since[WARPS];  // up to when its cycles are accounted for
     long long at_step[WARPS];  // where it is
     int at_operation[WARPS];
-    int why[WARPS];  // what it waits for
+    int issued[WARPS];  // what it has issued last
+    int row_of[WARPS];  // its last span
     int state[WARPS];  // 0 done or empty, 1 running, 2 at a barrier
     int sampled[WARPS];  // whose path it goes
     int block_of[WARPS];
+    long long number[MOST_BLOCKS];  // of a slot: which block is there
     int running[MOST_BLOCKS];  // of a slot: how many of its warps run
     int arrived[MOST_BLOCKS];
     double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
     double memory_busy = 0, store_free = 0;
-    double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0, other_free = 0;
+    double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0;
     long long schedulers = N_SCHEDULERS, width = WARPS_PER_BLOCK, warps = N_SLOTS * width, registers = REGISTERS;
     double dispatch_free = 0;
     long long started = 0, finished = 0, count = 0;
@@ -85,12 +130,14 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
             sampled[w] = (started % SAMPLED_BLOCKS) * width + i;
             state[w] = 1;
             next[w] = dispatch_free;
+            since[w] = dispatch_free;
+            row_of[w] = -1;
             at_step[w] = 0;
             at_operation[w] = -1;
-            why[w] = 0;
             for (int r = 0; r < registers; ++r) ready[w * registers + r] = 0;
         }
         running[slot] = width;
+        number[slot] = started;
         dispatch_free += START_GAP;
         ++started;
     }
@@ -110,6 +157,7 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
         if (chosen < 0) break;
         int w = chosen, s = w % schedulers;
         now = when;
+        if (counts[1] >= MOST_SPANS && cut[0] > 1e299) cut[0] = now;
         // Where is it? Steps that it has no part in are passed over.
         if (at_operation[w] < 0) {
             while (at_step[w] < STEPS && !active[at_step[w] * SAMPLED_WARPS + sampled[w]]) ++at_step[w];
@@ -124,6 +172,7 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
                         if (state[other] == 2) {
                             state[other] = 1;
                             next[other] = now + BARRIER_COST;
+                            ACCOUNT(other, next[other], AT_BARRIER, issued[other]);
                         }
                     }
                 }
@@ -139,12 +188,15 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
                             sampled[other] = (started % SAMPLED_BLOCKS) * width + i;
                             state[other] = 1;
                             next[other] = begin;
+                            since[other] = begin;
+                            row_of[other] = -1;
                             at_step[other] = 0;
                             at_operation[other] = -1;
                             for (int r = 0; r < registers; ++r) ready[other * registers + r] = 0;
                         }
                         running[slot] = width;
                         arrived[slot] = 0;
+                        number[slot] = started;
                         ++started;
                     }
                 }
@@ -154,12 +206,21 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
         }
         int block = step_block[at_step[w]], end = first_operation[block + 1], o = at_operation[w];
         double *own = ready + w * registers;
+        unsigned char *own_late = late + w * registers;
         // Operations that cost nothing pass on when their operands are there.
         while (o < end && kinds[o] == ALIAS) {
             double latest = 0;
-            for (int r = first_read[o]; r < first_read[o + 1]; ++r)
-                if (own[reads[r]] > latest) latest = own[reads[r]];
-            if (written[o] >= 0) own[written[o]] = latest;
+            unsigned char reason = ON_RESULT;
+            for (int r = first_read[o]; r < first_read[o + 1]; ++r) {
+                if (own[reads[r]] > latest) {
+                    latest = own[reads[r]];
+                    reason = own_late[reads[r]];
+                }
+            }
+            if (written[o] >= 0) {
+                own[written[o]] = latest;
+                own_late[written[o]] = reason;
+            }
             ++o;
         }
         if (o >= end) {
@@ -169,46 +230,59 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
         }
         at_operation[w] = o;
         double operands = 0;
-        for (int r = first_read[o]; r < first_read[o + 1]; ++r)
-            if (own[reads[r]] > operands) operands = own[reads[r]];
+        int reason = ON_RESULT;
+        for (int r = first_read[o]; r < first_read[o + 1]; ++r) {
+            if (own[reads[r]] > operands) {
+                operands = own[reads[r]];
+                reason = own_late[reads[r]];
+            }
+        }
         if (operands > now) {
-            waits[2] += operands - now;
             next[w] = operands;
             continue;
         }
+        ACCOUNT(w, operands, reason, o);
         int pipe = pipes[o];
         double pipe_time = pipe_free[s * PIPES + pipe];
         if (pipe_time > now && kinds[o] != MEMORY) {
-            waits[3] += pipe_time - now;
             next[w] = pipe_time;
+            ACCOUNT(w, next[w], ON_PIPE, o);
             continue;
         }
         if (kinds[o] == MEMORY) {
             double behind = load_store_free - now;
             if (store_free - now > 40 * QUEUE) {
                 next[w] = store_free - 40 * QUEUE;
+                ACCOUNT(w, next[w], ON_MEMORY, o);
                 continue;
             }
             if (behind > QUEUE) {
-                waits[4] += behind - QUEUE;
                 next[w] = now + behind - QUEUE;
+                ACCOUNT(w, next[w], ON_PIPE, o);
                 continue;
             }
             if (request_space[o] == 2 && atomic_free - now > 40 * QUEUE) {
                 next[w] = atomic_free - 40 * QUEUE;
+                ACCOUNT(w, next[w], ON_MEMORY, o);
                 continue;
             }
         }
-        // It issues.
+        // It issues: since all that it needs was there, it has waited for its turn.
+        ACCOUNT(w, now, ELIGIBLE, o);
         count += 1;
-        issued[1] += (long long)slots[o];
+        issued[w] = o;
         scheduler_free[s] = now + slots[o];
         next[w] = now + slots[o];
+        ACCOUNT(w, next[w], ISSUES, o);
+        if (written[o] >= 0) {
+            own_late[written[o]] = kinds[o] != MEMORY ? ON_RESULT : request_space[o] == 1 ? ON_SHARED : ON_MEMORY;
+        }
         if (kinds[o] == COMPUTE) {
             pipe_free[s * PIPES + pipe] = now + busy[o];
             if (written[o] >= 0) own[written[o]] = now + latencies[o];
         } else if (kinds[o] == JUMP) {
             next[w] = now + JUMP_COST;
+            ACCOUNT(w, next[w], ON_RESULT, o);
         } else if (kinds[o] == MEMORY) {
             long long place = step_request[at_step[w]] + (long long)request_of[o] * SAMPLED_WARPS + sampled[w];
             double own_passes = passes[place], last = from_last[place], memory = from_memory[place];
@@ -250,7 +324,6 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
         } else if (kinds[o] == BARRIER) {
             int slot = block_of[w];
             state[w] = 2;
-            came[w] = now;
             ++arrived[slot];
             if (arrived[slot] == running[slot]) {
                 arrived[slot] = 0;
@@ -259,7 +332,7 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
                     if (state[other] == 2) {
                         state[other] = 1;
                         next[other] = now + BARRIER_COST;
-                        waits[5] += now - came[other];
+                        ACCOUNT(other, next[other], AT_BARRIER, o);
                     }
                 }
             }
@@ -270,10 +343,5 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
             at_operation[w] = -1;
         }
     }
-    waits[0] = now;
-    waits[1] = load_store_free;
-    waits[6] = last_free;
-    waits[7] = memory_free;
-    waits[8] = atomic_free;
-    issued[0] = count;
+    counts[0] = count;
 }

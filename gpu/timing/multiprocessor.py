@@ -14,7 +14,8 @@ from gpu.timing.caches import CachedRequest
 from gpu.timing.costs import ALIAS, MEMORY, CostTable, scheduled
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.path import Visit
-from gpu.timing.ptx.program import PtxKernel
+from gpu.timing.ptx.program import PtxInstruction, PtxKernel
+from gpu.timing.timeline import SPAN, WarpState
 
 Array = npt.NDArray[Any]
 
@@ -22,6 +23,8 @@ _GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
 _QUEUE = 24.0
 """Cycles of requests that wait before the first cache; who comes then cannot issue."""
 _JUMP = 8.0
+_MOST_OPEN = 8 * 64
+"""Spans that are under way when enough are written down."""
 _BLOCK_START = 250.0
 """Cycles from a block's end to the first instruction of the one that takes its place."""
 
@@ -45,6 +48,7 @@ class MachineCode:
     requests: tuple[dict[int, int], ...]
     slots_of_block: Array
     uses_of_block: Array
+    instructions: tuple[PtxInstruction, ...]
 
 
 def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
@@ -54,6 +58,7 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     kinds, pipes, slots, busy, latencies, written = [], [], [], [], [], []
     first_read, reads, request_of, spaces, first = [0], [], [], [], [0]
     requests: list[dict[int, int]] = []
+    instructions: list[PtxInstruction] = []
     slots_of_block, uses_of_block = [], []
     for block in kernel.blocks:
         asked: dict[int, int] = {}
@@ -61,6 +66,7 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         total = 0.0
         for turn in scheduled(block, table):
             place, each, cost = turn.place, turn.instruction, turn.cost
+            instructions += [each] * max(len(turn.written), 1)
             kinds.append(cost.kind)
             pipes.append(cost.pipe)
             slots.append(cost.slots)
@@ -100,7 +106,7 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         np.array(kinds, np.int32), np.array(pipes, np.int32), np.array(slots), np.array(busy), np.array(latencies),
         np.array(written, np.int32), np.array(first_read, np.int32), np.array(reads or [0], np.int32),
         np.array(request_of, np.int32), np.array(spaces, np.uint8), np.array(first, np.int32), max(len(numbers), 1),
-        tuple(requests), np.array(slots_of_block), np.array(uses_of_block),
+        tuple(requests), np.array(slots_of_block), np.array(uses_of_block), tuple(instructions),
     )  # fmt: skip
 
 
@@ -122,12 +128,21 @@ class MachineRun:
     ----------
     ended : array
         The cycle at which each block ended, in order.
-    waits : array
-        Cycles, by what was waited for.
+    cycles_in : array
+        By WarpState: cycles of all warps together.
+    issued : int
+        Operations of warps.
+    spans : array of SPAN
+        What warps did when, sorted by warp and time, as far as that was asked for.
+    until : float
+        The cycle up to which it was written down.
     """
 
     ended: Array
-    waits: Array
+    cycles_in: Array
+    issued: int
+    spans: Array
+    until: float
 
 
 def run(
@@ -143,6 +158,7 @@ def run(
     sampled_blocks: int,
     blocks: int,
     atomic_cycles: Mapping[int, Array],
+    most_spans: int = 0,
 ) -> MachineRun:
     """Run blocks on one multiprocessor.
 
@@ -163,6 +179,8 @@ def run(
         How many of the sample are taken in turn, and how many are run.
     atomic_cycles : mapping
         By request's id, what atomics in global memory cost each of its warps.
+    most_spans : int
+        How much of what each warp does when is written down; 0 for nothing.
     """
     warps = warps_per_block * sampled_blocks
     counts = [len(code.requests[visit.block]) for visit in path]
@@ -203,8 +221,12 @@ def run(
             else:
                 passes[row, which] = request.passes[:here]
     numbers = np.array(
-        [gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps], np.int64
-    )
+        [
+            gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps,
+            most_spans,
+        ],
+        np.int64,
+    )  # fmt: skip
     given = np.array(
         [
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
@@ -215,14 +237,28 @@ def run(
     )  # fmt: skip
     blocks_of_path = np.array([visit.block for visit in path] or [0], np.int32)
     ready = np.zeros(slots * warps_per_block * code.registers)
-    ended, waits, issued = np.zeros(blocks), np.zeros(16), np.zeros(2, np.int64)
+    late = np.zeros(ready.size, np.uint8)
+    ended, cycles_in, written = np.zeros(blocks), np.zeros(len(WarpState)), np.zeros(2, np.int64)
+    room = most_spans + _MOST_OPEN if most_spans else 1
+    cut, times, marks = np.full(1, np.inf if most_spans else -1.0), np.zeros((room, 2)), np.zeros((room, 4), np.int32)
     native.run(
         "multiprocessor", numbers, given, code.kinds, code.pipes, code.slots, code.busy, code.latencies, code.written,
         code.first_read, code.reads, code.request_of, code.first_operation, blocks_of_path,
         np.ascontiguousarray(first_request[:-1] * warps if len(path) else first_request * 0).astype(np.int32), active,
-        passes, from_last, from_memory, code.spaces, ready, ended, waits, issued,
+        passes, from_last, from_memory, code.spaces, ready, late, ended, cycles_in, written, cut, times, marks,
     )  # fmt: skip
-    return MachineRun(ended, waits)
+    until = min(float(cut[0]), float(ended.max(initial=0.0)))
+    spans = _spans(times[: written[1]], marks[: written[1]], until)
+    return MachineRun(ended, cycles_in, int(written[0]), spans, until)
+
+
+def _spans(times: Array, marks: Array, until: float) -> Array:
+    """Return what was written down as spans up to a cycle, in order."""
+    spans = np.empty(len(times), SPAN)
+    spans["begin"], spans["end"] = times[:, 0], np.minimum(times[:, 1], until)
+    spans["warp"], spans["state"], spans["operation"], spans["block"] = marks.T
+    found: Array = spans[np.lexsort((times[:, 0], marks[:, 0]))]
+    return found[found["begin"] < found["end"]]
 
 
 def lines(request: Any, here: int) -> Array:

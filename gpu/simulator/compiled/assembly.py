@@ -31,7 +31,13 @@ def memory_type(type: Scalar | Pointer) -> str:
 
 
 class Assembly:
-    """A function's text. Variables live in allocas of the entry block, which LLVM makes registers of."""
+    """A function's text. Variables live in allocas of the entry block, which LLVM makes registers of.
+
+    Attributes
+    ----------
+    mark : str
+        Stands behind each instruction: of which line it is, where somebody wants to know.
+    """
 
     def __init__(self) -> None:
         self.entry: list[str] = []
@@ -39,6 +45,7 @@ class Assembly:
         self.metadata: list[str] = []
         self.declared: set[str] = set()
         self.ended = False
+        self.mark = ""
         self._count = 0
         self._not_unrolled = ""
 
@@ -52,7 +59,7 @@ class Assembly:
         if self.ended:
             self.lines.append(f"{self.fresh('dead')}:")
             self.ended = False
-        self.lines.append(f"  {line}")
+        self.lines.append(f"  {line}{self.mark}")
 
     def value(self, instruction: str, hint: str = "v") -> str:
         """Add an instruction and return the name of its value."""
@@ -80,6 +87,12 @@ class Assembly:
         """Add a metadata node and return its name; "self" in the content is the node itself."""
         name = f"!{len(self.metadata)}"
         self.metadata.append(f"{name} = {'distinct ' if distinct else ''}!{{{content.replace('self', name)}}}")
+        return name
+
+    def described(self, content: str) -> str:
+        """Add a metadata node of a kind that LLVM knows, and return its name."""
+        name = f"!{len(self.metadata)}"
+        self.metadata.append(f"{name} = {content}")
         return name
 
     # Control flow.

@@ -22,7 +22,9 @@ _BESIDES = 6
 _FEWEST, _MOST = 8, 255
 
 
-def ptx_of(function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str) -> str:
+def ptx_of(
+    function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str, located: str = ""
+) -> str:
     """Return a kernel as PTX.
 
     Parameters
@@ -32,13 +34,15 @@ def ptx_of(function: ir.Function, variables: Mapping[str, tuple[str, Array]], ca
         As of `ThreadWriter`.
     capability : str
         The GPU's compute capability, such as "9.0".
+    located : str
+        The name of the file whose lines the PTX is to say; "" where it need not.
 
     Raises
     ------
     CompileError
         The kernel has what is not estimated.
     """
-    text = ThreadWriter(variables).kernel(function)
+    text = ThreadWriter(variables, located).kernel(function)
     machine = _machine(f"sm_{capability.replace('.', '')}")
     try:
         module = llvm.parse_assembly(text)

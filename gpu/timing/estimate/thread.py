@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 import numpy.typing as npt
 
-from gpu.errors import CompileError
+from gpu.errors import CompileError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
@@ -49,20 +50,27 @@ class ThreadWriter:
     ----------
     variables : mapping of str to (str, array)
         Of the module: their state spaces, "constant" or "global", and their bytes.
+    located : str
+        The name of the file whose lines instructions are to know; "" where they need not.
     """
 
-    def __init__(self, variables: Mapping[str, tuple[str, Array]]) -> None:
+    def __init__(self, variables: Mapping[str, tuple[str, Array]], located: str = "") -> None:
         self._asm = Assembly()
         self._module = variables
         self._globals: dict[str, str] = {}
         self._loops: list[tuple[str, str]] = []
         self._depth = 0
         self._enabled = ""
+        self._located = located
+        self._scope = ""
+        self._marks: dict[int, str] = {}
+        self._named: list[str] = []
 
     def kernel(self, function: ir.Function) -> str:
         """Return a module's text with the kernel in it; CompileError says what is not estimated."""
         asm = self._asm
         frame = _CallFrame(function, end="end")
+        known = self._know_lines(function.name) if self._located else ""
         parameters = []
         try:
             for slot, (_, type) in enumerate(function.parameters):
@@ -85,9 +93,37 @@ class ThreadWriter:
             asm.jump("end")
         body = "\n".join(["entry:", *asm.entry, "  br label %start", "start:", *asm.lines, "end:", "  ret void"])
         head = "\n".join([*self._globals.values(), *sorted(asm.declared)])
-        return f"{head}\ndefine ptx_kernel void @{function.name}({', '.join(parameters)}) {{\n{body}\n}}\n" + "\n".join(
-            asm.metadata
+        opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}){known} {{"
+        return "\n".join([head, opening, body, "}", *asm.metadata, *self._named])
+
+    # Lines.
+
+    def _know_lines(self, name: str) -> str:
+        """Write down what is said of the file and the kernel, so that lines can be; return the kernel's mark."""
+        asm = self._asm
+        file = asm.described(f'!DIFile(filename: "{self._located}", directory: "/")')
+        unit = asm.described(
+            f"distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: {file}, emissionKind: DebugDirectivesOnly)"
         )
+        type = asm.described(f"!DISubroutineType(types: {asm.node('null')})")
+        self._scope = asm.described(
+            f'distinct !DISubprogram(name: "{name}", scope: {file}, file: {file}, type: {type}, unit: {unit}, '
+            "spFlags: DISPFlagDefinition)"
+        )
+        version = asm.node('i32 2, !"Debug Info Version", i32 3')
+        self._named += [f"!llvm.dbg.cu = !{{{unit}}}", f"!llvm.module.flags = !{{{version}}}"]
+        asm.mark = self._mark_of(0)
+        return f" !dbg {self._scope}"
+
+    def _mark_of(self, line: int) -> str:
+        if line not in self._marks:
+            self._marks[line] = f", !dbg {self._asm.described(f'!DILocation(line: {line}, scope: {self._scope})')}"
+        return self._marks[line]
+
+    def _at_line(self, position: SourcePosition) -> None:
+        """Let what follows be of a line; what a header does is of the line that called it."""
+        if self._located and PurePath(position.file).name == self._located:
+            self._asm.mark = self._mark_of(position.line)
 
     # Statements.
 
@@ -103,6 +139,8 @@ class ThreadWriter:
 
     def _statement(self, frame: _CallFrame, statement: ir.Statement) -> None:
         asm = self._asm
+        if not isinstance(statement, ir.Block):
+            self._at_line(statement.position)
         match statement:
             case ir.Evaluate(expression):
                 self._value(frame, expression)
@@ -154,6 +192,7 @@ class ThreadWriter:
         self._loops.append((after, step))
         self._statement(frame, loop.body)
         self._loops.pop()
+        self._at_line(loop.position)
         asm.place(step)
         if loop.step is not None:
             self._value(frame, loop.step)
@@ -520,9 +559,11 @@ class ThreadWriter:
             inner.result = asm.alloca(call.type.size, "result")
         self._shared(inner)
         loops, self._loops = self._loops, []
+        mark = asm.mark
         self._depth += 1
         self._statement(inner, call.function.body)
         self._depth -= 1
+        asm.mark = mark
         self._loops = loops
         if not asm.ended:
             asm.jump(inner.end)

@@ -18,6 +18,8 @@ _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^\w\n]*(?:\.\w+\s+)*(?:\.align\s+\d+)?)?\s+([\w$]+)(?:\[(\d+)\])?"
 )
 _INSTRUCTION = re.compile(r"(?:@(!?)(%?[\w$]+)\s+)?([a-z_][\w.:]*)\s*(.*)", re.DOTALL)
+_FILE = re.compile(r"\.file\s+(\d+)\s+\"([^\"]*)\"")
+_PLACE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
 _REGISTER = re.compile(r"%[a-zA-Z_][\w$]*")
 _SPECIAL = re.compile(
@@ -92,6 +94,12 @@ class PtxInstruction:
         return (*found, self.guard) if self.guard else tuple(found)
 
     @property
+    def text(self) -> str:
+        """As the compiler wrote it."""
+        guard = f"@{'!' * self.negated}{self.guard} " if self.guard else ""
+        return f"{guard}{'.'.join((self.opcode, *self.words))} {', '.join(self.operands)}".strip()
+
+    @property
     def ends_block(self) -> bool:
         return self.opcode in ("bra", "ret", "exit", "trap", "brx")
 
@@ -158,9 +166,10 @@ def placed(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
     return places, end
 
 
-def parse(text: str) -> PtxProgram:
-    """Take PTX text apart."""
+def parse(text: str, file: str = "") -> PtxProgram:
+    """Take PTX text apart; instructions know their lines in the file of that name, where the text says them."""
     text = _COMMENT.sub("", text)
+    files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
     for found in _ENTRY.finditer(text):
@@ -168,7 +177,7 @@ def parse(text: str) -> PtxProgram:
         head = _closing(text, found.end() - 1, "()")
         opening = text.index("{", head)
         end = _closing(text, opening, "{}")
-        kernels[found[1]] = _kernel(found[1], text[found.end() : head - 1], text[opening + 1 : end - 1])
+        kernels[found[1]] = _kernel(found[1], text[found.end() : head - 1], text[opening + 1 : end - 1], files)
     outside.append(text[end:])
     variables = tuple(each for part in outside for each in _variables(part))
     for kernel in kernels.values():
@@ -209,7 +218,7 @@ def _size_of(type: str) -> int:
     return _SIZES[re.sub(r"\D", "", type)]
 
 
-def _kernel(name: str, head: str, body: str) -> PtxKernel:
+def _kernel(name: str, head: str, body: str, files: frozenset[str]) -> PtxKernel:
     parameters, end = [], 0
     for found in _PARAMETER.finditer(head):
         alignment = int(found[1] or _size_of(found[2]))
@@ -221,10 +230,10 @@ def _kernel(name: str, head: str, body: str) -> PtxKernel:
     for type, registers in re.findall(r"\.reg\s+\.(\w+)\s+([^;]+);", body):
         for register in registers.split(","):
             widths[register.strip().partition("<")[0]] = 0 if type == "pred" else _size_of(type)
-    return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body), widths)
+    return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body, files), widths)
 
 
-def _blocks(body: str) -> list[BasicBlock]:
+def _blocks(body: str, files: frozenset[str]) -> list[BasicBlock]:
     body = _VARIABLE.sub("", body)
     blocks = [BasicBlock(0, "")]
     line = 0
@@ -240,8 +249,9 @@ def _blocks(body: str) -> list[BasicBlock]:
                 if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
                     blocks.append(BasicBlock(len(blocks), ""))
                 blocks[-1].keeps_rounds = True
-            if located := re.match(r"\.loc\s+\d+\s+(\d+)", statement):
-                line = int(located[1])
+            if statement.startswith(".loc"):
+                # Of what a header has, the line that called it.
+                line = next((int(number) for file, number in _PLACE.findall(statement) if file in files), 0)
             continue
         found = _INSTRUCTION.fullmatch(statement)
         if found is None:

@@ -1,0 +1,234 @@
+"""When warps issue, and why they wait: reckoned by hand for small kernels, and the sums of all that the model runs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gpu.devices.probe import find_nvcc
+from gpu.engines.modeling import LONGEST, ModelingEngine
+from gpu.patterns import find_pattern
+from gpu.run.model import model_pattern, modeled_program
+from gpu.simulator.module import SimulatedModule
+from gpu.timing import compiler, launch, multiprocessor
+from gpu.timing.gpus import find_gpu
+from gpu.timing.kernels import modeled_file
+from gpu.timing.launch import LaunchModel
+from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.memory import SampledMemory
+from gpu.timing.ptx.program import parse
+from gpu.timing.ptx.running import GridShape
+from gpu.timing.timeline import LaunchTimelines, WarpState
+
+H200 = find_gpu("h200")
+ADDS = 8
+
+
+def timelines(body: str, block: int, grid: int = 1) -> LaunchTimelines:
+    """Return the timelines of a kernel of PTX without parameters."""
+    kernel = parse(f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{{\n{body}\n}}\n").kernel("k")
+    model = LaunchModel(PtxMachine(kernel, {}), H200, 16)
+    shape = GridShape((grid, 1, 1), (block, 1, 1))
+    return model.timelines(shape, np.zeros(16, np.uint8), SampledMemory({}))[1]
+
+
+def chain(register: str = "%f1") -> str:
+    return f"mov.f32 {register}, 0f00000000;\n" + f"add.f32 {register}, {register}, 0f3F800000;\n" * ADDS
+
+
+def of(found: LaunchTimelines, warp: int, state: WarpState, resident: int = 1, word: str = "") -> np.ndarray:
+    """Return a warp's spans in a state, of the first block that is run, in order; those of instructions with a word."""
+    spans = found.spans_of(resident)
+    spans = spans[(spans["warp"] == warp) & (spans["state"] == state) & (spans["block"] == 0)]
+    return spans[[word in found.operations[each].text for each in spans["operation"]]]
+
+
+def test_a_chain_of_one_warp_issues_once_in_each_latency() -> None:
+    found = timelines(f"{chain()}ret;", 32)
+    issues, waits = (of(found, 0, state, word="add") for state in (WarpState.ISSUING, WarpState.DEPENDENCY))
+    assert issues["begin"] == pytest.approx(np.arange(ADDS) * H200.arithmetic_cycles, abs=1e-4)
+    assert issues["end"] - issues["begin"] == pytest.approx(np.ones(ADDS), abs=1e-4)
+    assert waits["end"] - waits["begin"] == pytest.approx(np.full(ADDS - 1, H200.arithmetic_cycles - 1), abs=1e-4)
+    assert found.timelines[0].issued == (ADDS + 1) * found.blocks
+
+
+def test_a_second_warp_of_the_same_scheduler_issues_while_the_first_one_waits() -> None:
+    alone, beside = timelines(f"{chain()}ret;", 32), timelines(f"{chain()}ret;", 5 * 32)
+    first, fifth = (of(beside, warp, WarpState.ISSUING, word="add") for warp in (0, 4))
+    assert fifth["begin"][:-1] == pytest.approx(first["begin"][:-1] + 1, abs=1e-4)
+    assert of(beside, 0, WarpState.ISSUING)["begin"][-1] <= of(alone, 0, WarpState.ISSUING)["begin"][-1] + 1
+    others = [of(beside, warp, WarpState.ISSUING, word="add")["begin"] for warp in (1, 2, 3)]
+    assert all(np.array_equal(each, first["begin"]) for each in others)  # each has a scheduler of its own
+
+
+def test_a_warp_waits_at_a_barrier_until_the_last_one_has_come() -> None:
+    body = f"""
+        mov.u32 %r1, %tid.x;
+        setp.ge.u32 %p1, %r1, 32;
+        @%p1 bra LATE;
+        {chain()}
+        LATE:
+        bar.sync 0;
+        ret;
+    """
+    found = timelines(body, 64)
+    (came,) = of(found, 0, WarpState.ISSUING, word="bar")["begin"]
+    (waits,) = of(found, 1, WarpState.BARRIER)
+    (early,) = of(found, 1, WarpState.ISSUING, word="bar")
+    assert early["begin"] + 10 < came  # it has no chain to go through
+    assert waits["begin"] == early["end"]
+    assert waits["end"] == pytest.approx(came + H200.barrier_cycles + 2, abs=1e-3)
+    assert of(found, 1, WarpState.ISSUING, word="ret")["begin"][0] == pytest.approx(waits["end"], abs=1.1)
+
+
+def test_blocks_that_wait_for_memory_hide_each_other() -> None:
+    body = """
+        ld.param.u64 %rd1, [p0];
+        mov.u32 %r1, %tid.x;
+        mul.wide.u32 %rd2, %r1, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        ld.global.f32 %f1, [%rd3];
+        add.f32 %f2, %f1, %f1;
+        st.global.f32 [%rd3], %f2;
+        ret;
+    """
+    kernel = parse(f".version 9.0\n.visible .entry k(.param .u64 p0)\n{{\n{body}\n}}\n").kernel("k")
+    memory = SampledMemory({0: np.zeros(1 << 12, np.uint8)})
+    parameters = np.array([memory.address(0), 0], np.int64).view(np.uint8)
+    model = LaunchModel(PtxMachine(kernel, {}), H200, 16)
+    found = model.timelines(GridShape((2, 1, 1), (64, 1, 1)), parameters, memory)[1]
+    (load,) = of(found, 0, WarpState.ISSUING, word="ld.global")
+    (waits,) = of(found, 0, WarpState.MEMORY)
+    assert waits["begin"] == load["end"]
+    assert waits["end"] - load["begin"] >= H200.first_cache_cycles
+    assert found.operations[waits["operation"]].text.startswith("add.f32")  # what waits is who needs it
+    alone, full = found.timelines[0], found.timelines[-1]
+    assert full.cycles < alone.cycles / 5
+    assert alone.cycles_in[WarpState.ISSUING] == full.cycles_in[WarpState.ISSUING]
+
+
+CASES = [
+    ("reduction", "neighbored", {"n": 2**16}),
+    ("reduction", "grid-stride", {"n": 2**16}),
+    ("matmul", "tiled", {"n": 128}),
+]
+
+
+@pytest.fixture
+def without_nvcc(monkeypatch) -> None:
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+
+
+def of_pattern(pattern: str, variant: str, given: dict[str, int]) -> tuple[LaunchTimelines, ModelingEngine]:
+    declared = find_pattern(pattern)
+    params = declared.check(given)
+    engine = ModelingEngine(H200, LONGEST)
+    modeled_program(declared.variant(variant), declared.inputs({}, params, 0), params, engine)
+    assert engine.timelines is not None
+    engine.close()
+    return engine.timelines, engine
+
+
+@pytest.mark.usefixtures("without_nvcc")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case[:2])))
+def test_spans_come_to_what_the_model_counts_without_them(case, monkeypatch) -> None:
+    plain = []
+    real = multiprocessor.run
+
+    def twice(*given, most_spans: int = 0, **options):
+        plain.append(real(*given, **options))
+        assert plain[-1].spans.size == 0
+        return real(*given, most_spans=most_spans, **options)
+
+    monkeypatch.setattr(multiprocessor, "run", twice)
+    found, engine = of_pattern(*case)
+    pattern, variant, given = case
+    declared = find_pattern(pattern)
+    params = declared.check(given)
+    modeled = model_pattern(declared.variant(variant), declared.inputs({}, params, 0), params, "h200")
+    assert [each.time_us for each in engine.launches] == [each.time_us for each in modeled.launches]
+    estimate = engine.launches[engine.timed_launch].estimate
+    assert estimate is not None
+    runs = {(float(run.ended[-1]), run.issued): run for run in plain}
+    for each in found.timelines:
+        without = runs[each.cycles, each.issued]
+        assert without.cycles_in.tolist() == list(each.cycles_in)
+        spans = found.spans_of(each.resident)
+        lengths = spans["end"].astype(np.float64) - spans["begin"]
+        sums = np.bincount(spans["state"], lengths, len(WarpState))
+        assert each.until == each.cycles
+        assert sums == pytest.approx(each.cycles_in, rel=1e-3, abs=1)
+        assert np.count_nonzero(spans["state"] == WarpState.ISSUING) == each.issued
+        # At each scheduler one instruction at a time, and no warp does two things, nor nothing while it is there.
+        for scheduler in range(found.schedulers):
+            own = spans[(spans["warp"] % found.schedulers == scheduler) & (spans["state"] == WarpState.ISSUING)]
+            own = np.sort(own, order="begin")
+            assert (own["begin"][1:] >= own["end"][:-1] - 0.01).all()
+        same = (spans["warp"][1:] == spans["warp"][:-1]) & (spans["block"][1:] == spans["block"][:-1])
+        assert np.array_equal(spans["begin"][1:][same], spans["end"][:-1][same])
+        if not found.shortened:
+            of_grid = each.cycles_in[WarpState.ISSUING] / found.blocks * estimate.of_blocks
+            assert of_grid == pytest.approx(estimate.instructions, rel=0.02)
+
+
+@pytest.mark.usefixtures("without_nvcc")
+def test_what_is_written_down_is_bounded_and_whole_up_to_there(monkeypatch) -> None:
+    whole, _ = of_pattern("reduction", "neighbored", {"n": 2**16})
+    monkeypatch.setattr(launch, "_MOST_SPANS", 500)
+    found, _ = of_pattern("reduction", "neighbored", {"n": 2**16})
+    for own, all_of_it in zip(found.timelines, whole.timelines, strict=True):
+        assert own.until < own.cycles == all_of_it.cycles
+        assert own.cycles_in == all_of_it.cycles_in
+        spans, others = found.spans_of(own.resident), whole.spans_of(own.resident)
+        assert 500 <= spans.size <= 1012
+        others = others[others["begin"] < np.float32(own.until)]
+        others["end"] = np.minimum(others["end"], np.float32(own.until))
+        assert np.array_equal(spans, others)
+
+
+TEXT = """#define HALF 0.5f
+__device__ float halved(float x) {
+    return x * HALF;
+}
+extern "C" __global__ void reversed(const float *from, float *to, int n) {
+    __shared__ float own[64];
+    int t = threadIdx.x;
+    own[t] = halved(from[t]);
+    __syncthreads();
+    to[t] =
+        own[63 - t];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "nvcc", [False, pytest.param(True, marks=pytest.mark.skipif(not find_nvcc(), reason="no nvcc"))]
+)
+def test_instructions_know_their_lines(nvcc, tmp_path, monkeypatch) -> None:
+    if not nvcc:
+        monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+    module = SimulatedModule(TEXT, tmp_path / "own.cu", {}, tolerant=True)
+    file = modeled_file(TEXT, H200, {}, [], "own.cu", module, lines=True)
+    values = [np.zeros(256, np.uint8), np.zeros(256, np.uint8), np.int32(64)]
+    _, found = file.timelines("reversed", GridShape((1, 1, 1), (64, 1, 1)), values)
+    assert found.source == ("sass" if nvcc else "ir")
+    lines = {word: {each.line for each in found.operations if word in each.text} for word in (
+        "ld.global", "mul", "st.shared", "bar", "ld.shared", "st.global")}  # fmt: skip
+    assert lines["ld.global"] == {8}
+    assert 3 in lines["mul"]
+    assert (lines["st.shared"], lines["bar"]) == ({8}, {9})
+    assert lines["ld.shared"] | lines["st.global"] <= {10, 11}
+
+
+@pytest.mark.usefixtures("without_nvcc")
+def test_what_a_header_does_is_of_no_line_of_the_file(tmp_path) -> None:
+    (tmp_path / "mine.cuh").write_text("__device__ inline float twice(float x) {\n\n\n    return x * 2.0f + 1.0f;\n}\n")
+    text = '#include "mine.cuh"\nextern "C" __global__ void k(float *to) {\n    to[threadIdx.x] = twice(to[0]);\n}\n'
+    module = SimulatedModule(text, tmp_path / "own.cu", {}, [tmp_path], tolerant=True)
+    file = modeled_file(text, H200, {}, [tmp_path], "own.cu", module, lines=True)
+    _, found = file.timelines("k", GridShape((1, 1, 1), (32, 1, 1)), [np.zeros(256, np.uint8)])
+    assert {each.line for each in found.operations} <= {0, 2, 3}
+    for one, other in pairwise(found.timelines):
+        assert (one.resident + 1, one.last) == (other.resident, other.first)
