@@ -14,9 +14,12 @@ from gpu.timing.gpus import GpuDescription
 from gpu.timing.kernels import ModeledFile, modeled_file
 from gpu.timing.launch import LaunchEstimate
 from gpu.timing.ptx.running import GridShape
+from gpu.timing.timeline import LaunchTimelines
 
 _MOST_LANE_INSTRUCTIONS = 2e9
 """Instructions of lanes that a host program's launches may run here so that later ones find true values."""
+
+LONGEST = -1
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class ModelingEngine(SimulatorEngine):
     ----------
     gpu : GpuDescription
         What the times are of. Host programs see its number of multiprocessors.
+    timed : int or None
+        Which launch it also keeps the timelines of, fills counted too; LONGEST for that which would take longest.
 
     Attributes
     ----------
@@ -85,12 +90,19 @@ class ModelingEngine(SimulatorEngine):
         Whether every launch found what those before it left.
     source : str
         What says the registers: "sass" or "ir".
+    timelines : LaunchTimelines or None
+        Those that were asked for, once the launch was made.
+    timed_launch : int
+        Which launch they are of.
     """
 
-    def __init__(self, gpu: GpuDescription) -> None:
+    def __init__(self, gpu: GpuDescription, timed: int | None = None) -> None:
         super().__init__("compiled")
         self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors)
         self._gpu = gpu
+        self._wanted = timed
+        self.timelines: LaunchTimelines | None = None
+        self.timed_launch = 0
         self.launches: list[ModeledLaunch] = []
         self.all_ran = True
         self.source = "sass"
@@ -106,7 +118,8 @@ class ModelingEngine(SimulatorEngine):
         if key not in self._files:
             plain = self._built(file, defines)
             whole = whole_text(file, text)
-            modeled = modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain)
+            modeled = modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain,
+                                   lines=self._wanted is not None)  # fmt: skip
             self.source = modeled.source
             self._files[key] = ModeledModule(super().build(file, defines), modeled)
         return self._files[key]
@@ -130,6 +143,10 @@ class ModelingEngine(SimulatorEngine):
             values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
             estimate = kernel.file.estimate(kernel.name, shape, values)  # type: ignore[arg-type]
         self._alike[key] = count + 1, estimate
+        if self._is_timed(estimate):
+            values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
+            _, self.timelines = kernel.file.timelines(kernel.name, shape, values)  # type: ignore[arg-type]
+            self.timed_launch = len(self.launches)
         code = kernel.file.machine_kernel(kernel.name)
         self.launches.append(
             ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate, kernel.file.name, code)
@@ -146,6 +163,11 @@ class ModelingEngine(SimulatorEngine):
             super(ModelingEngine, self).launch(kernel.simulated, grid, block, *kept, shared_bytes=shared_bytes)
 
         self._pending = run
+
+    def _is_timed(self, estimate: LaunchEstimate) -> bool:
+        if self._wanted != LONGEST:
+            return self._wanted == len(self.launches)
+        return all(estimate.time_us > each.time_us for each in self.launches if each.estimate is not None)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         self._settle()

@@ -14,6 +14,7 @@ from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
 from gpu.messages.shared_arrays import SharedArray
+from gpu.messages.timelines import RunTimelines
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Check
 from gpu.schedules import ROUND_ROBIN
@@ -239,6 +240,41 @@ class StepKernel:
 
 
 @dataclass(frozen=True)
+class TimelinePattern:
+    """Say when the warps of a run would issue on a GPU: the Result's `timelines`, their spans its array `spans`.
+
+    It takes the simulator's process, whatever the engine that runs.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources, side
+        As of a RunPattern.
+    gpu : str
+        A key, as of `gpu.timing.gpus.find_gpu`.
+    launch : int or None
+        Which of the launches, counted with fills; None for that which would take longest.
+    """
+
+    pattern: str
+    variant: str
+    gpu: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+    side: int = 0
+    launch: int | None = None
+
+
+@dataclass(frozen=True)
+class TimelineKernel:
+    """Say when the warps of any kernel's launch would issue on a GPU: as of a TimelinePattern."""
+
+    kernel: KernelLaunch
+    gpu: str
+
+
+@dataclass(frozen=True)
 class LoadBodies:
     """Read a file of bodies: .csv, or tipsy (.tipsy, .bin).
 
@@ -322,6 +358,8 @@ Request = (
     | RunKernel
     | CountKernel
     | StepKernel
+    | TimelinePattern
+    | TimelineKernel
     | LoadBodies
     | SaveBodies
     | AdvanceBodies
@@ -414,6 +452,8 @@ class Result:
         Of an AdvanceBodies.
     atomics : AtomicsStudy or None
         Of a StudyAtomics.
+    timelines : RunTimelines or None
+        Of a TimelinePattern or a TimelineKernel.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -427,6 +467,7 @@ class Result:
     counted: CountedLaunch | None = None
     bodies: BodyFigures | None = None
     atomics: AtomicsStudy | None = None
+    timelines: RunTimelines | None = None
 
 
 @dataclass(frozen=True)

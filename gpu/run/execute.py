@@ -46,8 +46,11 @@ from gpu.messages.requests import (
     StepPattern,
     StudyAtomics,
     Throughput,
+    TimelineKernel,
+    TimelinePattern,
 )
 from gpu.messages.shared_arrays import SharedArray, SharedFolder
+from gpu.messages.timelines import RunTimelines
 from gpu.messages.timing import Timing, timing_of
 from gpu.patterns import find_pattern, pattern_with_lesson
 from gpu.run import bodies as execute_bodies
@@ -126,6 +129,14 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.run.kernel import record_kernel
 
             return _shared_recording(record_kernel(launch, schedule), folder)
+        case TimelinePattern():
+            from gpu.run.timelines import pattern_timelines
+
+            return _timelines(pattern_timelines(request), folder)
+        case TimelineKernel(launch, gpu):
+            from gpu.run.timelines import kernel_timelines
+
+            return _timelines(kernel_timelines(launch, gpu), folder)
         case LoadBodies() | SaveBodies() | AdvanceBodies():
             return execute_bodies.execute(engine, request, folder, tell)
     pattern = find_pattern(request.pattern)
@@ -333,6 +344,11 @@ def _shared_recording(recording: Recording, folder: SharedFolder) -> Result:
     recording.save(file)
     handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))
     return Result({"recording": handle}, path=handle.path)
+
+
+def _timelines(found: RunTimelines, folder: SharedFolder) -> Result:
+    bare, arrays = found.apart()
+    return Result(_share(arrays, folder), timelines=bare)
 
 
 def _load(path: str) -> dict[str, Array]:

@@ -20,7 +20,7 @@ from gpu.simulator.executor.textures import Texture
 from gpu.simulator.module import SimulatedModule
 from gpu.timing.compiler import MachineKernel
 from gpu.timing.gpus import GpuDescription, find_gpu
-from gpu.timing.kernels import modeled_file
+from gpu.timing.kernels import ModeledFile, modeled_file
 from gpu.timing.ptx.running import GridShape
 from gpu.timing.sass.lines import machine_lines
 
@@ -191,16 +191,23 @@ def model_pattern(
     KernelError
         The kernel does what the model does not follow, or there is no compiler.
     """
+    described = find_gpu(gpu)
+    with closing(modeled_program(variant, inputs, params, ModelingEngine(described), sources)) as engine:
+        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran)
+
+
+def modeled_program(
+    variant: Variant, inputs: Inputs, params: Params, engine: ModelingEngine, sources: Mapping[str, str] | None = None
+) -> ModelingEngine:
+    """Run a variant's host program on an engine that models; errors as of `model_pattern`."""
     if variant.library:
         raise InputError(f"{variant.title} is a library's routine, whose kernels are not here to be modeled.")
     if obstacle := variant.obstacle(inputs, params):
         raise InputError(obstacle)
-    described = find_gpu(gpu)
-    with closing(ModelingEngine(described)) as engine:
-        engine.sources.update(sources or {})
-        for _ in variant.run(engine, inputs, params):
-            pass
-        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran)
+    engine.sources.update(sources or {})
+    for _ in variant.run(engine, inputs, params):
+        pass
+    return engine
 
 
 def model_kernel(
@@ -219,6 +226,42 @@ def model_kernel(
 ) -> ModeledRun:
     """Model one launch of a kernel; parameters as of `gpu.kernel.simulate.simulate`."""
     described = find_gpu(gpu)
+    bound = bound_launch(
+        file, text, kernel, grid, block, arguments, described,
+        shared_bytes=shared_bytes, defines=defines, include_dirs=include_dirs, constants=constants,
+    )  # fmt: skip
+    estimate = bound.file.estimate(bound.name, bound.shape, bound.values)
+    code = bound.file.machine_kernel(bound.name)
+    launch = ModeledLaunch(kernel, bound.shape.grid, bound.shape.block, estimate.time_us, estimate, file.name, code)
+    return ModeledRun(described, (launch,), bound.file.source, all_ran=True)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundLaunch:
+    """A launch of a kernel that is ready to be modeled: its file, its name there, its extents and its arguments."""
+
+    file: ModeledFile
+    name: str
+    shape: GridShape
+    values: list[Any]
+
+
+def bound_launch(
+    file: Path,
+    text: str,
+    kernel: str,
+    grid: Extent | None,
+    block: Extent | None,
+    arguments: Sequence[Any],
+    gpu: GpuDescription,
+    *,
+    shared_bytes: int | None = None,
+    defines: Mapping[str, int | str] | None = None,
+    include_dirs: Sequence[Path] = (),
+    constants: Mapping[str, Any] | None = None,
+    lines: bool = False,
+) -> BoundLaunch:
+    """Return a launch that is ready to be modeled; parameters as of `model_kernel`, `lines` as of `modeled_file`."""
     known = host_launch(text, kernel, defines)
     extents: list[tuple[int, int, int]] = []
     for option, wanted, found in (("--grid", grid, known.grid), ("--block", block, known.block)):
@@ -238,16 +281,14 @@ def model_kernel(
         raise KernelError(f"{kernel} takes a texture object, which the model does not follow in files.")
     keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
     whole = text + (keep if "<" in kernel else "")
-    modeled = modeled_file(whole, described, macros, [file.resolve().parent, *include_dirs], file.name, module)
+    folders = [file.resolve().parent, *include_dirs]
+    modeled = modeled_file(whole, gpu, macros, folders, file.name, module, lines=lines)
     for name, given in (constants or {}).items():
         if name not in module.variables:
             raise KernelError(f"There is no variable {name!r} in {file.name}.")
         modeled.set_variable(name, variable_of(name, given, module.variables[name]))
     values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
-    estimate = modeled.estimate(re.sub(r"\s", "", kernel), shape, values)
-    code = modeled.machine_kernel(re.sub(r"\s", "", kernel))
-    launch = ModeledLaunch(kernel, shape.grid, shape.block, estimate.time_us, estimate, file.name, code)
-    return ModeledRun(described, (launch,), modeled.source, all_ran=True)
+    return BoundLaunch(modeled, re.sub(r"\s", "", kernel), shape, values)
 
 
 def _three(extent: Extent) -> tuple[int, int, int]:

@@ -150,7 +150,7 @@ class PtxProgram:
         if name in self.kernels:
             return self.kernels[name]
         plain = name.partition("<")[0].rpartition("::")[2]
-        alike = [each for each in self.kernels if f"{len(plain)}{plain}" in each]
+        alike = [each for each in self.kernels if each == plain or f"{len(plain)}{plain}" in each]
         if len(alike) != 1:
             raise KernelError(f"What the compiler made has no kernel {name!r}.")
         return self.kernels[alike[0]]

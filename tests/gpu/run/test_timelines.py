@@ -1,0 +1,98 @@
+"""Timelines that are asked for: of a pattern's launches, and of any kernel's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.engines.null import NullEngine
+from gpu.errors import InputError, KernelError
+from gpu.messages.kernels import KernelLaunch
+from gpu.messages.requests import TimelineKernel, TimelinePattern
+from gpu.messages.shared_arrays import SharedFolder
+from gpu.messages.timelines import RunTimelines
+from gpu.run.execute import execute
+from gpu.timing import compiler
+from gpu.timing.timeline import SPAN, WarpState
+
+TEXT = """template <int N> __global__ void scaled(float *values) {
+    values[blockIdx.x * blockDim.x + threadIdx.x] *= N;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def without_nvcc(monkeypatch) -> None:
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+
+
+@pytest.fixture
+def folder():
+    made = SharedFolder()
+    yield made
+    made.close()
+
+
+def carry_out(request, folder) -> RunTimelines:
+    result = execute(NullEngine(), request, folder, lambda progress: None)
+    assert result.timelines is not None
+    assert result.timelines.timelines.spans.size == 0  # they are in a file that both processes map
+    return result.timelines.together(result.arrays)
+
+
+def test_the_longest_launch_is_timed_unless_another_one_is_asked_for(folder) -> None:
+    longest = carry_out(TimelinePattern("reduction", "neighbored", "h200", {"n": 2**16}), folder)
+    assert longest.validated
+    times = [each.time_us for each in longest.launches]
+    (of,) = (each for each in longest.launches if each.place == longest.of)
+    assert of.time_us == max(times) == longest.timelines.time_us
+    assert (of.kernel, of.grid, of.block) == (
+        longest.timelines.kernel,
+        longest.timelines.grid,
+        longest.timelines.block,
+    )
+    other = longest.launches[-1]
+    assert other.place != longest.of
+    second = carry_out(TimelinePattern("reduction", "neighbored", "l4", {"n": 2**16}, launch=other.place), folder)
+    assert (second.of, second.timelines.grid) == (other.place, other.grid)
+    assert second.timelines.gpu == "NVIDIA L4"
+    assert not second.validated
+
+
+def test_spans_cross_as_they_were(folder) -> None:
+    found = carry_out(TimelinePattern("matmul", "tiled", "h200", {"n": 64}), folder).timelines
+    assert found.spans.dtype == SPAN
+    for each in found.timelines:
+        spans = found.spans_of(each.resident)
+        assert spans["end"].max() == pytest.approx(each.until, rel=1e-6)
+        assert np.count_nonzero(spans["state"] == WarpState.ISSUING) == each.issued
+
+
+def test_a_kernel_of_a_file_of_its_own(folder) -> None:
+    launch = KernelLaunch("/nowhere/own.cu", TEXT, "scaled<3>", (8,), (64,), ("arange:512",))
+    found = carry_out(TimelineKernel(launch, "h200"), folder)
+    assert [(each.kernel, each.grid) for each in found.launches] == [("scaled<3>", (8, 1, 1))]
+    assert {each.line for each in found.timelines.operations if ".global.b32" in each.text} == {2}
+    assert found.timelines.resident == 1  # a GPU has more multiprocessors than the launch has blocks
+    assert len(found.timelines.timelines) == 32  # and each of them has room for so many of these
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (TimelinePattern("reduction", "neighbored", "h200", {"n": 2**10}, launch=99), "no such kernel"),
+        (TimelinePattern("reduction", "neighbored", "pascal", {"n": 2**10}), "No GPU 'pascal'"),
+        (TimelinePattern("matmul", "cublas", "h200", {"n": 64}), "library"),
+        (TimelinePattern("convolution", "naive", "h200"), "needs an image"),
+    ],
+)
+def test_what_cannot_be_timed_is_said(request_, error, folder) -> None:
+    with pytest.raises(InputError, match=error):
+        carry_out(request_, folder)
+
+
+def test_kernels_that_the_model_does_not_follow_are_refused(folder) -> None:
+    text = "texture<float, 1> field;\n__global__ void k(float *a) { a[0] = tex1Dfetch(field, 0); }\n"
+    launch = KernelLaunch("/nowhere/own.cu", text, "k", (1,), (32,), ("zeros:32",), textures={"field": "zeros:32"})
+    with pytest.raises(KernelError, match="texture references"):
+        carry_out(TimelineKernel(launch, "h200"), folder)
