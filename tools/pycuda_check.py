@@ -1,6 +1,7 @@
 """Run PyCUDA's own tests and examples on the simulator, and write docs/pycuda.md: python -m tools.pycuda_check.
 
-The source archive is downloaded for this run; nothing of it is kept. It takes about ten minutes.
+The source archive, and what its examples need beside it, are downloaded for this run; nothing of it is kept. It takes
+about ten minutes.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ PAGE = ROOT / "docs" / "pycuda.md"
 _TESTS = ("test_driver.py", "test_gpuarray.py", "test_cumath.py")
 _TEST_SECONDS = 300
 _EXAMPLE_SECONDS = 60
+_PACKAGES = ("cgen", "jinja2", "matplotlib")
+"""What examples import and the project does not."""
 _INITIALIZES = re.compile(r"pycuda\.auto|pycuda\.gl|make_context|primary_context|cuda\.init\(\)|cupy|numba")
 _DIFFERENCES = (
     "",
@@ -81,12 +84,12 @@ def read_report(name: str, report: Path) -> CheckedFile:
     return CheckedFile(name, passed, tuple(skipped), tuple(failed))
 
 
-def run_example(file: Path, name: str) -> CheckedFile:
-    """Run an example; one that needs a module that is not here is skipped."""
+def run_example(file: Path, name: str, packages: Path) -> CheckedFile:
+    """Run an example beside a folder of packages; one that needs a module that is in neither is skipped."""
     text = file.read_text("utf-8")
     if not _INITIALIZES.search(text):
         file.write_text(text.replace(_FUTURE, f"{_FUTURE}import pycuda.autoinit\n", 1), "utf-8")
-    code, complaint = _script(file.parent, [file.name], _EXAMPLE_SECONDS)
+    code, complaint = _script(file.parent, [file.name], _EXAMPLE_SECONDS, packages)
     if code == 0:
         return CheckedFile(name, 1)
     lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith("lockstep: ")]
@@ -96,8 +99,10 @@ def run_example(file: Path, name: str) -> CheckedFile:
     return CheckedFile(name, failed=(last,))
 
 
-def _script(folder: Path, program: Sequence[str], seconds: float | None) -> tuple[int, str]:
-    environment = os.environ | {"MPLBACKEND": "Agg"}
+def _script(
+    folder: Path, program: Sequence[str], seconds: float | None, packages: Path | None = None
+) -> tuple[int, str]:
+    environment = os.environ | {"MPLBACKEND": "Agg"} | ({"PYTHONPATH": str(packages)} if packages else {})
     command = [sys.executable, str(ROOT / "main.py"), "pycuda", *program]
     try:
         done = subprocess.run(
@@ -178,10 +183,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{each.name}: {each.passed} passed, {len(each.failed)} failed, {len(each.skipped)} skipped")
             print("".join(f"  {why}\n" for why in each.failed), end="")
         if not options.no_examples:
-            folder = whole / "examples"
+            folder, packages = whole / "examples", Path(held) / "packages"
+            install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(packages), *_PACKAGES]
+            subprocess.run(install, check=False)  # an example says itself what is not there
             examples = []
             for file in sorted(folder.rglob("*.py")):
-                examples.append(run_example(file, str(file.relative_to(folder))))
+                examples.append(run_example(file, str(file.relative_to(folder)), packages))
                 print(f"{examples[-1].name}: {(*examples[-1].failed, *examples[-1].skipped, 'ok')[0]}", flush=True)
             PAGE.write_text(page(tests, examples, datetime.date.today().isoformat()), "utf-8")
     passed, failed = sum(each.passed for each in tests), sum(len(each.failed) for each in tests)
