@@ -23,7 +23,7 @@ from gui.step_view.pictures.other_orders import MOST_SEEDS, Comparison, Smallest
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import RunRequest, smaller
 from gui.step_view.recording.stepper import Stepper
-from gui.widgets.basic import ElidedLabel, button, label, row
+from gui.widgets.basic import button, label, row
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.compare import Difference
@@ -51,7 +51,7 @@ class OrdersView(QWidget):
         self.stepper = Stepper(jobs, channel, self)
         self.views = (FlowView(), FlowView())
         self.titles = (label("", "card-title", name="First order"), label("", "card-title", name="Second order"))
-        self.verdict = ElidedLabel("muted", "Where the orders first differ")
+        self.verdict = label("", "muted", wrap=True, name="Where the orders first differ")
         self.models: tuple[Models | None, Models | None] = (None, None)
         self.difference: Difference | None = None
         self.settled = False
@@ -110,7 +110,7 @@ class OrdersView(QWidget):
             second.setVisible(several)
         if not several:
             self.settled = True
-            self.verdict.say(ONE_THREAD)
+            self.verdict.setText(ONE_THREAD)
             return
         self._record()
 
@@ -127,7 +127,7 @@ class OrdersView(QWidget):
         assert self._request is not None
         schedule = self._left.pop(0)
         self._tried += 1
-        self.verdict.say(f"Recording another order: {Schedule.of(schedule).title}…")
+        self.verdict.setText(f"Recording another order: {Schedule.of(schedule).title}…")
         self.stepper.record(replace(self._request, schedule=schedule))
 
     def _take(self, request: RunRequest, models: Models) -> None:
@@ -152,7 +152,7 @@ class OrdersView(QWidget):
                 return
             self.settled = True
             races = any(finding.kind == "race" for _, finding in first.recording.findings)
-            self.verdict.say(
+            self.verdict.setText(
                 f"No difference: {self._tried} other orders give the same values everywhere."
                 + (" It races all the same: others may not." if races else "")
             )
@@ -163,7 +163,7 @@ class OrdersView(QWidget):
         self.search.start(smaller(self._request, self.parameters), self._like_the_other())
         for view, at, cell in zip(self.views, difference.rows, difference.cells, strict=True):
             view.show_differing((at, cell) if at is not None and cell is not None else None)
-        self.verdict.say(self._in_words(difference))
+        self.verdict.setText(self._in_words(difference))
         if result is not None:
             for title, schedule, value in zip(
                 self.titles, (self._request.schedule, self._other), result.values, strict=True
@@ -195,20 +195,23 @@ class OrdersView(QWidget):
 
     def _in_words(self, difference: Difference) -> str:
         several = self.models[0] is not None and self.models[0].several_blocks
-        parts = []
-        for value, writer in zip(difference.values, difference.writers, strict=True):
-            text = "nothing" if value is None else as_text(value.item())
-            if writer is not None:
-                text += f" by {thread_name(writer.block, writer.thread, several_blocks=several)}, line {writer.line}"
-            parts.append(text)
-        return f"{difference.name}[{difference.element}] differs first: {parts[0]}; in the other order {parts[1]}."
+        values = ["nothing" if value is None else as_text(value.item()) for value in difference.values]
+        writers = [
+            "" if each is None
+            else f" by {thread_name(each.block, each.thread, several_blocks=several)}, line {each.line}"
+            for each in difference.writers
+        ]  # fmt: skip
+        if writers[0] == writers[1]:
+            writers = ["", writers[0]]
+        first, second = (value + writer for value, writer in zip(values, writers, strict=True))
+        return f"{difference.name}[{difference.element}] differs first: {first}; in the other order {second}."
 
     def _fail(self, failure: Failure) -> None:
         if self._left and failure.kind != "cancelled":
             self._record()  # a barrier of the grid, for one, is not for every order
             return
         self.settled = True
-        self.verdict.say(failure.message)
+        self.verdict.setText(failure.message)
 
     def show_moment(self, moment: int) -> None:
         """Show the first order at a moment, and the other one where it has come to the same row."""

@@ -582,8 +582,11 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     assert orders.titles[0].text().startswith("In lockstep → bins[")
     one, other = orders.difference.values
     assert one != other
-    assert str(one) in orders.verdict._whole
-    assert str(other) in orders.verdict._whole
+    assert str(one) in orders.verdict.text()
+    assert str(other) in orders.verdict.text()
+    for size in ((1024, 700), (1280, 720)):
+        tab.window().resize(*size)
+        qtbot.waitUntil(lambda: orders.verdict.height() >= orders.verdict.heightForWidth(orders.verdict.width()))
     tab.player.go(tab.player.end)
     assert orders.views[0].moment == tab.player.end
     assert orders.views[1].moment == orders.models[1].recording.moments
@@ -597,7 +600,7 @@ def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
     tab.panes.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.difference is None
-    assert "No difference" in tab.orders.verdict._whole
+    assert "No difference" in tab.orders.verdict.text()
     assert [request.schedule for request in requests()[-3:]] == ["shuffle:1", "lanes:1", "cached:0"]
     assert not tab.orders.search.running
 
@@ -635,7 +638,7 @@ def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
     asked = len(requests())
     tab.panes.kinds.choose("Two orders")
     assert tab.orders.settled
-    assert "one thread" in tab.orders.verdict._whole
+    assert "one thread" in tab.orders.verdict.text()
     assert len(requests()) == asked
     assert tab.orders.views[0].isVisible()
     assert not tab.orders.views[1].isVisible()
