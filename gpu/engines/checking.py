@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from weakref import WeakSet
 
 import numpy.typing as npt
@@ -10,15 +10,28 @@ import numpy.typing as npt
 from gpu.bounds import SECONDS
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
-from gpu.errors import LaunchError
+from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of
 from gpu.simulator.checkers.heap import HeapRecords
+from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.observe import IssuedStep, Observer
 from gpu.simulator.module import SimulatedModule
 
 MAXIMUM_ROUNDS = 20_000
 """Rounds of loops after which a kernel counts as endless: some seconds under the checkers' eyes."""
+
+
+class _Coverage(Observer):
+    """Takes down where in the source there is a statement or a condition that lanes came to."""
+
+    def __init__(self, reached: set[SourcePosition]) -> None:
+        self._reached = reached
+
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
+        self._reached.add(step.position)
 
 
 class CheckingEngine(SimulatorEngine):
@@ -28,16 +41,37 @@ class CheckingEngine(SimulatorEngine):
     ----------
     findings : list of Finding
         In the order in which they were found.
+    reached : set of SourcePosition
+        The statements and conditions that any thread came to.
     """
 
     def __init__(self) -> None:
         super().__init__("lockstep")
         self.findings: list[Finding] = []
+        self.reached: set[SourcePosition] = set()
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
         self._heaps = HeapRecords()
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
         return self._built(file, defines)
+
+    def unreached(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
+        """Return those of a file's lines that hold code which no thread came to in any build.
+
+        Parameters
+        ----------
+        file : str
+            A name under `kernels/`.
+        lines : collection of int
+        kernels : collection of str
+            The kernels that matter, beside all that is no kernel.
+        """
+        found = [
+            module.unreached(lines, self.reached, kernels)
+            for (name, *_), module in self._modules.items()
+            if name == file
+        ]
+        return set.intersection(*found) if found else set()
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
         buffer = super().allocate(shape, dtype)
@@ -65,7 +99,7 @@ class CheckingEngine(SimulatorEngine):
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
                 on_progress=self.on_progress,
-                observers=checkers,
+                observers=(*checkers, _Coverage(self.reached)),
                 max_rounds=MAXIMUM_ROUNDS,
                 max_seconds=SECONDS,
             )

@@ -81,6 +81,9 @@ class Check:
         The schedules in which it ran too.
     ordered_input : str
         What it ran on in them.
+    unreached : tuple of int
+        The lines where the text is another one, and no thread came to what is there or was there: of that nothing is
+        said.
     differing : tuple of str
         Those of them that gave a wrong result, or of a kernel without reference another one than the first.
     remedy : Remedy or None
@@ -95,6 +98,7 @@ class Check:
     input: str = ""
     orders: tuple[str, ...] = ()
     ordered_input: str = ""
+    unreached: tuple[int, ...] = ()
     differing: tuple[str, ...] = ()
     remedy: Remedy | None = None
     failure: str = ""
@@ -167,6 +171,11 @@ def verdict_of(right: bool | None, *, edited: bool = False, check: Check | None 
         return Verdict("pending", "right; checking for races…", f"{agrees} The edited kernel is being checked.")
     if check.failure:
         return Verdict("unchecked", "right, but not checked", f"{agrees} It could not be checked: {check.failure}")
+    if check.unreached:
+        edit = f"the edit at {lines_in_words(check.unreached)}"
+        where = f"With {check.input} no" if check.input else "No"
+        said = f"{where} thread came to {edit}, so nothing is said of it."
+        return Verdict("unchecked", f"right, but {edit} did not run", f"{agrees} {said} {_checked(check)}")
     return Verdict("verified", "✓ verified", f"{agrees} {_checked(check)}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from gpu.run import verify
 from gpu.run.drive import Tell, accept, drive, refuse_library
 
 if TYPE_CHECKING:
+    from gpu.engines.simulator import SimulatorEngine
     from gpu.simulator.checkers.findings import Finding
 
 
@@ -63,12 +64,40 @@ _ORDERING = re.compile(r"\s*((?:__sync\w+|__threadfence\w*|\w+(?:\.|::)sync)\s*\
 
 
 @dataclass(frozen=True)
+class _Case:
+    """A variant with the texts of its kernels, on an input."""
+
+    pattern: Pattern
+    variant: Variant
+    inputs: Inputs
+    params: Mapping[str, Any]
+    sources: Mapping[str, str]
+
+    @property
+    def file(self) -> str:
+        """The kernel file of the variant."""
+        return self.pattern.file_of(self.variant.name)
+
+    def with_sources(self, sources: Mapping[str, str]) -> _Case:
+        """Return the same with other texts."""
+        return replace(self, sources=sources)
+
+    def runs_right(self, engine: SimulatorEngine, tell: Tell) -> bool:
+        """Run on an engine, and return whether the result is right; LaunchError where a launch ends with a mistake."""
+        engine.sources = dict(self.sources)
+        outputs = drive(engine, self.variant, self.inputs, self.params, tell)
+        ours, right = verify.comparable(self.pattern, self.variant, self.inputs, self.params, outputs)
+        return verify.compare(ours, right, self.pattern.tolerance(self.inputs, self.params))[1]
+
+
+@dataclass(frozen=True)
 class _Watched:
-    """What came of a run before the checkers' eyes."""
+    """What came of a run before the checkers' eyes; `unreached` are the lines asked about that no thread came to."""
 
     findings: list[Finding]
     right: bool
     ended: bool
+    unreached: Collection[int] = ()
 
 
 def check_pattern(
@@ -90,7 +119,7 @@ def check_pattern(
     KernelError
         Where a kernel does not compile, or is launched as no GPU would.
     """
-    return _checked(pattern, variant, inputs, given, tell, sources or {}, seed)[2].findings
+    return _watched(_small_case(pattern, variant, inputs, given, sources or {}, seed), tell).findings
 
 
 def check_edited(
@@ -114,39 +143,41 @@ def check_edited(
     """
     from gpu.simulator.checkers.report import diagnostics_of
 
-    params, checked, found = _checked(pattern, variant, inputs, given, tell, sources, seed)
-    file = pattern.file_of(variant.name)
-    text = kernel_text(file, sources)
-    mistakes = mistakes_of(found.findings, file)
-    part = _parts(pattern, variant, pattern.check(given))[1]
-    fewer = small_params(pattern, params, part)
-    small = small_inputs(pattern, inputs, fewer, seed, part)
-
-    def right_in(schedule: str) -> bool:
-        return _right(pattern, variant, small, fewer, tell, sources, schedule)
+    case = _small_case(pattern, variant, inputs, given, sources, seed)
+    text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
+    edits = _edits(original.split("\n"), text.split("\n"))
+    found = _watched(case, tell, edits.inserted)
+    mistakes = mistakes_of(found.findings, case.file)
+    fewer = _small_case(pattern, variant, inputs, given, sources, seed, ordered=True)
 
     def mends(edited: str) -> bool:
-        changed = {**sources, file: edited}
+        changed = {**sources, case.file: edited}
         try:
             # First on little, which is quick; what is offered has mended what was seen.
-            for some, values in ((small, fewer), (checked, params)):
-                again = _watched(pattern, variant, some, values, tell, changed)
+            for each in (fewer, case):
+                again = _watched(each.with_sources(changed), tell)
                 if again.findings or not again.right:
                     return False
         except KernelError:
             return False
         return True
 
+    unreached = set(found.unreached)
+    if not found.findings and edits.removed:
+        # What was taken out ran, or would have: only then the rest is right without it.
+        before = _watched(case.with_sources({**sources, case.file: original}), tell, edits.removed)
+        unreached |= {edits.removed[line] for line in before.unreached}
     orders = () if found.ended else ORDERS
     return found.findings, Check(
         mistakes=mistakes,
-        diagnostics=diagnostics_of(found.findings, text, KERNELS / file),
+        diagnostics=diagnostics_of(found.findings, text, KERNELS / case.file),
         ended=found.ended,
-        input=_in_words(pattern, params),
+        input=_in_words(pattern, case.params),
         orders=orders,
-        ordered_input=_in_words(pattern, fewer),
-        differing=tuple(schedule for schedule in orders if not right_in(schedule)),
-        remedy=remedy_of(found.findings, mistakes, text, mends, kernel_text(file, {})),
+        ordered_input=_in_words(pattern, fewer.params),
+        unreached=tuple(sorted(unreached)),
+        differing=tuple(schedule for schedule in orders if not _right_in(schedule, fewer, tell)),
+        remedy=remedy_of(found.findings, mistakes, text, mends, original),
     )
 
 
@@ -212,21 +243,40 @@ def _places(racing: Collection[int], last: int) -> Iterator[int]:
     yield from islice(places, _MOST_TRIES)
 
 
-def _checked(
+@dataclass(frozen=True)
+class _Edits:
+    """The lines of a text that are not in another one, and those of that which are gone, with where each stood."""
+
+    inserted: Collection[int]
+    removed: Mapping[int, int]
+
+
+def _edits(original: Sequence[str], lines: Sequence[str]) -> _Edits:
+    inserted: list[int] = []
+    removed: dict[int, int] = {}
+    for tag, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
+        if tag != "equal":
+            inserted += range(first + 1, last + 1)
+            removed |= {place + 1: min(first + place - begin, max(last - 1, first)) + 1 for place in range(begin, end)}
+    return _Edits(inserted, removed)
+
+
+def _small_case(
     pattern: Pattern,
     variant: Variant,
     inputs: Inputs,
     given: Mapping[str, Any],
-    tell: Tell,
     sources: Mapping[str, str],
     seed: int,
-) -> tuple[dict[str, Any], Inputs, _Watched]:
-    """Run a variant on a small part of its input before the checkers' eyes; return its parameters and that part too."""
+    *,
+    ordered: bool = False,
+) -> _Case:
+    """Return a variant on the small part of its input that is checked, or is run in other orders."""
     refuse_library(variant)
-    part = _parts(pattern, variant, pattern.check(given))[0]
-    params = small_params(pattern, pattern.check(given), part)
-    small = small_inputs(pattern, inputs, params, seed, part)
-    return params, small, _watched(pattern, variant, small, params, tell, sources)
+    checked = pattern.check(given)
+    part = _parts(pattern, variant, checked)[ordered]
+    params = small_params(pattern, checked, part)
+    return _Case(pattern, variant, small_inputs(pattern, inputs, params, seed, part), params, sources)
 
 
 def _parts(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[Small, Small]:
@@ -238,57 +288,31 @@ def _parts(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tup
     return _LONG if book is not None and book.steps > _MANY_STEPS else (_CHECKED, _ORDERED)
 
 
-def _watched(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    params: Mapping[str, Any],
-    tell: Tell,
-    sources: Mapping[str, str],
-) -> _Watched:
-    """Run a variant before the checkers' eyes."""
+def _watched(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _Watched:
+    """Run before the checkers' eyes; of some lines of the variant's file it is told whether threads came to them."""
     from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
 
-    accept(pattern, variant, inputs, params)
-    engine = CheckingEngine()
-    engine.sources = dict(sources)
-    with closing(engine):
+    accept(case.pattern, case.variant, case.inputs, case.params)
+    with closing(CheckingEngine()) as engine:
         try:
-            outputs = drive(engine, variant, inputs, params, tell)
+            right = case.runs_right(engine, tell)
         except LaunchError:
             if not engine.findings:
                 raise
             return _Watched(engine.findings, right=False, ended=True)
-        return _Watched(engine.findings, _is_right(pattern, variant, inputs, params, outputs), ended=False)
+        unreached = engine.unreached(case.file, lines, case.variant.kernels) if lines else ()
+        return _Watched(engine.findings, right, ended=False, unreached=unreached)
 
 
-def _right(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    params: Mapping[str, Any],
-    tell: Tell,
-    sources: Mapping[str, str],
-    schedule: str,
-) -> bool:
+def _right_in(schedule: str, case: _Case, tell: Tell) -> bool:
     """Return whether the result is right when threads run in another order."""
     from gpu.engines.simulator import SimulatorEngine
 
-    engine = SimulatorEngine("lockstep", schedule=schedule)
-    engine.sources = dict(sources)
-    with closing(engine):
+    with closing(SimulatorEngine("lockstep", schedule=schedule)) as engine:
         try:
-            outputs = drive(engine, variant, inputs, params, tell)
+            return case.runs_right(engine, tell)
         except LaunchError:
             return False
-        return _is_right(pattern, variant, inputs, params, outputs)
-
-
-def _is_right(
-    pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Mapping[str, Array]
-) -> bool:
-    ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
-    return verify.compare(ours, right, pattern.tolerance(inputs, params))[1]
 
 
 def small_inputs(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, part: Small) -> Inputs:

@@ -64,6 +64,12 @@ class SimulatedModule:
         self._set: set[str] = set()
         self._heaps = HeapRecords()
 
+    def unreached(
+        self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
+    ) -> set[int]:
+        """Return those of the file's lines that hold code which no thread came to; arguments as of a Program's."""
+        return self._programs[()].unreached(lines, reached, kernels)
+
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of the `__global__` functions, templates left out."""

@@ -175,6 +175,11 @@ class Cursor:
         return self.tree.position(_start(_extent(self.raw)))
 
     @_AskedOnce
+    def end_position(self) -> SourcePosition:
+        """Where the text ends, as the user sees it."""
+        return self.tree.position(_end(_extent(self.raw)))
+
+    @_AskedOnce
     def text(self) -> str:
         """The text, blanks and comments made one blank each; "" of what a macro's text is all of."""
         return self.tree.text(_extent(self.raw))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from gpu.simulator.frontend.clang import (
 from gpu.simulator.frontend.classes import ARRAYS
 from gpu.simulator.frontend.construction import array_values
 from gpu.simulator.frontend.conversions import convert, number_of
+from gpu.simulator.frontend.coverage import unreached_lines
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.functions import lower_function
 from gpu.simulator.frontend.scope import Scope
@@ -124,6 +125,29 @@ class Program:
     def symbols(self) -> dict[str, str]:
         """The kernels by the names that a linker knows them by: of `extern "C"` ones their own."""
         return {cursor.symbol: name for name, cursor in self._kernels.items()}
+
+    def unreached(
+        self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
+    ) -> set[int]:
+        """Return those of the file's lines that hold code which no thread came to.
+
+        Parameters
+        ----------
+        lines : collection of int
+        reached : collection of SourcePosition
+            What threads came to.
+        kernels : collection of str
+            The kernels that matter, beside all that is no kernel.
+        """
+        name = self._path.name
+        functions = (
+            body
+            for body in self._bodies
+            if body.position.file == name and (not is_kernel(body) or body.spelling in kernels)
+        )
+        return unreached_lines(
+            functions, self._text.split("\n"), lines, [place for place in reached if place.file == name]
+        )
 
     def kernel(self, name: str) -> ir.Function:
         """Lower a kernel and all that it calls.

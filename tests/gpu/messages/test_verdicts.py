@@ -18,6 +18,7 @@ CHECKS = [
     Check(orders=("shuffle:1",)),
     Check(orders=("shuffle:1", "shuffle:2"), differing=("shuffle:2",)),
     Check(failure="There is no memory."),
+    Check(input="n = 4999, block = 256", unreached=(197, 201)),
 ]
 
 
@@ -28,7 +29,7 @@ CHECKS = [
 def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
     said = verdict_of(right, edited=edited, check=check, lesson=lesson)
     clean = check is None or not (check.mistakes or check.differing)
-    looked = not edited or (check is not None and not check.failure)
+    looked = not edited or (check is not None and not check.failure and not check.unreached)
     assert (said.kind == "verified") == (right is True and clean and looked and not lesson)
     assert ("verified" in said.words) == (said.kind == "verified")
     assert said.words
@@ -43,6 +44,8 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
         (None, Check((BOUNDS,), ended=True), "✗ wrong: it leaves an array: line 7"),
         (True, CHECKS[5], "right here, but wrong in another order: shuffle:2"),
         (True, CHECKS[6], "right, but not checked"),
+        (True, CHECKS[7], "right, but the edit at lines 197 and 201 did not run"),
+        (True, Check((RACE,), unreached=(197,)), "right here, but it races: lines 129 and 131"),
         (True, None, "right; checking for races…"),
         (False, None, "✗ differs from reference"),
         (None, None, "checking…"),

@@ -449,6 +449,31 @@ def test_what_was_taken_out_of_a_ladder_is_offered_where_it_stood(name: str, var
     assert check.remedy == Remedy(f"Insert {taken.strip()} before line {line}", line, taken.rstrip("\n"))
 
 
+@pytest.mark.parametrize("gone", ["// __syncthreads();", ""])
+@pytest.mark.parametrize(("block", "kind"), [("256", "unchecked"), ("512", "flawed")])
+def test_what_does_not_run_at_a_size_of_blocks_is_not_verified_there(block: str, kind: str, gone: str) -> None:
+    pattern = find_pattern("reduction")
+    lines = (KERNELS / "reduction.cu").read_text().split("\n")
+    place = next(place for place, line in enumerate(lines) if "if (t < 256)" in line) + 1
+    assert lines[place].strip() == "__syncthreads();"
+    sources = {"reduction.cu": "\n".join([*lines[:place], *([gone] if gone else []), *lines[place + 1 :]])}
+    params = {"block": block}
+    check = check_edited(pattern, pattern.variant("unrolled"), {}, params, nothing, sources=sources)[1]
+    assert verdict_of(True, edited=True, check=check).kind == kind
+    assert check.unreached == ((place + 1,) if kind == "unchecked" else ())
+    other = check_edited(pattern, pattern.variant("shared"), {}, params, nothing, sources=sources)[1]
+    assert verdict_of(True, edited=True, check=other).kind == "verified", "it has another kernel"
+
+
+def test_what_was_put_where_nothing_runs_is_not_verified() -> None:
+    pattern = find_pattern("reduction")
+    text = (KERNELS / "reduction.cu").read_text()
+    edited = text.replace("        if (t < 512) s[t]", "        s[t] += 7;\n        if (t < 512) s[t]", 1)
+    sources = {"reduction.cu": edited}
+    check = check_edited(pattern, pattern.variant("unrolled"), {}, {}, nothing, sources=sources)[1]
+    assert check.unreached == (edited[: edited.index("s[t] += 7")].count("\n") + 1,)
+
+
 @pytest.mark.parametrize("name", ["matmul", "softmax", "nbody"])
 def test_an_input_that_was_made_before_is_cut_so_that_it_still_fits_together(name) -> None:
     pattern = find_pattern(name)

@@ -1,0 +1,87 @@
+"""Which lines threads have come to: of what is edited there nothing is said where none has."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+
+from gpu.engines.checking import CheckingEngine
+
+TEXT = """\
+#define TWICE(x) ((x) + (x))
+__device__ int unused(int x) {  // not
+    return x + 1;  // not
+}
+__device__ int used(int x) {
+    return x + 1;
+}
+extern "C" __global__ void other(int *out) {
+    out[0] = 1;
+}
+extern "C" __global__ void counted(int *out,
+                                   int n) {
+    __shared__ int s[32];
+    int t = threadIdx.x;
+    // a comment in the text
+    if (n > 100) {
+        s[t] = 1;  // not
+        __syncthreads();  // not
+    } else if (n > 50)
+        s[t] = 2;  // not
+    else {
+        s[t] = used(3);
+    }
+    for (int i = 0; i < n; ++i) {
+        if (i == 1000) break;
+        s[t] += i;
+    }
+    while (n < 0) {
+        n += 1;  // not
+    }
+    switch (n) {
+    case 4:  // not
+        s[t] += 1;  // not
+        break;
+    default:
+        s[t] += 2;
+    }
+    do {
+        int copy = s[t];
+        s[t] = copy;
+    } while (false);
+#if 0
+    out[t] = 1;  // not
+#endif
+    out[t] = s[t]
+             + TWICE(
+                 1);
+    if (t < 32) return;
+    int late;
+    out[t] = late = 2;  // not
+}
+"""
+
+
+def test_the_lines_are_told_that_no_thread_came_to() -> None:
+    lines = TEXT.split("\n")
+    with closing(CheckingEngine()) as engine:
+        engine.sources = {"scan.cu": TEXT}
+        kernel = engine.build("scan.cu").kernel("counted")
+        engine.launch(kernel, (1, 1, 1), (32, 1, 1), engine.upload(np.zeros(32, np.int32)), np.int32(8))
+        assert engine.findings == []
+        found = engine.unreached("scan.cu", range(1, len(lines) + 1), ("counted",))
+        assert found == {number for number, line in enumerate(lines, 1) if "// not" in line}
+        assert engine.unreached("scan.cu", [9], ("counted", "other")) == {9}, "a kernel that was not launched"
+        assert engine.unreached("sort.cu", [9], ("counted",)) == set()
+
+
+def test_what_one_build_leaves_out_and_another_runs_is_reached() -> None:
+    text = 'extern "C" __global__ void k(int *out) {\n    if (SIZE > 8) {\n        out[0] = 1;\n    }\n}\n'
+    with closing(CheckingEngine()) as engine:
+        engine.sources = {"scan.cu": text}
+        out = engine.upload(np.zeros(1, np.int32))
+        engine.launch(engine.build("scan.cu", {"SIZE": 4}).kernel("k"), (1, 1, 1), (1, 1, 1), out)
+        assert engine.unreached("scan.cu", [3], ("k",)) == {3}
+        engine.launch(engine.build("scan.cu", {"SIZE": 16}).kernel("k"), (1, 1, 1), (1, 1, 1), out)
+        assert engine.unreached("scan.cu", [3], ("k",)) == set()

@@ -1,0 +1,57 @@
+"""A barrier that is taken out is never "verified": all of them by `make barriers`, here some of each kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.declaration.pattern import Params
+from gpu.patterns import all_patterns, find_pattern
+from tools.barriers import HARMLESS, orderings, report, take_out, without
+
+FILES = [file for pattern in all_patterns().values() for file in pattern.files]
+SAMPLE = [
+    ("sort", "quicksort", "part_keys", "__syncthreads();", 3, {"n": 100}),
+    ("sort", "merge", "sort_merge", "__syncthreads();", 1, {"n": 300}),
+    ("sort", "onesweep", "sort_onesweep", "__syncwarp();", 1, {"n": 40}),
+    ("nbody", "split", "nbody_split", "__syncthreads();", 1, {"bodies": 48}),
+    ("nbody", "pairs", "nbody_pairs", "__syncwarp();", 2, {"bodies": 48}),
+    ("matmul", "peak", "multiply_peak", "__syncthreads();", 2, {"n": 16}),
+    ("scan", "look-back", "look_back", "volatile", 1, {"n": 3000}),
+    ("softmax", "shared", "softmax_shared", "__syncthreads();", 5, {"rows": 2, "n": 64}),
+    ("reduction", "last-block", "finish", "__threadfence();", 1, {"n": 1000}),
+]
+
+
+def test_all_that_orders_threads_is_found_with_the_function_that_it_is_in() -> None:
+    found = [each for file in FILES for each in orderings(file)]
+    assert len(found) > 120
+    names = {name for pattern in all_patterns().values() for variant in pattern.variants for name in variant.kernels}
+    helpers = {name for pattern in all_patterns().values() for each in pattern.helpers.values() for name in each}
+    assert {each.function for each in found if each.in_kernel} <= names | helpers
+    assert not {each.function for each in found if not each.in_kernel} & (names | helpers)
+    for each in found:
+        text = without(each)
+        assert text.count("\n", 0, each.offset) + 1 == each.line
+        assert text[each.offset : each.offset + len(each.text)].strip(" ;") == ""
+
+
+def test_what_is_harmless_is_still_there() -> None:
+    there = {(each.file, each.function, each.text, each.place) for file in FILES for each in orderings(file)}
+    assert set(HARMLESS) <= there
+
+
+@pytest.mark.parametrize(("name", "variant", "function", "text", "place", "params"), SAMPLE)
+def test_without_it_nothing_is_verified(
+    name: str, variant: str, function: str, text: str, place: int, params: Params
+) -> None:
+    pattern = find_pattern(name)
+    (taken,) = (
+        each
+        for each in orderings(pattern.file_of(variant))
+        if (each.function, each.text, each.place) == (function, text, place)
+    )
+    found = take_out(pattern, pattern.variant(variant), taken, params)
+    assert found.kind == "flawed", found.words
+    assert not found.missed
+    row = report([found]).splitlines()[-1].split("|")[1:-1]
+    assert [row[0].strip(), int(row[2]), int(row[-1])] == ["**all**", 1, 0]
